@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.data import file_rows as streamed
 from auditor.data.load import load_table
-from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.results.model import AuditResult
 from auditor.runs import tables

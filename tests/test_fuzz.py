@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auditor.cli import inspect, perturb, run
-from auditor.data.formats import headers
+from auditor.data.formats import text_files
 from auditor.process.console import say
 from benchmarks.fuzz import corpus, smaller
 from benchmarks.fuzzing import scenarios, tables
@@ -130,8 +130,8 @@ def test_a_cell_in_the_compressed_part_of_a_page_is_found():
 
 
 def test_a_fault_is_made_smaller_and_shows_still(monkeypatch):
-    monkeypatch.setattr(headers, "check_names", lambda *_: None)
-    monkeypatch.setattr(headers, "check_records", lambda *_: None)
+    monkeypatch.setattr(text_files, "check_names", lambda *_: None)
+    monkeypatch.setattr(text_files, "check_records", lambda *_: None)
     lines = tables.csv_text(tables.canaries(random.Random(3))).split(b"\n")
     case = tables.asked("planted", "t.csv", b"\n".join(lines[1:]), "numbers", run=False)
     assert judged(case).faults

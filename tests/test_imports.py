@@ -51,7 +51,7 @@ AUDIT_ROOMS: list[tuple[str, ...]] = [
     ("",),
 ]
 """Those of `auditor/audit/`; on top the engines, which put them together."""
-DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("streamed",), ("",), ("sources",)]
+DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("",), ("sources",)]
 SCHEME_ROOMS: list[tuple[str, ...]] = [
     ("base",),
     ("generalisation", "replacement", "increments"),

@@ -26,7 +26,6 @@ from auditor.audit.law_tests.categorical import SCORE_BYTES, scored_copies, scor
 from auditor.audit.numeric.gather import MOST_SHUFFLED
 from auditor.audit.pooling.matching_records import MOST_LABELLED, MOST_NUMBERS
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
-from auditor.data.columns.quantiles import MOST_HELD
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.scenario.model import Scenario, SchemeUse
@@ -94,7 +93,7 @@ def _categorical_memory(here: Scenario, table: Table, data: CategoricalTable, co
         + chosen
     )
     if any("quantile" in rule for rule in here.data.bins.values()) and data.streamed:
-        work = max(work, 8 * 5 * min(n, MOST_HELD))
+        work = max(work, 8 * 2 * n)
     return work if data.streamed else work + _held(table, data, len(needed))
 
 

@@ -1,8 +1,8 @@
-"""Convert raw columns to finite numbers; treat gaps as requested."""
+"""Convert raw columns to finite numbers and codes; treat gaps as requested."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,16 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.checks import Gaps, Survey, check_rows
+from auditor.data import file_rows
+from auditor.data.columns.categorical_table import (
+    CategoricalTable,
+    bins_between,
+    check_size,
+    edges_of,
+)
+from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.checks import Gaps, are_complete, check_rows
 from auditor.data.columns.kinds import identifies
-from auditor.data.columns.scan import Scan, scan
+from auditor.data.columns.scan import Scan
+from auditor.data.columns.survey import Column, Domains, Survey
 from auditor.data.columns.threads import in_threads
-from auditor.data.formats.parts import Piece, are_plain
-from auditor.data.streamed import rows as streamed
-from auditor.data.streamed.rows import FileRows, complete, fill_values
+from auditor.data.file_rows import Coder, FileRows, Numbers, ProductCodes
+from auditor.data.formats.parts import Held, Records
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
-from auditor.process.deferred import pd
 from auditor.text.column_names import counted
 from auditor.types import Array
 
@@ -31,152 +38,188 @@ class Asked:
     Attributes
     ----------
     rows : int or None
-        The first so many.
+        Number of first records.
     missing : {'refuse', 'drop', 'mean', 'keep'}
-    booleans : bool
-        Whether booleans may mean 0 and 1.
+    named : bool
+        Whether the user named the columns: booleans then mean 0 and 1.
     """
 
     rows: int | None
     missing: Gaps
-    booleans: bool
+    named: bool
 
 
-def numbers_of_frame(frame: pd.DataFrame, asked: Asked) -> Array:
-    """Return a frame's columns as finite numbers, shape (n, N), C-contiguous.
+@dataclass(frozen=True)
+class Cleaned:
+    """Surveyed records of a table.
 
-    Raises
-    ------
-    DataError
-        They are not, with kind and place; no message holds a value.
+    Attributes
+    ----------
+    numeric : tuple of N str
+        Columns of finite numbers.
+    numbers : FileRows
+    survey : Survey
+    chosen : Categories
     """
-    survey = Survey(tuple(frame.columns), asked.booleans)
-    values = survey.add(frame)
-    rows = _cleaned(values, survey, asked)
-    assert not isinstance(rows, FileRows)
-    return rows
+
+    numeric: tuple[str, ...]
+    numbers: FileRows
+    survey: Survey
+    chosen: Categories
+
+    def categories(self, rows: Array | FileRows, scan: Scan) -> CategoricalTable | None:
+        """Return the records as categories; None without categorical columns.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, N) or FileRows
+            The numbers, not rescaled.
+        scan : Scan
+            Their scan.
+
+        Raises
+        ------
+        DataError
+            The product domain is too large, or bins are not distinct.
+        """
+        if not self.chosen.columns:
+            return None
+        assert isinstance(self.numbers.decode, Numbers)
+        fill, coders = self.numbers.decode.fill, []
+        for name, rule in self.chosen.bins.items():
+            j = self.numeric.index(name)
+            if "quantile" in rule:
+                column = np.concatenate([x[:, j] for x in blocks_of(rows)])
+                shares = np.linspace(0, 1, rule["quantile"] + 1)
+                edges = np.unique(np.quantile(column, shares, overwrite_input=True))
+            else:
+                edges = edges_of(rule, float(scan.low[j]), float(scan.high[j]))
+            coders.append(Coder(bins_between(name, edges), np.nan if fill is None else fill[j]))
+        for name, domain in self.chosen.domains.items():
+            coders.append(Coder(self.survey.columns[name].domain(name, domain)))
+        attributes = tuple(coder.attribute for coder in coders)
+        check_size(attributes)
+        decode = ProductCodes(tuple(coders), self.numbers.decode.required)
+        return CategoricalTable(attributes, held(replace(self.numbers, decode=decode)))
 
 
-def numbers_of_columns(columns: Mapping[str, NDArray[Any]], asked: Asked) -> Array:
-    """Return integer and float columns as finite numbers, without pandas.
-
-    Like ``numbers_of_frame``.
-    """
-    survey, values = (
-        Survey(tuple(columns), asked.booleans),
-        np.column_stack([*columns.values()]).astype(np.float64, copy=False),
-    )
-    survey.add_numbers(values)
-    rows = _cleaned(values, survey, asked)
-    assert not isinstance(rows, FileRows)
-    return rows
-
-
-def scanned_rows(
-    pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked
-) -> tuple[FileRows, Scan] | None:
-    """Return columns of large files with their scan, if all are finite.
-
-    One pass. None if any value needs attention; ``numbers_of_pieces`` then reads them again.
-
-    Raises
-    ------
-    DataError
-        There are too few records.
-    """
-    known = sum(piece.rows for piece in pieces)
-    if not are_plain(pieces, names) or known * len(names) * 8 <= streamed.HELD_BYTES:
-        return None
-    check_rows(known, asked.rows)
-    rows = FileRows(names, tuple(pieces), tuple(piece.rows for piece in pieces))
-    found = scan(lambda: replace(rows).read, *rows.shape)
-    return (rows, found) if np.isfinite([found.low, found.high]).all() else None
-
-
-def numbers_of_pieces(
-    pieces: Sequence[Piece],
-    names: tuple[str, ...],
-    asked: Asked,
-    beside: tuple[str, ...] | None = None,
-) -> Array | FileRows:
-    """Return the columns of files as finite numbers, in memory if small.
+def cleaned(
+    pieces: Sequence[Records], names: Sequence[str], asked: Asked, chosen: Categories
+) -> Cleaned:
+    """Survey columns and return the conversion to numbers and codes.
 
     Parameters
     ----------
-    pieces : sequence of Piece
-    names : tuple of N str
+    pieces : sequence of Piece or Held
+    names : sequence of str
+        The table's columns. Unless the user named them, categories exclude non-numeric and
+        constant columns.
     asked : Asked
-    beside : tuple of str, optional
-        Other columns of the table whose gaps also exclude records; the numbers then stay in the
-        files.
+    chosen : Categories
 
     Raises
     ------
     DataError
-        As for ``numbers_of_frame``.
+        They cannot be audited, with kind and place; no message holds a value.
     """
-    survey = Survey(names, asked.booleans)
-    held: list[Array] = []
-    counts, taken = [], []
-    known = sum(piece.rows for piece in pieces) if all(piece.rows >= 0 for piece in pieces) else 0
-    small = beside is None and known * len(names) * 8 <= streamed.HELD_BYTES
-    found_in = in_threads(
-        partial(_surveyed, names=names, asked=asked, hold=small, beside=beside or ()), pieces
+    chosen.check_known(names)
+    drop = asked.missing == "drop"
+    select = bool(chosen.columns) and not asked.named
+    pieces, counts, found = surveyed(
+        pieces, names, asked.rows, names if drop and not select else (), chosen.domains
     )
-    for piece, (found, values, kept) in zip(pieces, found_in, strict=False):
-        left = found.rows if asked.rows is None else asked.rows - survey.rows
-        if left < found.rows:  # a piece of uncounted records may exceed the request
-            piece = replace(piece, rows=left)
-            found, values, kept = _surveyed(piece, names, asked, small, beside or ())
-        survey.join(found)
-        small = small and survey.rows * len(names) * 8 <= streamed.HELD_BYTES
-        held = [*held, *values] if small else []
-        counts.append(kept)
+    check_rows(found.rows, asked.rows)
+    if select:
+        names = [name for name in names if name in chosen.columns or found.columns[name].varied]
+        if drop:
+            pieces, counts, found = surveyed(pieces, names, None, names, chosen.domains)
+    columns = found.columns
+    if not drop:
+        chosen.check_complete([name for name in chosen.domains if columns[name].missing.count])
+    numeric = tuple(
+        name
+        for name in names
+        if name not in chosen.beside and (name not in chosen.domains or columns[name].varied)
+    )
+    found.check_numbers(numeric, asked.named, asked.missing, identifies)
+    if drop and found.kept < 2:
+        raise DataError(
+            f"an audit needs at least 2 records; `missing: drop` leaves {counted(found.kept, 'record')}"
+        )
+    gaps = any(columns[name].missing.count for name in names)
+    rows = FileRows(
+        tuple(pieces), tuple(counts), Numbers(numeric, tuple(names) if drop and gaps else ())
+    )
+    if asked.missing == "mean" and gaps and numeric:
+        missing = np.array([columns[name].missing.count for name in numeric])
+        rows = replace(rows, decode=Numbers(numeric, fill=_means(rows, missing)))
+    return Cleaned(numeric, rows, found, chosen)
+
+
+def held(rows: FileRows) -> NDArray[Any] | FileRows:
+    """Return the records, in memory if they are small or have no file."""
+    in_memory = any(isinstance(piece, Held) for piece in rows.pieces)
+    if not in_memory and int(np.prod(rows.shape)) * 8 > file_rows.HELD_BYTES:
+        return rows
+    found = rows.read(0, rows.shape[0])
+    found.setflags(write=False)
+    return found
+
+
+def surveyed(
+    pieces: Sequence[Records],
+    names: Sequence[str],
+    rows: int | None,
+    required: Sequence[str],
+    domains: Domains,
+) -> tuple[list[Records], list[int], Survey]:
+    """Return the pieces of the first records, their counts of kept records, and the survey.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece or Held
+    names : sequence of str
+        Columns to survey.
+    rows : int or None
+        Number of records to survey.
+    required : sequence of str
+        Columns whose gaps exclude a record.
+    domains : mapping
+        Columns whose values are collected, or compared with a declared domain.
+    """
+    look = partial(_survey_of_piece, names=names, required=required, domains=domains)
+    taken: list[Records] = []
+    counts, whole = [], Survey({name: Column() for name in names})
+    if rows is not None:
+        pieces = [piece if piece.rows >= 0 else replace(piece, rows=rows) for piece in pieces]
+    for piece, found in zip(pieces, in_threads(look, pieces), strict=False):
+        if rows is not None and whole.rows + found.rows > rows:
+            found = look(replace(piece, rows=rows - whole.rows))
+        whole.join(found)
         taken.append(replace(piece, rows=found.rows))
-        if survey.rows == asked.rows:
+        counts.append(found.kept)
+        if whole.rows == rows:
             break
-    check_rows(survey.rows, asked.rows)
-    if small:
-        return _cleaned(np.concatenate(held), survey, asked)
-    return _cleaned(
-        FileRows(names, tuple(taken), tuple(counts), asked.missing == "drop", beside=beside or ()),
-        survey,
-        asked,
-    )
+    return taken, counts, whole
 
 
-def _surveyed(
-    piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool, beside: tuple[str, ...]
-) -> tuple[Survey, list[Array], int]:
-    survey, kept = Survey(names, asked.booleans), 0
-    held: list[Array] = []
-    if asked.rows is not None and piece.rows < 0:
-        piece = replace(piece, rows=asked.rows)
-    for frame in piece.frames([*names, *beside]):
-        values = survey.add(frame)
-        if asked.missing != "drop":
-            kept += len(values)
-        else:
-            kept += int(frame.notna().all(axis=1).sum()) if beside else len(complete(values))
-        held += [values] if hold else []
-    return survey, held, kept
+def _survey_of_piece(
+    piece: Records, names: Sequence[str], required: Sequence[str], domains: Domains
+) -> Survey:
+    survey = Survey({name: Column() for name in names})
+    for frame in piece.frames(tuple(names)):
+        survey.add(frame, are_complete(frame, required) if required else None, domains)
+    return survey
 
 
-def _cleaned(rows: Array | FileRows, survey: Survey, asked: Asked) -> Array | FileRows:
-    survey.check_kinds(identifies)
-    survey.check_values(asked.missing)
-    if not survey.missing.count.any() or asked.missing == "keep":
-        return rows
-    if asked.missing == "drop":
-        rows = rows if isinstance(rows, FileRows) else complete(rows)
-        if rows.shape[0] < 2:
-            raise DataError(
-                f"an audit needs at least 2 records; `missing: drop` leaves {counted(rows.shape[0], 'record')}"
-            )
-        return rows
-    fill = fill_values(rows, row_blocks(*rows.shape), survey.missing.count)
-    return (
-        replace(rows, fill=fill)
-        if isinstance(rows, FileRows)
-        else np.where(np.isnan(rows), fill, rows)
-    )
+def blocks_of(rows: Array | FileRows) -> Any:
+    """Yield the records block by block, shape (b, N)."""
+    for a, b in row_blocks(*rows.shape):
+        yield rows[a:b] if isinstance(rows, np.ndarray) else rows.read(a, b)
+
+
+def _means(rows: FileRows, missing: NDArray[np.int64]) -> Array:
+    """Return the means of the present values, shape (N,), summed by block."""
+    with np.errstate(over="ignore"):
+        total = sum(np.nansum(x, axis=0) for x in blocks_of(rows))
+    return np.asarray(total / (rows.shape[0] - missing))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.clean import Asked, numbers_of_frame, numbers_of_pieces
+from auditor.data.clean import Asked, cleaned
+from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import check_variance
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
-from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
-from auditor.data.formats.parts import pieces_of, whole_frame
+from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole_frame
 from auditor.data.request import DataUse
-from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
@@ -198,23 +197,15 @@ def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
             f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
         )
     had = tuple(names[j] for j in there)
-    dates = {name: form for name, form in table.dates.items() if name in had}
-    asked = Asked(None, "keep", True)
-    found = (
-        numbers_of_frame(_dated(path, had, dates), asked)
-        if dates
-        else numbers_of_pieces(pieces_of(path), had, asked)
-    )
-    values = np.full((found.shape[0], len(names)), np.nan)
-    values[:, there] = found.read(0, found.shape[0]) if isinstance(found, FileRows) else found
+    frame = whole_frame(pieces_of(path), had, None)
+    frame = in_days(frame, {name: table.dates[name] for name in had if name in table.dates})
+    found = cleaned([Held(frame, len(frame))], had, Asked(None, "keep", True), Categories())
+    values = np.full((len(frame), len(names)), np.nan)
+    values[:, there] = found.numbers.read(0, len(frame))
     said = np.flatnonzero(~np.isnan(values).all(axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
         check_variance(tuple(names[j] for j in said), np.nanvar(values[:, said], axis=0))
     return values
-
-
-def _dated(path: Path, names: Sequence[str], dates: Mapping[str, str | None]) -> pd.DataFrame:
-    return in_days(whole_frame(pieces_of(path), names, None), dates)
 
 
 def places_by_key(

@@ -16,8 +16,7 @@ from auditor.data.columns.checks import check_rows
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import Column, column_of
 from auditor.data.columns.row_order import follows_the_one_before, in_order_of
-from auditor.data.formats.as_written import coded_columns
-from auditor.data.formats.parts import Piece, whole_frame
+from auditor.data.formats.parts import Piece, coded_columns, whole_frame
 from auditor.data.load import source_frame, source_pieces
 from auditor.data.request import is_file
 from auditor.process.deferred import pd, scipy
@@ -94,7 +93,7 @@ def describe(source: str) -> Description:
     if is_file(source):
         names, unnamed, pieces = source_pieces(source)
         runs, rows = _sampled(pieces, names)
-        coded = coded_columns(pieces[0].path)
+        coded = coded_columns(pieces[0])
     else:
         runs, coded = [source_frame(source)], frozenset()
         rows = len(runs[0])

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.clean import (
-    Asked,
-    numbers_of_columns,
-    numbers_of_frame,
-    numbers_of_pieces,
-    scanned_rows,
-)
+from auditor.data import file_rows
+from auditor.data.clean import Asked, cleaned, held
 from auditor.data.columns import checks
-from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.category_rules import Categories
-from auditor.data.columns.checks import Missing, check_rows
+from auditor.data.columns.checks import Frame, Missing, check_rows
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.hierarchy import Hierarchy, coded
 from auditor.data.columns.record_keys import record_keys
 from auditor.data.columns.row_order import in_order_of
 from auditor.data.columns.scan import Scale
+from auditor.data.file_rows import FileRows, Numbers
 from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
-from auditor.data.formats.as_written import column_as_written
-from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
+from auditor.data.formats.parts import (
+    Held,
+    Piece,
+    Records,
+    column_as_written,
+    first_rows,
+    parts,
+    pieces_of,
+    size_of_values,
+    whole_frame,
+)
 from auditor.data.outlined import OPTIONS, asked_source, select
 from auditor.data.request import is_file
 from auditor.data.source import Source
-from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 from auditor.numerics.random_streams import stream
@@ -45,29 +48,28 @@ from auditor.process.deferred import pd
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
 
-if TYPE_CHECKING:
-    from auditor.data.streamed.codes import FileCodes
 
+class _Drawn(NamedTuple):
+    """Columns of a registered source."""
 
-class _Raw(NamedTuple):
-    frame: pd.DataFrame
-    description: str = ""
-    licence: str = ""
-    domains: Mapping[str, Sequence[Any]] = MappingProxyType({})
-    population: _Population | None = None
-
-
-class _Population(NamedTuple):
-    """Source of the population covariance, with its columns and random state."""
-
+    names: list[str]
+    table: Frame
     source: Source
-    columns: Sequence[str]
-    rng: np.random.Generator
+    every: list[str]
+    begun: np.random.Generator
+
+    @property
+    def rows(self) -> int:
+        return len(self.table[self.names[0]])
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        return pd.DataFrame({name: self.table[name] for name in self.names})
 
     def covariance(self, names: Sequence[str]) -> NDArray[np.float64] | None:
-        """Return the covariance of some columns, not cached."""
-        found = self.source.population(deepcopy(self.rng))
-        places = [self.columns.index(name) for name in names]
+        """Return the population covariance of some columns, not cached."""
+        found = self.source.population(deepcopy(self.begun))
+        places = [self.every.index(name) for name in names]
         return None if found is None else np.asarray(found[np.ix_(places, places)])
 
 
@@ -157,103 +159,77 @@ def load_table(
     _check_options(columns, rows, missing)
     asked = Asked(rows, missing, columns is not None)
     columns, chosen = (categories or Categories()).beside_columns(columns, dates)
-    as_is = not hierarchies and not dates and order is key is None
+    drawn: _Drawn | None = None
+    pieces: Sequence[Records]
     if is_file(source):
-        names, pieces = _pieces(source, columns, rows, parameters or {}, base, order=order, key=key)
-        if not chosen.columns and as_is:
-            return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
-        # for start-up: only files with categories need it
-        from auditor.data.streamed_table import categorize, held_if_small, is_large
-
-        if as_is and is_large(pieces, len(names)):
-            found = categorize(pieces, names, asked.booleans, asked, chosen)
-            numbers = Table(found.numeric, found.content, source, dropped=missing == "drop")
-            codes = found.codes
-            return held_if_small(_finished(numbers, standardize, lambda: _stored(codes(numbers))))
-        raw = _Raw(whole_frame(pieces, names, rows))
-        if key not in (None, order):
-            raw = raw._replace(
-                frame=raw.frame.assign(**{key: column_as_written(pieces, key)[: len(raw.frame)]})
-            )
+        chosen_names, files = _pieces(source, columns, rows, parameters, base, order=order, key=key)
+        names, pieces = list(chosen_names), files
+        if (
+            size_of_values(files, len(names)) <= file_rows.HELD_BYTES
+            or hierarchies
+            or dates
+            or order
+            or key
+        ):
+            frame = whole_frame(files, names, rows)
+            if key not in (None, order):
+                frame = frame.assign(**{key: column_as_written(files, key)})
+            pieces = [Held(frame, len(frame))]
     else:
-        if as_is and not chosen.columns:
-            drawn = _numbers_from_plugin(source, columns, parameters or {}, rng, asked)
-            if drawn is not None:
-                return _finished(
-                    replace(drawn, population=None) if standardize else drawn, standardize
-                )
-        raw = _from_plugin(source, columns, rows, parameters or {}, rng, order=order, key=key)
-    check_rows(len(raw.frame), rows)
-    raw = raw._replace(frame=in_days(raw.frame, dates))
-    if order is not None:
-        raw = raw._replace(frame=in_order_of(raw.frame, order))
-    keys = None if key is None else record_keys(key, raw.frame[key])
-    raw = raw._replace(
-        frame=raw.frame.drop(
-            columns=[name for name in dict.fromkeys((order, key)) if name is not None]
-        )
+        drawn = _drawn(source, columns, rows, parameters, rng, order=order, key=key)
+        names, pieces = drawn.names, [Held(drawn.table, drawn.rows)]
+        chosen = chosen.with_defaults(drawn.source.domains(), names)
+    keys = None
+    if hierarchies or dates or order or key:
+        frame = drawn.frame if drawn else frame
+        check_rows(len(frame), rows)
+        frame = in_days(frame, dates)
+        frame = frame if order is None else in_order_of(frame, order)
+        keys = None if key is None else record_keys(key, frame[key])
+        frame = frame.drop(columns=[name for name in {order, key} if name is not None])
+        frame = coded(frame, dict(hierarchies), missing)
+        names, pieces = list(map(str, frame)), [Held(frame, len(frame))]
+        if keys is not None and missing == "drop":
+            keys = keys.some(checks.are_complete(frame, names))
+    found = cleaned(pieces, names, asked, chosen)
+    content = held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0))
+    described = (drawn.source.description, drawn.source.licence) if drawn else ("", "")
+    table = Table(
+        found.numeric,
+        content,
+        source,
+        *described,
+        hierarchies=dict(hierarchies),
+        dates=dict(dates),
+        keys=keys,
+        dropped=missing == "drop",
     )
-    raw = raw._replace(frame=coded(raw.frame, dict(hierarchies), missing))
-    if columns is None and chosen.columns:
-        raw = raw._replace(frame=chosen.usable(raw.frame))
-    chosen = chosen.with_defaults(raw.domains, list(raw.frame.columns))
-    whole = chosen.complete(raw.frame, missing)
-    frame = chosen.numeric(whole)
-    names = tuple(frame.columns)
-    values = numbers_of_frame(frame, asked)
-    if keys is not None and missing == "drop":
-        keys = keys.some(raw.frame.notna().all(axis=1).to_numpy())
-    described = Table(
-        names, values, source, raw.description, raw.licence, dropped=missing == "drop"
-    )
-    held = replace(described, hierarchies=dict(hierarchies), dates=dict(dates), keys=keys)
     # these change a column's unit
-    if raw.population is not None and not (hierarchies or dates or standardize):
-        held = replace(held, population=partial(raw.population.covariance, names))
-    return _finished(held, standardize, lambda: chosen.table(whole, names, values))
-
-
-def _of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked, source: str) -> Table:
-    looked = scanned_rows(pieces, names, asked)
-    if looked is None:
-        return Table(
-            names, numbers_of_pieces(pieces, names, asked), source, dropped=asked.missing == "drop"
-        )
-    rows, found = looked
-    return Table(names, rows, source, scanned=found)
-
-
-def _stored(codes: FileCodes) -> CategoricalTable:
-    return CategoricalTable(codes.attributes, codes)
-
-
-def _finished(
-    table: Table,
-    standardize: bool,
-    categorical: Callable[[], CategoricalTable | None] = lambda: None,
-    varied: bool = True,
-) -> Table:
+    if drawn and not (hierarchies or dates or standardize):
+        table = replace(table, population=partial(drawn.covariance, found.numeric))
     checks.check_names(table.attributes)
     checks.check_width(table.width)
-    found = table.scan
+    scan = table.scan
     if varied:
-        checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
+        checks.check_varied(table.attributes, scan.low, scan.high, np.diag(scan.covariance))
     else:  # a copy may be constant, but its variance must be computable
-        checks.check_variance(table.attributes, np.diag(found.covariance))
-    categories = categorical()
-    content = table.records
+        checks.check_variance(table.attributes, np.diag(scan.covariance))
+    categorical = found.categories(content, scan)
     if standardize:
-        scale = Scale.of(found)
-        if isinstance(content, FileRows):
-            content = content.with_scale(scale)
-        else:
-            content = content.copy()
-            scale.apply(content)
-    if not isinstance(content, FileRows):
-        content.setflags(write=False)
+        content = _scaled(content, Scale.of(scan))
     return replace(
-        table, content=content, categorical=categories, scanned=found, standardized=standardize
+        table, content=content, categorical=categorical, scanned=scan, standardized=standardize
     )
+
+
+def _scaled(content: Any, scale: Scale) -> Any:
+    if isinstance(content, FileRows):
+        assert isinstance(content.decode, Numbers)
+        return replace(content, decode=replace(content.decode, scale=scale))
+    content = content.copy()
+    scale.apply(content)
+    content.setflags(write=False)
+    return content
 
 
 def in_batches(table: Table, first: int | None) -> Table:
@@ -317,18 +293,16 @@ def load_target(
     DataError
         There is no such column, or a class is missing. No message holds a value.
     """
-    find = _from_file if is_file(source) else None
     state = rng.bit_generator.state
 
     def read(names: Sequence[str] | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # a synthetic source must draw an equal table again
-        given = parameters or {}
-        raw = (
-            find(source, names, rows, given, base, order=order)
-            if find
-            else _from_plugin(source, names, rows, given, rng, order=order)
-        )
-        return raw.frame if order is None else in_order_of(raw.frame, order)
+        if is_file(source):
+            known, pieces = _pieces(source, names, rows, parameters, base, order=order)
+            frame = whole_frame(pieces, known, rows)
+        else:
+            frame = _drawn(source, names, rows, parameters, rng, order=order).frame
+        return frame if order is None else in_order_of(frame, order)
 
     label = read([target])[target]
     if missing == "drop":
@@ -350,7 +324,8 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
     DataError
         There is no such file, or it lacks a column.
     """
-    return _from_file(path, columns, None, {}, None).frame
+    names, pieces = _pieces(path, columns, None)
+    return whole_frame(pieces, names, None)
 
 
 def file_pieces(
@@ -360,7 +335,7 @@ def file_pieces(
 
     Of a file or a folder of parts.
     """
-    return _pieces(path, columns, rows, {}, None)
+    return _pieces(path, columns, rows)
 
 
 def file_notes(source: str, base: Path | None = None) -> list[str]:
@@ -387,7 +362,7 @@ def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     named = [name for name in known if name]
     if not named:
         raise DataError(f"{path.name}: no column has a name")
-    names, pieces = _pieces(source, named, None, {}, None)
+    names, pieces = _pieces(source, named, None)
     return names, len(known) - len(named), pieces
 
 
@@ -406,7 +381,7 @@ def source_frame(
     DataError, PluginError
         There is no such source, or it needs parameters.
     """
-    return _from_plugin(name, columns, rows, {}, rng or stream(0, "data")).frame
+    return _drawn(name, columns, rows, {}, rng or stream(0, "data")).frame
 
 
 def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str) -> None:
@@ -424,60 +399,38 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
         )
 
 
-# -- files
-# -------------------------------------------------------------------------------------------------------------
-
-
-def _from_file(
-    source: str,
-    columns: Sequence[str] | None,
-    rows: int | None,
-    parameters: Mapping[str, Any],
-    base: Path | None,
-    **beside: str | None,
-) -> _Raw:
-    names, pieces = _pieces(source, columns, rows, parameters, base, **beside)
-    return _Raw(whole_frame(pieces, names, rows))
-
-
 def _pieces(
     source: str,
     columns: Sequence[str] | None,
     rows: int | None,
-    parameters: Mapping[str, Any],
-    base: Path | None,
+    parameters: Mapping[str, Any] | None = None,
+    base: Path | None = None,
     **beside: str | None,
 ) -> tuple[tuple[str, ...], list[Piece]]:
     paths = _found(source, parameters, base)
-    names = _chosen_names(paths[0], columns, **beside)
+    first = paths[0]
+    names = select(reading.header(first), columns, (), **beside)
+    if "" in names:
+        raise DataError(
+            f"{first.name}: column {names.index('') + 1} has no name (is it the index of a data frame?); "
+            "name those to audit with `columns:`"
+        )
     checks.check_width(len(names))
     pieces: list[Piece] = []
     for path in paths:
         known = reading.header(path, empty=len(paths) > 1)
         lacks = [name for name in names if name not in known]
         if lacks:
-            raise DataError(f"{path.name}: lacks column {listed(lacks)}, which {paths[0].name} has")
+            raise DataError(f"{path.name}: lacks column {listed(lacks)}, which {first.name} has")
         pieces += pieces_of(path)
     return tuple(names), first_rows(pieces, rows)
 
 
-def _found(source: str, parameters: Mapping[str, Any], base: Path | None) -> list[Path]:
+def _found(source: str, parameters: Mapping[str, Any] | None, base: Path | None) -> list[Path]:
     path = _find(source, base)
-    if parameters:
-        name = next(iter(parameters))
+    for name in parameters or ():
         raise DataError(f"a file has no parameter {quoted(name)}{nearest(name, OPTIONS)}")
     return parts(path) if path.is_dir() else [path]
-
-
-def _chosen_names(path: Path, columns: Sequence[str] | None, **beside: str | None) -> list[str]:
-    known = reading.header(path)
-    names = select(known, columns, (), **beside)
-    if "" in names:
-        where = f"{path.name}: column {names.index('') + 1}"
-        raise DataError(
-            f"{where} has no name (is it the index of a data frame?); name those to audit with `columns:`"
-        )
-    return names
 
 
 def _find(source: str, base: Path | None) -> Path:
@@ -498,69 +451,37 @@ def _find(source: str, base: Path | None) -> Path:
     )
 
 
-# -- registered sources
-# ------------------------------------------------------------------------------------------------
-
-
-def _from_plugin(
+def _drawn(
     name: str,
     columns: Sequence[str] | None,
     rows: int | None,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, Any] | None,
     rng: np.random.Generator,
     **beside: str | None,
-) -> _Raw:
-    with asked_source(name, parameters, rows) as made:
+) -> _Drawn:
+    with asked_source(name, parameters or {}, rows) as made:
         begun = deepcopy(rng)
-        frame, domains = made.frame(rows, rng), made.domains()
-        if (
-            not isinstance(frame, pd.DataFrame)
-            or not frame.columns.is_unique
-            or len(frame.columns) == 0
-        ):
-            raise PluginError(
-                f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns"
+        table: Frame
+        if type(made).frame is Source.frame:  # without the import of pandas
+            given = dict(made.numbers(rows, rng))
+            table = {str(column): np.asarray(values) for column, values in given.items()}
+            fits = len({values.shape for values in table.values()}) == 1 and all(
+                values.ndim == 1 and values.dtype.kind in "iuf" for values in table.values()
             )
-        frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-        population = _Population(made, list(frame.columns), begun)
-        frame = frame[select(list(frame.columns), columns, made.labels, **beside)].head(
-            len(frame) if rows is None else rows
-        )
-        return _Raw(frame, made.description, made.licence, domains, population)
-
-
-def _numbers_from_plugin(
-    name: str,
-    columns: Sequence[str] | None,
-    parameters: Mapping[str, Any],
-    rng: np.random.Generator,
-    asked: Asked,
-) -> Table | None:
-    """Return the table of a numeric source without a frame, else None."""
-    with asked_source(name, parameters, asked.rows) as made:
-        if type(made).frame is not Source.frame or made.domains():
-            return None
-        begun = deepcopy(rng)
-        given = made.numbers(asked.rows, rng)
-        every = {str(column): column for column in given}
-        names = tuple(select(list(every), columns, made.labels)) if every else ()
-        # other columns may never be read
-        found = {column: np.asarray(given[every[column]])[: asked.rows] for column in names}
-        if len({values.shape for values in found.values()}) != 1 or any(
-            v.ndim != 1 or v.dtype.kind not in "iuf" for v in found.values()
-        ):
-            raise PluginError(
-                f"source {name!r} broke its contract: `numbers` must return integers or floats by column, all of one length"
+            expected = "`numbers` must return integers or floats by column, all of one length"
+        else:
+            table = made.frame(rows, rng)
+            fits = (
+                isinstance(table, pd.DataFrame)
+                and table.columns.is_unique
+                and len(table.columns) > 0
             )
-        covariance = partial(_Population(made, list(every), begun).covariance, names)
-    check_rows(len(found[names[0]]), asked.rows)
-    values = numbers_of_columns(found, asked)
-    return Table(
-        names,
-        values,
-        name,
-        made.description,
-        made.licence,
-        dropped=asked.missing == "drop",
-        population=covariance,
-    )
+            if fits:
+                table = table.set_axis([str(column) for column in table], axis=1)
+                table = table.reset_index(drop=True)
+            expected = "`frame` must return a DataFrame with unique columns"
+        if not fits:
+            raise PluginError(f"source {name!r} broke its contract: {expected}")
+        every = [str(column) for column in table]
+        names = select(every, columns, made.labels, **beside)
+        return _Drawn(names, {n: table[n][:rows] for n in names}, made, every, begun)

@@ -1,4 +1,4 @@
-"""Convert arrays, Series and DataFrames of numbers to tables and back."""
+"""Convert arrays, Series and DataFrames to tables of numbers or codes, and back."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.data.columns.categorical_table import (
+    Attribute,
+    CategoricalTable,
+    of_column,
+    product,
+    split,
+)
 from auditor.data.columns.checks import check_finite, check_names, check_variance, check_varied
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import listed
-from auditor.types import Array, Microdata
+from auditor.types import Array, Codes, Microdata
 
 
 def as_table(X: Microdata, varied: bool = True) -> Table:
@@ -47,12 +54,12 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
         )
     check_finite(names, values)
     table = Table(names, np.ascontiguousarray(values), source="array")
-    table = replace(table, scanned=table.scan)  # kept if part of the table is replaced
+    scan = table.scan
     if varied:
-        check_varied(names, table.scan.low, table.scan.high, np.diag(table.scan.covariance))
+        check_varied(names, scan.low, scan.high, np.diag(scan.covariance))
     else:
-        check_variance(names, np.diag(table.scan.covariance))
-    return table
+        check_variance(names, np.diag(scan.covariance))
+    return replace(table, scanned=scan)  # kept if part of the table is replaced
 
 
 def copy_values(copy: Microdata, rows: int) -> Array:
@@ -64,11 +71,10 @@ def copy_values(copy: Microdata, rows: int) -> Array:
 
 
 def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
-    names: tuple[str, ...] = ()
     if np.ma.is_masked(X):
         raise DataError("the table has masked values: leave those records out, or fill them in")
     if isinstance(X, pd.DataFrame):
-        text = [str(name) for name, kind in X.dtypes.items() if not _real(kind)]
+        text = [str(name) for name, kind in X.dtypes.items() if not _is_real(kind)]
         if text:
             raise DataError(
                 f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others"
@@ -76,60 +82,45 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
         names = tuple(map(str, X.columns))
         if len(set(names)) != len(names):
             raise DataError("two columns have the same name")
-    elif isinstance(X, pd.Series):
-        names = (str(X.name),) if X.name is not None else ()
-    try:
-        if not isinstance(X, pd.DataFrame) and not _all_numbers(np.asarray(X)):
-            raise TypeError
         return np.asarray(X, dtype=np.float64), names
+    cells = np.asarray(X)
+    is_number = (
+        not any(isinstance(cell, (str, bytes)) for cell in cells.flat)
+        if cells.dtype.kind == "O"
+        else cells.dtype.kind in "biuf"
+    )
+    named = isinstance(X, pd.Series) and X.name is not None
+    try:
+        if is_number:
+            return np.asarray(X, dtype=np.float64), (str(X.name),) if named else ()
     except (TypeError, ValueError):
-        raise DataError("the table must hold numbers only") from None
+        pass
+    raise DataError("the table must hold numbers only")
 
 
-def _real(kind: Any) -> bool:
+def _is_real(kind: Any) -> bool:
     return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
 
 
-def _integer(kind: Any) -> bool:
-    return bool(pd.api.types.is_integer_dtype(kind))
-
-
-def _all_numbers(values: NDArray[Any]) -> bool:
-    """Whether values are numbers; numpy would also convert text and dates."""
-    if values.dtype.kind != "O":
-        return values.dtype.kind in "biuf"
-    return not any(isinstance(cell, (str, bytes)) for cell in values.flat)
-
-
-def like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) -> Microdata:
+def numbers_like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) -> Microdata:
     """Return values of shape (n, N) in the form of ``X``.
 
     With its index and columns, or its number of dimensions. Columns that are ``whole``, shape (N,),
     become 64-bit integers if the original's type is integer. With other columns than the
     original's, only the index is kept, and a DataFrame's columns are ``y1, y2, …``.
     """
-    if isinstance(X, (pd.DataFrame, pd.Series)) and values.size != X.size:
-        return pd.DataFrame(
-            values,
-            index=X.index,
-            columns=[f"y{column}" for column in range(1, values.shape[1] + 1)],
-        )
+    framed = isinstance(X, (pd.DataFrame, pd.Series))
     if values.size != np.size(X):
-        return values
-
+        columns = [f"y{column}" for column in range(1, values.shape[1] + 1)]
+        return pd.DataFrame(values, index=X.index, columns=columns) if framed else values
+    is_integer = pd.api.types.is_integer_dtype
     if isinstance(X, pd.DataFrame):
         frame = pd.DataFrame(values, index=X.index, columns=X.columns)
-        kept = [
-            place
-            for place, kind in enumerate(X.dtypes)
-            if _integer(kind) and whole is not None and whole[place]
-        ]
-        return frame.astype({X.columns[place]: np.int64 for place in kept}) if kept else frame
-    if (
-        whole is not None
-        and whole.all()
-        and _integer(X.dtype if hasattr(X, "dtype") else np.asarray(X).dtype)
-    ):
+        if whole is None:
+            return frame
+        integer = [is_integer(kind) for kind in X.dtypes]
+        return frame.astype(dict.fromkeys(X.columns[whole & integer], np.int64))
+    if whole is not None and whole.all() and is_integer(getattr(X, "dtype", np.asarray(X).dtype)):
         values = values.astype(np.int64)
     if isinstance(X, pd.Series):
         return pd.Series(values[:, 0], index=X.index, name=X.name)
@@ -162,3 +153,65 @@ def in_order(original: Microdata, released: Microdata) -> Microdata:
             "the original's records are in another order than those released, by their index; sort them alike"
         )
     return original[list(released.columns)]
+
+
+def sensitive_columns(X: pd.DataFrame) -> list[Any]:
+    """Return the columns to perturb: dtype ``category`` if any, else all.
+
+    The others stay unchanged.
+    """
+    declared = [name for name, kind in X.dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
+    return declared or list(X.columns)
+
+
+def as_categories(X: Microdata) -> CategoricalTable:
+    """Return microdata as categories, with declared or observed domains.
+
+    Dtype ``category`` declares a domain.
+
+    Raises
+    ------
+    DataError
+        There are no records, or values are missing.
+    """
+    if isinstance(X, pd.DataFrame):
+        columns = [(str(name), X[name]) for name in sensitive_columns(X)]
+    elif isinstance(X, pd.Series):
+        columns = [("x" if X.name is None else str(X.name), X)]
+    else:
+        values = np.asarray(X)
+        if values.ndim not in (1, 2):
+            raise DataError(
+                f"categories must be a column or a table; got an array of shape {values.shape}"
+            )
+        values = values.reshape(len(values), -1)
+        columns = [(f"x{k}", pd.Series(column, copy=False)) for k, column in enumerate(values.T, 1)]
+    if not columns or len(columns[0][1]) == 0:
+        raise DataError("a table needs at least one record and one column")
+    parts = [of_column(column, name) for name, column in columns]
+    return product([attribute for attribute, _ in parts], [codes for _, codes in parts])
+
+
+def categories_like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
+    """Return values of the product domain in the form of ``X``.
+
+    With its index, names and dtypes; other columns unchanged.
+    """
+    parts = list(zip(table.attributes, split(table, codes), strict=True))
+    if isinstance(X, pd.DataFrame):
+        copy = X.copy()
+        for name, part in zip(sensitive_columns(X), parts, strict=True):
+            copy[name] = _typed(*part, X[name].dtype)
+        return copy
+    if isinstance(X, pd.Series):
+        return pd.Series(_typed(*parts[0], X.dtype), index=X.index, name=X.name)
+    cells = np.asarray(X)
+    columns = [np.array(a.labels, dtype=cells.dtype)[part] for a, part in parts]
+    return np.stack(columns, axis=1).reshape(cells.shape)
+
+
+def _typed(attribute: Attribute, codes: NDArray[np.integer[Any]], kind: Any) -> Any:
+    if isinstance(kind, pd.CategoricalDtype) and attribute.labels == tuple(kind.categories):
+        return pd.Categorical.from_codes(codes, dtype=kind)
+    labels = pd.Index(attribute.labels, tupleize_cols=False)
+    return pd.Series(labels.take(codes).array).astype(kind).array

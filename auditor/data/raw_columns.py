@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from auditor.data.columns.dates import days_of, plain_days
-from auditor.data.formats.as_written import frames_as_written
 from auditor.data.formats.file_kinds import is_parquet
 from auditor.data.load import file_pieces, source_frame
 from auditor.data.request import is_file
@@ -88,8 +87,9 @@ def stored_kinds(
         Columns of dates whose text has another format than ISO 8601.
     """
     if is_file(data):
-        first = Path(file_pieces(data, columns, None)[1][0].path)
-        frames = frames_as_written([first], list(columns)) if is_parquet(first) else frames
+        _, pieces = file_pieces(data, columns, None)
+        first = Path(pieces[0].path)
+        frames = pieces[0].frames(columns, as_written=True) if is_parquet(first) else frames
         typed = is_parquet(first) or first.suffix.lower() in (".feather", ".arrow")
     else:
         typed = False

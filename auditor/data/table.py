@@ -20,7 +20,7 @@ from auditor.numerics.read_only import seal
 
 if TYPE_CHECKING:  # used by few tables, whose builders import it
     from auditor.data.columns.record_keys import RecordKeys
-    from auditor.data.streamed.rows import FileRows
+    from auditor.data.file_rows import FileRows
 
 
 @dataclass(frozen=True, eq=False)

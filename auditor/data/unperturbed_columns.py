@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from auditor.data.formats import readers as reading
-from auditor.data.formats.as_written import frames_as_written
-from auditor.data.formats.parts import parts
+from auditor.data.formats.parts import parts, pieces_of
 from auditor.data.raw_columns import InStep, complete, first
 from auditor.data.request import is_file
 from auditor.errors import DataError
@@ -53,7 +52,11 @@ class Kept(InStep):
                     f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
                 )
         self.columns = list(columns)
-        frames = first(frames_as_written(_files(data), self.columns), rows)
+        pieces = (piece for path in _files(data) for piece in pieces_of(path))
+        frames = first(
+            (frame for piece in pieces for frame in piece.frames(self.columns, as_written=True)),
+            rows,
+        )
         super().__init__(
             frames if blanks is None else complete(frames, blanks), "the columns to keep"
         )

@@ -19,7 +19,7 @@ from auditor.data import arrivals
 from auditor.data.alignment import misaligned
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.record_keys import RecordKeys, record_keys
-from auditor.data.formats.as_written import column_as_written
+from auditor.data.formats.parts import column_as_written
 from auditor.data.formats.release_folder import (
     MANIFEST,
     batches_of,

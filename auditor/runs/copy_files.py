@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from auditor.data.columns.dates import SINCE
-from auditor.data.formats.readers import csv_frame, header
+from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.data.formats.release_folder import (
     MANIFEST,
     batches_of,
@@ -433,9 +433,7 @@ def _no_release(folder: Path) -> AuditorError:
 
 def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
     """Return columns of a copy that was written."""
-    if path.suffix == ".parquet":
-        return pd.read_parquet(path, columns=names)
-    return csv_frame(path.read_bytes(), path, header(path), names, None)[names]
+    return whole_frame(pieces_of(path), names, None)
 
 
 def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:

@@ -22,7 +22,7 @@ from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.row_theory import Originals, with_row_theory
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
-from auditor.data.microdata import as_table, copy_values, in_order, like
+from auditor.data.microdata import as_table, copy_values, in_order, numbers_like
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable
 from auditor.numerics.blocks import chunks, row_blocks
@@ -238,7 +238,7 @@ def measured(plugin: Attack, held: Held, X: Microdata, knows: Knowledge, seed: i
         distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(held.moments.covariance)) / table.width
     return Estimate(
-        values=like(X, values),
+        values=numbers_like(X, values),
         theory=theory,
         distortion=distortion,
         normalized_error=distortion / scale,

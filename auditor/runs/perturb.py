@@ -17,8 +17,7 @@ from auditor import registry
 from auditor.data import arrivals
 from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.categorical_table import CategoricalTable, split
-from auditor.data.microdata import as_table, like
-from auditor.data.microdata_categories import as_categories
+from auditor.data.microdata import as_categories, as_table, numbers_like
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, Problem, ScenarioError
@@ -451,7 +450,7 @@ def _released_numbers(
     if seed is None and not before:
         warn_and_register(prints)
     whole = whole_columns(scheme, table)
-    made = (like(X, scheme.to_columns(copy, table.attributes), whole) for copy in new)
+    made = (numbers_like(X, scheme.to_columns(copy, table.attributes), whole) for copy in new)
     return Release(X, (*before, *made), levels, scheme, key.matrices, first_batch, bounds)
 
 
@@ -484,7 +483,7 @@ def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[
     if seed is None:
         warn_and_register(prints)
     whole = whole_columns(scheme, batch, scale)
-    return [like(X, scheme.to_columns(copy, batch.attributes), whole) for copy in copies]
+    return [numbers_like(X, scheme.to_columns(copy, batch.attributes), whole) for copy in copies]
 
 
 def _released_categories(

@@ -16,7 +16,7 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perf
 from auditor.adversary.published_rules import cells_of, published_prior
 from auditor.audit.categorical.told import Told
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
-from auditor.data.microdata_categories import as_categories, like, sensitive_columns
+from auditor.data.microdata import as_categories, categories_like, sensitive_columns
 from auditor.errors import AuditorError, AuditorWarning, NotApplicable
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pd
@@ -41,7 +41,7 @@ class State:
 
     def extend(self, X: Microdata, levels: Sequence[float], key: Key) -> list[Microdata]:
         """Return new copies in the form of ``X``."""
-        return [like(X, self.table, self.copies.ask(level, key)) for level in levels]
+        return [categories_like(X, self.table, self.copies.ask(level, key)) for level in levels]
 
 
 def start(
@@ -154,7 +154,7 @@ def estimate(
     best = P.argmax(axis=1).astype(table.codes.dtype)
     truth = P[np.arange(table.rows), table.codes]
     return CategoricalEstimate(
-        values=like(X, table, best),
+        values=categories_like(X, table, best),
         posterior=P,
         domain=tuple(a.labels for a in table.attributes),
         accuracy=float(np.mean(best == table.codes)),

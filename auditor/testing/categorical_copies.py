@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from auditor.audit.law_tests.categorical import SCORED_ROWS, score_tests
-from auditor.data.microdata_categories import as_categories
+from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.schemes.base.scheme import Key

@@ -25,7 +25,7 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.audit.numeric.neighbours import shown, with_known
-from auditor.data.microdata_categories import as_categories
+from auditor.data.microdata import as_categories
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.runs import perturb_categories

@@ -14,11 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, load, write
 
-from auditor.data.columns import quantiles
+from auditor.data import file_rows as streamed
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.columns.category_rules import Categories
 from auditor.data.formats import parts as pieces
-from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
@@ -269,17 +268,3 @@ def test_tables_in_between_are_surveyed_and_then_held(written, monkeypatch):
     between = load(path, **request)
     assert not between.streamed
     same(between, held)
-
-
-@pytest.mark.parametrize("held", [16, 64, 2**20])
-def test_quantiles_are_those_of_the_whole_column(monkeypatch, held):
-    monkeypatch.setattr(quantiles, "MOST_HELD", held)
-    rng = np.random.default_rng(0)
-    columns = [rng.normal(size=5000), rng.integers(0, 7, 5000) * 1.0, np.r_[np.zeros(3000), rng.normal(size=2000)],
-               np.sort(rng.gamma(0.1, size=3001)), np.array([1.0, 2.0]), np.r_[np.full(4990, 5.0), np.arange(10.0)]]  # fmt: skip
-    for x in columns:
-        for count in (1, 2, 3, 50, 999):
-            p = np.linspace(0, 1, count + 1)
-            assert np.array_equal(
-                quantiles.quantiles(lambda x=x: np.array_split(x, 7), x.size, p), np.quantile(x, p)
-            )

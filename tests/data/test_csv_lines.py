@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.data import file_rows as streamed
 from auditor.data.columns.category_rules import Categories
 from auditor.data.formats import parts as pieces
-from auditor.data.formats import readers as reading
 from auditor.data.load import load_table
-from auditor.data.streamed import rows as streamed
 from auditor.data.unperturbed_columns import Kept
 from auditor.errors import DataError
 
@@ -194,7 +193,6 @@ def test_records_are_the_same_for_columns_that_are_kept_as_they_are(tmp_path):
     kept = Kept(str(path), ["id"])
     assert kept.take(4)["id"].tolist() == ["007", "", "008", ""]
     kept.finish()
-    assert list(reading.csv_records(path)) == [["007"], [""], ["008"], [""]]
     path.write_text("id,a\n007,1\n\n008\n")
     assert Kept(str(path), ["a", "id"]).take(2).to_numpy().tolist() == [["1", "007"], ["", "008"]]
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from auditor.data import file_rows as streamed
 from auditor.data.load import load_table
-from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
 from tests.programs import python
@@ -416,9 +416,9 @@ def test_a_file_that_nobody_reads_on_adds_nothing_to_what_a_program_says_as_it_e
     ended = python("-c", """
 import builtins, gc, sys
 from pathlib import Path
-from auditor.data.formats.parts import numbers, pieces_of
+from auditor.data.formats.parts import pieces_of
 gc.disable()
-ring = [numbers(pieces_of(Path(sys.argv[1]))[0], ["x"])]
+ring = [pieces_of(Path(sys.argv[1]))[0].frames(["x"])]
 next(ring[0])
 ring.append(ring)
 builtins.kept = ring

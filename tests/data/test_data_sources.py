@@ -13,7 +13,6 @@ from auditor.data.outlined import outlined_table
 from auditor.data.request import DataUse
 from auditor.data.source import Source
 from auditor.data.sources import cps
-from auditor.data.sources._shipped import ShippedNumbers, shipped
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 
@@ -228,7 +227,7 @@ def test_numbers_are_the_same_table_as_their_frame(name, standardize, monkeypatc
 def test_numbers_that_are_missing_or_infinite_are_met_as_in_a_frame(missing, odd, monkeypatch):
     column = np.array([1.0, 2.0, odd, 4.0])
     monkeypatch.setattr(
-        registry.get("source", "cps"),
+        registry.get("source", "census-like"),
         "numbers",
         lambda self, rows, rng: {"a": column, "b": np.arange(4)},
     )
@@ -239,17 +238,9 @@ def test_numbers_that_are_missing_or_infinite_are_met_as_in_a_frame(missing, odd
         except DataError as error:
             return str(error)
 
-    found = outcome(lambda: load("cps", missing=missing))
-    assert found == outcome(lambda: by_frame("cps", monkeypatch, missing=missing))
+    found = outcome(lambda: load("census-like", missing=missing))
+    assert found == outcome(lambda: by_frame("census-like", monkeypatch, missing=missing))
     assert isinstance(found, str) == (odd == np.inf or missing == "refuse")
-
-
-def test_the_shipped_parquet_file_has_the_same_columns_either_way():
-    direct, framed = ShippedNumbers("cps.parquet", 1000), shipped("cps.parquet", 1000)
-    assert list(direct) == list(framed)
-    for name in direct:
-        assert direct[name].dtype == framed[name].dtype
-        assert (direct[name] == framed[name].to_numpy()).all()
 
 
 @pytest.mark.parametrize(
@@ -262,6 +253,8 @@ def test_the_shipped_parquet_file_has_the_same_columns_either_way():
     ],
 )
 def test_a_source_whose_numbers_break_its_contract_is_told(numbers, monkeypatch):
-    monkeypatch.setattr(registry.get("source", "cps"), "numbers", lambda self, rows, rng: numbers)
-    with pytest.raises(PluginError, match="source 'cps' broke its contract: `numbers`"):
-        load("cps")
+    monkeypatch.setattr(
+        registry.get("source", "census-like"), "numbers", lambda self, rows, rng: numbers
+    )
+    with pytest.raises(PluginError, match="source 'census-like' broke its contract: `numbers`"):
+        load("census-like")

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from auditor.data import file_rows as streamed
 from auditor.data.columns.dates import days_of, in_days
 from auditor.data.copies import read_copy
 from auditor.data.load import load_table, load_target
-from auditor.data.streamed import rows as streamed
 from auditor.errors import DataError, ScenarioError
 from auditor.scenario.read import read_scenario
 

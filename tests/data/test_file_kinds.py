@@ -199,8 +199,8 @@ def test_numbers_come_back_however_they_are_written(values, marks, grouped):
 
 
 def test_large_text_of_any_spelling_is_cut_into_the_same_pieces(tmp_path, frame, monkeypatch):
+    from auditor.data import file_rows as streamed
     from auditor.data.formats import parts
-    from auditor.data.streamed import rows as streamed
 
     monkeypatch.setattr(parts, "CSV_BYTES", 100)
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, load, write
 
+from auditor.data import file_rows as streamed
 from auditor.data.formats import parts as pieces
-from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
@@ -250,7 +250,7 @@ def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
 def test_every_first_record_of_a_piece_is_checked(tmp_path, small):
     """pandas takes the number of cells from the first record it sees."""
     path = write(columns(), tmp_path, "table.csv")
-    cut = pieces.csv_pieces(path)
+    cut = pieces.text_pieces(path)
     assert len(cut) > 20
     content = path.read_bytes()
     first = content.index(b"\n", cut[3].place)
@@ -273,7 +273,7 @@ def test_csv_is_never_cut_inside_quotation_marks(tmp_path, small):
     path = write(frame, tmp_path, "table.csv")
     table = load(path, columns=["b", "two\nlines"])
     assert table.streamed
-    assert len(pieces.csv_pieces(path)) > 10
+    assert len(pieces.text_pieces(path)) > 10
     np.testing.assert_array_equal(table.values, frame[["b", "two\nlines"]].to_numpy())
 
 

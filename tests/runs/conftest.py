@@ -10,7 +10,7 @@ from auditor.audit.attempts import linear, opened, over_rows
 from auditor.audit.categorical import redraws, release_redraws
 from auditor.audit.law_tests import categorical as law_tests
 from auditor.audit.numeric import redraws as numeric_redraws
-from auditor.data.streamed import rows as streamed
+from auditor.data import file_rows as streamed
 from auditor.numerics import blocks
 from auditor.runs import tables
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.streamed import rows as streamed
+from auditor.data import file_rows as streamed
 from auditor.errors import AuditorError
 from auditor.runs import tables, workers
 from auditor.runs.workers import Crew

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import auditor
 from auditor.cli import cli
-from auditor.data.streamed import rows as streamed
+from auditor.data import file_rows as streamed
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
 from auditor.runs.finished_copies import Treatment
@@ -170,11 +170,10 @@ def test_blanks_are_in_their_places_in_every_block(
     path, tmp_path, staff, monkeypatch, held, missing
 ):
     """Wherever files and blocks are cut; and what is kept beside is of the same records."""
-    from auditor.data.formats import as_written, parts
+    from auditor.data.formats import parts
 
     monkeypatch.setattr(streamed, "HELD_BYTES", held)
     monkeypatch.setattr(parts, "CSV_BYTES", 9_000)
-    monkeypatch.setattr(as_written, "BATCH_ROWS", 64)
     read, _, manifest = made(
         path, [0.5, 1.0], tmp_path / "out", Treatment(missing), keep=["id", "team"]
     )

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import auditor.runs.copy_files
 from auditor.cli import cli
-from auditor.data.formats import as_written as kept
+from auditor.data.formats import parts
 from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
 from auditor.runs.finished_copies import Treatment
@@ -210,13 +210,19 @@ def test_requests_that_make_no_sense_leave_nothing_behind(path, tmp_path, option
 
 
 def test_rows_that_do_not_match_are_refused_and_nothing_is_written(path, tmp_path, monkeypatch):
-    text = kept._text
-    monkeypatch.setattr(kept, "_text", lambda *given: (frame.iloc[:-1] for frame in text(*given)))
+    text = parts._text_frame
+
+    def changed(change):
+        def read(piece, columns, as_written):
+            frame = text(piece, columns, as_written)
+            return change(frame) if as_written else frame
+
+        monkeypatch.setattr(parts, "_text_frame", read)
+
+    changed(lambda frame: frame.iloc[:-1])
     with pytest.raises(AuditorError, match="fewer records"):
         write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"], keep=["id"])
-    monkeypatch.setattr(
-        kept, "_text", lambda *given: (pd.concat([frame, frame.iloc[:1]]) for frame in text(*given))
-    )
+    changed(lambda frame: pd.concat([frame, frame.iloc[:1]]))
     with pytest.raises(AuditorError, match="more records"):
         write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"], keep=["id"])
     assert not list((tmp_path / "out").glob("*.csv"))

@@ -16,7 +16,7 @@ from auditor.adversary.view import View
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.release import Release
 from auditor.audit.numeric.views import Gathered
-from auditor.data.streamed import rows as streamed
+from auditor.data import file_rows as streamed
 from auditor.runs import tables
 from auditor.scenario.read import find_scenario
 from tests.programs import python
@@ -27,7 +27,7 @@ FACTOR = 2.5
 RUN = """
 import re, sys
 from pathlib import Path
-from auditor.data.streamed import rows as streamed
+from auditor.data import file_rows as streamed
 streamed.HELD_BYTES = int(sys.argv[1])
 import auditor
 auditor.run(sys.argv[2])

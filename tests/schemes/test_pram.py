@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.microdata_categories import as_categories
+from auditor.data.microdata import as_categories
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.registry import get

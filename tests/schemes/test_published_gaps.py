@@ -182,7 +182,7 @@ def test_copies_that_stay_in_large_files_are_joined_and_cut_too(copies, monkeypa
     suppressed(copies[1], 0.1, "b", 7).to_csv("rows.csv", index=False)
     copies[0].assign(id=range(ROWS)).to_csv("x.csv", index=False)
     small = [audited("gaps", key="id"), audited("rows", columns=["a", "b", "c"])]
-    monkeypatch.setattr("auditor.data.streamed.rows.HELD_BYTES", 2**10)
+    monkeypatch.setattr("auditor.data.file_rows.HELD_BYTES", 2**10)
     auditor.runs.tables._table.cache_clear()
     large = [audited("gaps", key="id"), audited("rows", columns=["a", "b", "c"])]
     auditor.runs.tables._table.cache_clear()

@@ -17,7 +17,7 @@ from scipy import stats
 
 import auditor
 from auditor import AuditorError
-from auditor.data.formats.readers import _exact_floats
+from auditor.data.formats.text_files import _exact_floats
 from auditor.data.microdata import as_table
 from auditor.registry import get
 from auditor.runs.copy_files import read_release, write_copies

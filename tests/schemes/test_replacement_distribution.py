@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import auditor
-from auditor.data.microdata_categories import as_categories
+from auditor.data.microdata import as_categories
 from auditor.errors import AuditorError, AuditorWarning, ScenarioError
 from auditor.numerics.cipher import ReleaseKey
 from auditor.registry import PluginParameters, get

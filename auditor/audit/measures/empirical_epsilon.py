@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from auditor.data.columns.categorical_table import code_type, value_counts
+from auditor.data.columns.categorical_table import code_type
 from auditor.errors import AuditorError
 from auditor.process.deferred import scipy
 from auditor.schemes.base.scheme import Key
@@ -123,7 +123,7 @@ def _codes(outputs: ArrayLike) -> Codes:
 def _split(codes: Codes, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return counts of the outputs in the trials that order them, and in those that judge."""
     cut = int(SELECTION * codes.size)
-    return value_counts(codes[:cut], size), value_counts(codes[cut:], size)
+    return np.bincount(codes[:cut], minlength=size), np.bincount(codes[cut:], minlength=size)
 
 
 def events(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -58,8 +58,8 @@ class CodeRows(Protocol):
     """Records as codes in files, read block by block."""
 
     @property
-    def rows(self) -> int:
-        """Number of records ``n``."""
+    def shape(self) -> tuple[int, ...]:
+        """``(n,)``."""
 
     def read(self, start: int, stop: int) -> Codes:
         """Return records ``start`` to ``stop`` (exclusive)."""
@@ -83,7 +83,7 @@ class CategoricalTable:
     @property
     def rows(self) -> int:
         """Number of records ``n``."""
-        return self.content.size if isinstance(self.content, np.ndarray) else self.content.rows
+        return self.content.shape[0]
 
     @property
     def streamed(self) -> bool:
@@ -117,7 +117,7 @@ class CategoricalTable:
     @property
     def size(self) -> int:
         """``s``, the number of values in the product domain."""
-        return int(np.prod([attribute.size for attribute in self.attributes], dtype=np.int64))
+        return domain_size(self.attributes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -188,9 +188,14 @@ def product(
     return CategoricalTable(tuple(attributes), codes)
 
 
+def domain_size(attributes: Sequence[Attribute]) -> int:
+    """Return the number of values in a product domain."""
+    return math.prod(attribute.size for attribute in attributes)
+
+
 def check_size(attributes: Sequence[Attribute]) -> None:
     """Raise `DataError` if a product domain is too large."""
-    size = math.prod(attribute.size for attribute in attributes)
+    size = domain_size(attributes)
     if size > MOST_VALUES:
         raise DataError(
             f"the domain would have {size:,} values; at most {MOST_VALUES:,}: use fewer attributes or wider bins"
@@ -214,6 +219,18 @@ def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]
     ]
 
 
+def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
+    """Return an attribute with these values, and their scores if all are numbers."""
+    return Attribute(name, tuple(labels), _scores(labels))
+
+
+def codes_in(labels: Sequence[Any], column: pd.Series[Any]) -> NDArray[np.intp]:
+    """Return each record's place among the labels, shape (n,); −1 if missing or unknown."""
+    found, different = pd.factorize(column)  # few distinct values are looked up, not every record
+    places = pd.Index(labels, tupleize_cols=False).get_indexer(pd.Index(different.astype(object)))
+    return np.asarray(np.append(places, -1)[found], dtype=np.intp)
+
+
 def of_column(
     column: pd.Series[Any], name: str, domain: Sequence[Any] | None = None
 ) -> tuple[Attribute, NDArray[np.integer[Any]]]:
@@ -232,75 +249,19 @@ def of_column(
     DataError
         A value is missing or not in the declared domain; the message holds neither.
     """
-    codes: NDArray[np.integer[Any]]
     if domain is None and isinstance(column.dtype, pd.CategoricalDtype):
-        domain, codes = list(column.cat.categories), column.cat.codes.to_numpy()
+        domain = list(column.cat.categories)
     elif domain is None:
-        codes, values = _observed(column)
-        domain = list(values)
-    else:
-        codes = pd.Index(domain).get_indexer(pd.Index(column.astype(object)))
-    if (codes < 0).any():
-        missing = bool(column.isna().any())
-        what = (
-            "has missing values"
-            if missing
-            else f"has {counted(int((codes < 0).sum()), 'record')} outside the declared domain"
+        domain = list(pd.factorize(column, sort=True)[1])
+    codes = codes_in(domain, column)
+    unknown = int((codes < 0).sum())
+    if column.isna().any():
+        raise DataError(f"column {quoted(name)} has missing values")
+    if unknown:
+        raise DataError(
+            f"column {quoted(name)} has {counted(unknown, 'record')} outside the declared domain"
         )
-        raise DataError(f"column {quoted(name)} {what}")
-    return Attribute(name, tuple(domain), _scores(domain)), codes
-
-
-def _observed(column: pd.Series[Any]) -> tuple[NDArray[np.integer[Any]], pd.Index[Any]]:
-    values = column.to_numpy()
-    low, high = (
-        (int(values.min()), int(values.max()))
-        if values.dtype.kind in "iu" and values.size
-        else (0, MOST_VALUES)
-    )
-    if high - low >= MOST_VALUES or high >= 2**63:
-        return pd.factorize(column, sort=True)
-    # Close whole numbers are looked up: a hash table is ten times as slow.
-    there = np.zeros(high - low + 1, dtype=bool)
-    for start, stop in row_blocks(values.size, BLOCK_WIDTH):
-        if not there.all():
-            there[values[start:stop].astype(np.intp) - low] = True
-    codes = (np.cumsum(there) - 1).astype(code_type(there.size))
-    return looked_up(codes, values, low), pd.Index(
-        (np.flatnonzero(there) + low).astype(values.dtype)
-    )
-
-
-FEW_VALUES = 8
-"""Most values that are counted one by one: a histogram waits for the previous record of its value.
-"""
-
-
-def value_counts(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.intp]:
-    """Return the number of records per code, shape (s,), by block.
-
-    By block like ``looked_up``.
-    """
-    if size <= FEW_VALUES:
-        return np.array([np.count_nonzero(codes == code) for code in range(size)])
-    counts = np.zeros(size, dtype=np.intp)
-    for start, stop in row_blocks(codes.size, BLOCK_WIDTH):
-        counts += np.bincount(codes[start:stop], minlength=size)
-    return counts
-
-
-def looked_up(
-    table: NDArray[Any], places: NDArray[np.integer[Any]], first: int = 0
-) -> NDArray[Any]:
-    """Return ``table[places − first]``, shape (n,), by block.
-
-    A single step would allocate eight bytes per record.
-    """
-    out = np.empty(places.shape, dtype=table.dtype)
-    for start, stop in row_blocks(places.size, BLOCK_WIDTH):
-        # "raise" would buffer its output
-        np.take(table, places[start:stop].astype(np.intp) - first, out=out[start:stop], mode="clip")
-    return out
+    return domain_of(name, domain), codes
 
 
 def _scores(domain: Sequence[Any]) -> Array | None:
@@ -309,37 +270,6 @@ def _scores(domain: Sequence[Any]) -> Array | None:
     except (TypeError, ValueError):
         return None
     return numbers if numbers.size == len(domain) else None
-
-
-def binned(values: Array, name: str, rule: Mapping[str, Any]) -> tuple[Attribute, NDArray[np.intp]]:
-    """Return a numeric column in bins.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Finite.
-    name : str
-    rule : mapping
-        ``{"equal-width": count}``, ``{"quantile": count}`` or ``{"edges": [e_0, …, e_s]}``; values
-        outside the edges belong to the first or last bin.
-
-    Raises
-    ------
-    DataError
-        There are too few distinct values for this number of quantiles.
-
-    Examples
-    --------
-    >>> attribute, codes = binned(np.array([0.0, 1.0, 2.0, 3.0]), "x", {"equal-width": 2})
-    >>> codes.tolist(), attribute.scores.tolist()
-    ([0, 0, 1, 1], [0.75, 2.25])
-    """
-    kind, argument = next(iter(rule.items()))
-    if kind == "quantile":
-        edges = np.unique(np.quantile(values, np.linspace(0, 1, argument + 1)))
-    else:
-        edges = edges_of(rule, float(values.min()), float(values.max()))
-    return bins_between(name, edges), bin_codes(values, edges)
 
 
 def edges_of(rule: Mapping[str, Any], low: float, high: float) -> Array:

@@ -7,20 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import (
-    MOST_VALUES,
-    Attribute,
-    CategoricalTable,
-    binned,
-    of_column,
-    product,
-)
-from auditor.data.columns.checks import check_plain, kind_of
+from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.errors import DataError
 from auditor.parameters import is_number, is_whole
-from auditor.process.deferred import pd
 from auditor.text.column_names import listed, nearest
 
 RULES = ("equal-width", "quantile", "edges")
@@ -72,23 +62,6 @@ class Categories:
         """Categorical columns, binned ones first."""
         return [*self.bins, *self.domains]
 
-    def complete(self, frame: pd.DataFrame, missing: str) -> pd.DataFrame:
-        """Return the frame without records that lack a category.
-
-        Raises
-        ------
-        DataError
-            A column does not exist, or categories are missing and may not be dropped (no mean can
-            replace them).
-        """
-        self.check_known(list(map(str, frame)))
-        for name in self.columns:
-            check_plain(name, frame[name])
-        if missing == "drop" and self.columns:
-            return frame[frame.notna().all(axis=1)].reset_index(drop=True)
-        self.check_complete([name for name in self.domains if frame[name].isna().any()])
-        return frame
-
     def check_known(self, names: Sequence[str]) -> None:
         """Raise `DataError` if a column does not exist."""
         unknown = [name for name in self.columns if name not in names]
@@ -104,48 +77,6 @@ class Categories:
             raise DataError(
                 f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out"
             )
-
-    def usable(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the frame without unrequested non-numeric or constant columns."""
-        varied = [
-            name
-            for name in frame
-            if kind_of(frame[name]) == "numbers" and frame[name].nunique() > 1
-        ]
-        return frame[[name for name in frame if name in self.columns or name in varied]]
-
-    def numeric(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the columns usable by additive schemes.
-
-        Without categories that are non-numeric or constant.
-        """
-        out = [
-            name
-            for name in self.domains
-            if name in self.beside or kind_of(frame[name]) != "numbers" or frame[name].nunique() < 2
-        ]
-        return frame.drop(columns=out)
-
-    def table(
-        self, frame: pd.DataFrame, names: Sequence[str], values: NDArray[np.float64]
-    ) -> CategoricalTable | None:
-        """Return the categorical table, or None without categorical columns.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            After ``complete``.
-        names, values : sequence of str, ndarray of shape (n, N)
-            The numeric columns, missing values imputed.
-        """
-        if not self.columns:
-            return None
-        parts: list[tuple[Attribute, NDArray[np.integer[Any]]]] = []
-        for name, rule in self.bins.items():
-            parts.append(binned(values[:, list(names).index(name)], name, rule))
-        for name, domain in self.domains.items():
-            parts.append(of_column(frame[name], name, domain))
-        return product([attribute for attribute, _ in parts], [codes for _, codes in parts])
 
 
 def parse_bins(value: Any) -> dict[str, dict[str, Any]]:

@@ -5,21 +5,25 @@ Messages name columns and rows, and no value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, listed, quoted
+from auditor.text.column_names import counted, quoted
+from auditor.types import Array
 
 Missing = Literal["refuse", "drop", "mean"]
 Gaps = Literal["refuse", "drop", "mean", "keep"]
 """Treatment of missing values; copies keep them as NaN."""
+
+Frame: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
+"""Columns by name: a DataFrame, or a mapping to arrays of integers or floats."""
 
 FEWEST_STEPS = 8
 """Fewest floating-point steps per standard deviation; with fewer, rounding affects moments and
@@ -28,13 +32,6 @@ copies.
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-70, 1e70
 """Range of variances whose fourth powers (degrees of freedom of error bars) fit into 1e±308."""
-
-MISSING_REMEDY = (
-    "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
-)
-
-HEAD = 1_000
-"""Records used to recognise a numeric identifier, for the message."""
 
 MOST_PROBLEMS = 5
 """Most columns described one by one in a message."""
@@ -62,8 +59,10 @@ _KINDS = {
 }
 
 
-def kind_of(column: pd.Series[Any]) -> str:
-    """Return a column's kind, in the plural: ``numbers``, ``text`` …"""
+def kind_of(column: Any) -> str:
+    """Return the kind of a Series or array, in the plural: ``numbers``, ``text`` …"""
+    if isinstance(column, np.ndarray):
+        return "numbers"
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "categories"
@@ -84,177 +83,49 @@ def check_plain(name: str, column: pd.Series[Any]) -> None:
 
 @dataclass
 class Cells:
-    """Number of cells found in each column, and their first rows, shape (N,)."""
+    """Number of faulty cells of a column, and the row of the first one."""
 
-    count: NDArray[np.int64]
-    first: NDArray[np.int64]
+    count: int = 0
+    first: int = 0
 
-    @classmethod
-    def none(cls, width: int) -> Cells:
-        """Return an empty count."""
-        return cls(np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64))
-
-    def add(self, j: int, found: NDArray[np.bool_], start: int) -> None:
-        """Count the cells found in one column, in rows from ``start`` on."""
-        number = int(np.count_nonzero(found))
-        if number and not self.count[j]:
-            self.first[j] = start + int(np.argmax(found))
-        self.count[j] += number
+    def add(self, found: NDArray[np.bool_], start: int = 0) -> None:
+        """Count cells in rows from ``start`` on."""
+        self.join(
+            Cells(int(np.count_nonzero(found)), int(found.argmax()) if len(found) else 0), start
+        )
 
     def join(self, other: Cells, start: int) -> None:
         """Add the cells of rows from ``start`` on."""
-        self.first = np.where(
-            (self.count == 0) & (other.count > 0), other.first + start, self.first
-        )
-        self.count = self.count + other.count
+        if other.count and not self.count:
+            self.first = other.first + start
+        self.count += other.count
 
-    def where(self, j: int, noun: str) -> str:
+    def where(self, noun: str) -> str:
         """Return ``2 missing values, the first in data row 3``."""
-        number = int(self.count[j])
-        return f"{counted(number, noun)}, {'in' if number == 1 else 'the first in'} data row {int(self.first[j]) + 1:,}"
+        place = "in" if self.count == 1 else "the first in"
+        return f"{counted(self.count, noun)}, {place} data row {self.first + 1:,}"
 
 
-class Survey:
-    """Kinds, missing and infinite values of columns, piece by piece.
-
-    Parameters
-    ----------
-    names : tuple of N str
-    booleans : bool
-        Whether booleans may mean 0 and 1; only for columns requested by name.
-    """
-
-    def __init__(self, names: tuple[str, ...], booleans: bool) -> None:
-        self.names = names
-        self.rows = 0
-        self.missing, self.infinite = Cells.none(len(names)), Cells.none(len(names))
-        self._fit = {"numbers", "booleans"} if booleans else {"numbers"}
-        self._kinds: list[set[str]] = [set() for _ in names]
-        self._text = Cells.none(len(names))
-        self._head = np.empty((0, len(names)))
-
-    def add(self, frame: pd.DataFrame) -> NDArray[np.float64]:
-        """Survey some records and return them as numbers, shape (b, N).
-
-        NaN in non-numeric columns. Integers, floats, decimals and their nullable forms are numbers;
-        integers beyond 2^53 are rounded.
-        """
-        values = np.empty((len(frame), len(self.names)))
-        for j, name in enumerate(self.names):
-            values[:, j] = self._column(j, frame[name])
-        self.add_numbers(values)
-        return values
-
-    def add_numbers(self, values: NDArray[np.float64]) -> None:
-        """Count missing and infinite values of some records, shape (b, N)."""
-        # a sum is finite unless a value is not (or their sum overflows), and costs a third of a
-        # test of each
-        with np.errstate(over="ignore", invalid="ignore"):
-            suspect = np.flatnonzero(~np.isfinite(np.ones(len(values)) @ values)).tolist()
-        for j in suspect:
-            self.missing.add(j, np.isnan(values[:, j]), self.rows)
-            self.infinite.add(j, np.isinf(values[:, j]), self.rows)
-        if not self.rows:
-            self._head = values[:HEAD].copy()
-        self.rows += len(values)
-
-    def join(self, other: Survey) -> None:
-        """Add the survey of later records."""
-        for mine, theirs in (
-            (self.missing, other.missing),
-            (self.infinite, other.infinite),
-            (self._text, other._text),
-        ):
-            mine.join(theirs, self.rows)
-        for kinds, more in zip(self._kinds, other._kinds, strict=True):
-            kinds |= more
-        if not self.rows:
-            self._head = other._head
-        self.rows += other.rows
-
-    def _column(self, j: int, column: pd.Series[Any]) -> NDArray[np.float64]:
-        kind = kind_of(column)
-        if kind == "numbers":
-            floats = _floats(column)
-            if "numbers" not in self._kinds[j] and not np.isnan(floats).all():
-                self._kinds[j].add(kind)
-            return floats
-        there = column.notna().to_numpy(dtype=bool)
-        if isinstance(column.dtype, pd.CategoricalDtype) or there.any():
-            self._kinds[j].add(kind)
-        if kind == "text":
-            there = (
-                pd.to_numeric(column.astype(object), errors="coerce").isna() & column.notna()
-            ).to_numpy(dtype=bool)
-        self._text.add(j, there, self.rows)
-        return _floats(column) if kind in self._fit else np.full(len(column), np.nan)
-
-    @property
-    def _unfit(self) -> list[int]:
-        return [
-            j for j, kinds in enumerate(self._kinds) if not kinds <= self._fit or len(kinds) > 1
-        ]
-
-    def check_kinds(self, identifies: Callable[[str, NDArray[np.float64], int], bool]) -> None:
-        """Raise `DataError` if a column is not numeric.
-
-        The message names other columns, except identifiers.
-        """
-        unfit = self._unfit
-        if unfit:
-            usable = [
-                name
-                for j, name in enumerate(self.names)
-                if j not in unfit and not identifies(name, self._head[:, j], self.rows)
-            ]
-            remedy = (
-                f"choose columns of numbers with `columns:`, here {listed(usable)}"
-                if usable
-                else ""
-            )
-            _refuse((self._why_unfit(j) for j in unfit), remedy)
-
-    def _why_unfit(self, j: int) -> str:
-        column = f"column {quoted(self.names[j])}"
-        kinds = self._kinds[j]
-        if not kinds <= {"text", "numbers", "booleans"}:
-            return f"{column} holds {next(iter(kinds)) if len(kinds) == 1 else 'mixed or nested values'}, not numbers"
-        if kinds == {"booleans"}:
-            return f"{column} holds booleans, not numbers"
-        if not self._text.count[j]:
-            return f"{column} holds numbers stored as text; store them as numbers"
-        return f"{column} holds text, not numbers ({self._text.where(j, 'such cell')})"
-
-    def check_values(self, missing: Gaps) -> None:
-        """Raise `DataError` if values are infinite, or missing and ``refuse``."""
-        _each(
-            self.names,
-            self.infinite.count > 0,
-            lambda j: f"has {self.infinite.where(j, 'infinite value')}",
-        )
-        if missing != "keep":
-            _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
-        if missing == "refuse":
-            _each(
-                self.names,
-                self.missing.count > 0,
-                lambda j: f"has {self.missing.where(j, 'missing value')}",
-                MISSING_REMEDY,
-            )
+def cells_where(found: NDArray[np.bool_], noun: str) -> str:
+    """Return ``2 cells, the first in data row 3`` for an indicator of shape (n,)."""
+    cells = Cells()
+    cells.add(found)
+    return cells.where(noun)
 
 
-def floats(frame: pd.DataFrame) -> NDArray[np.float64]:
-    """Return numeric columns, shape (n, N), missing cells as NaN."""
-    values = np.empty(frame.shape, dtype=np.float64)
-    for j in range(frame.shape[1]):
-        values[:, j] = _floats(frame.iloc[:, j])
-    return values
+def floats(frame: Frame, names: Iterable[str] | None = None) -> Array:
+    """Return numeric columns, by default all, shape (n, N), missing cells as NaN."""
+    chosen = map(str, frame) if names is None else names
+    return np.column_stack([column_floats(frame[name]) for name in chosen])
 
 
-def _floats(column: pd.Series[Any]) -> NDArray[np.float64]:
+def column_floats(column: Any) -> Array:
+    """Return a numeric column, shape (n,), missing cells as NaN."""
+    if isinstance(column, np.ndarray):
+        return column.astype(np.float64, copy=False)
     if column.dtype == object:
         return np.array([_float(cell) for cell in column], dtype=np.float64)
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _float(cell: Any) -> float:
@@ -269,15 +140,27 @@ def _float(cell: Any) -> float:
         return float("nan") if isinstance(cell, Decimal) else float("inf")
 
 
-def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
+def is_present(column: Any) -> NDArray[np.bool_]:
+    """Return the indicator of present cells, shape (n,)."""
+    if isinstance(column, np.ndarray):
+        return ~np.isnan(column)
+    return np.asarray(column.notna(), dtype=bool)
+
+
+def are_complete(frame: Frame, names: Iterable[str]) -> NDArray[np.bool_]:
+    """Return the indicator of records without gaps in some columns, shape (n,)."""
+    found = [is_present(frame[name]) for name in names]
+    return np.asarray(np.logical_and.reduce(found), dtype=bool)
+
+
+def check_finite(names: Sequence[str], values: Array) -> None:
     """Raise `DataError` if a value is infinite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
-            return  # a sum is infinite if a value is; it is ten times as fast
-    infinite = Cells.none(len(names))
-    for j in range(len(names)):
-        infinite.add(j, np.isinf(values[:, j]), 0)
-    _each(names, infinite.count > 0, lambda j: f"has {infinite.where(j, 'infinite value')}")
+    infinite = np.isinf(values)
+    refuse_columns(
+        names,
+        infinite.any(axis=0),
+        lambda j: f"has {cells_where(infinite[:, j], 'infinite value')}",
+    )
 
 
 def check_rows(found: int, asked: int | None) -> None:
@@ -310,17 +193,12 @@ def check_width(width: int) -> None:
         )
 
 
-def check_varied(
-    names: tuple[str, ...],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    variance: NDArray[np.float64],
-) -> None:
+def check_varied(names: Sequence[str], low: Array, high: Array, variance: Array) -> None:
     """Raise `DataError` if a column is constant, or its variance extreme.
 
     Parameters
     ----------
-    names : tuple of N str
+    names : sequence of N str
     low, high, variance : ndarrays of shape (N,)
         Least and largest value, and variance, of each column.
     """
@@ -330,45 +208,30 @@ def check_varied(
         rounded = np.where(
             constant, step > 1.0, (variance >= tiny) & (np.sqrt(variance) < FEWEST_STEPS * step)
         )
-    _each(
-        names,
-        rounded,
-        lambda j: (
-            "varies by less than double precision can tell at its size, if at all; subtract a constant from it"
-        ),
-    )
-    remedy = "leave such columns out with `columns:`"
+    too_fine = "varies by less than double precision can tell at its size, if at all; subtract a constant from it"
+    refuse_columns(names, rounded, lambda j: too_fine)
     why_constant = "is constant: there is nothing to protect, and the normalized error is undefined"
-    _each(names, constant, lambda j: why_constant, remedy)
+    remedy = "leave such columns out with `columns:`"
+    refuse_columns(names, constant, lambda j: why_constant, remedy)
     check_variance(names, variance, LEAST_VARIANCE)
 
 
-def check_variance(
-    names: tuple[str, ...], variance: NDArray[np.float64], least: float = 0.0
-) -> None:
+def check_variance(names: Sequence[str], variance: Array, least: float = 0.0) -> None:
     """Raise `DataError` if a variance, shape (N,), is out of range.
 
     A copy's may be 0.
     """
-    lost = ~(variance <= LARGEST_VARIANCE) | (variance < least)
-    _each(
-        names,
-        lost,
-        lambda j: "has a variance outside the range of double precision; change its unit",
-    )
+    why = "has a variance outside the range of double precision; change its unit"
+    refuse_columns(names, ~(variance <= LARGEST_VARIANCE) | (variance < least), lambda j: why)
 
 
-def _each(
-    names: tuple[str, ...], wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
+def refuse_columns(
+    names: Sequence[str], wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
 ) -> None:
-    columns = np.flatnonzero(wrong).tolist()
-    if columns:
-        _refuse((f"column {quoted(names[j])} {why(j)}" for j in columns), remedy)
-
-
-def _refuse(problems: Iterable[str], remedy: str) -> None:
-    every = list(problems)
+    """Raise `DataError` if columns are wrong, shape (N,), with a reason for each."""
+    every = [f"column {quoted(names[j])} {why(j)}" for j in np.flatnonzero(wrong).tolist()]
     shown = every[:MOST_PROBLEMS]
     if len(every) > MOST_PROBLEMS:
         shown.append(f"and so with {counted(len(every) - MOST_PROBLEMS, 'other column')}")
-    raise DataError("; ".join([*shown, remedy] if remedy else shown))
+    if every:
+        raise DataError("; ".join([*shown, remedy] if remedy else shown))

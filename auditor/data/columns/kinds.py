@@ -27,7 +27,7 @@ from auditor.data.columns.checks import (
     FEWEST_STEPS,
     LARGEST_VARIANCE,
     LEAST_VARIANCE,
-    floats,
+    column_floats,
     kind_of,
 )
 from auditor.data.columns.dates import days_of
@@ -186,7 +186,7 @@ def identifies(name: str, x: Array, records: float) -> bool:
 
 
 def _number(name: str, there: pd.Series[Any], values: int, records: float) -> dict[str, Any]:
-    x = floats(there.to_frame())[:, 0]
+    x = column_floats(there)
     if not np.isfinite(x).all():
         return {"kind": "unusable", "why": "has infinite values"}
     if not _varies(x):

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from auditor.data.columns.checks import floats
+from auditor.data.columns.checks import Frame
+from auditor.data.columns.threads import in_threads
 from auditor.data.formats import readers as reading
-from auditor.data.formats.file_kinds import SUFFIXES, held, is_parquet, is_text
+from auditor.data.formats.file_kinds import SUFFIXES, held, is_parquet, is_text, labelled
+from auditor.data.formats.headers import LOOKED_AT
 from auditor.data.formats.stamps import remembered
-from auditor.data.formats.text_files import opened, size_of, spelling
+from auditor.data.formats.text_files import opened, start_of, text_frame
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
 from auditor.text.column_names import listed, quoted
@@ -57,26 +56,27 @@ class Piece:
     rows: int = -1
     line: int = 0
 
-    @property
-    def is_parquet(self) -> bool:
-        """Whether it is a row group."""
-        return is_parquet(self.path)
-
-    def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def frames(self, columns: Sequence[str], as_written: bool = False) -> Iterator[pd.DataFrame]:
         """Yield some columns of the piece, in the requested order, in batches.
+
+        As written, cells of text files stay text (``007`` is no number), and labelled values show
+        their labels.
 
         Raises
         ------
         DataError
             The file cannot be read or is damaged.
         """
-        with reading.reader_errors(Path(self.path)):
-            if self.is_parquet:
-                yield from map(_frame, _batches(self, columns))
-            elif is_text(self.path):
-                yield _csv_frame(self, columns)
+        path = Path(self.path)
+        with reading.reader_errors(path):
+            if is_parquet(path):
+                for table in _batches(self, columns):
+                    yield _frame(table, as_written)
+            elif is_text(path):
+                yield _text_frame(self, columns, as_written)
             else:
-                yield held(Path(self.path)).frame[list(columns)].head(self.rows)
+                whole = labelled(path) if as_written else held(path).frame
+                yield whole[list(columns)].head(self.rows)
 
 
 def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -108,62 +108,82 @@ def _metadata(path: Path) -> pq.FileMetaData:
     return pq.read_metadata(path)
 
 
-def _frame(table: pa.Table) -> pd.DataFrame:
+def _frame(table: pa.Table, as_written: bool = False) -> pd.DataFrame:
     # pandas' metadata would restore a named index and lose the column, and may be damaged.
-    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
+    kinds = {"types_mapper": pd.ArrowDtype} if as_written else {}
+    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas(**kinds)
     return frame
+
+
+def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
+    """Return one column of the pieces' records."""
+    frames = (frame for piece in pieces for frame in piece.frames([column], as_written=True))
+    return [cell for frame in frames for cell in frame[column].tolist()]
+
+
+def coded_columns(piece: Piece) -> frozenset[str]:
+    """Return a file's text columns with leading zeros among the first cells.
+
+    ``04109`` is a code, not a number.
+    """
+    if not is_text(piece.path):
+        return frozenset()
+    names = reading.header(Path(piece.path))
+    (frame,) = replace(piece, rows=LOOKED_AT // len(names)).frames(names, as_written=True)
+    return frozenset(name for name in names if frame[name].str.fullmatch(r"\s*0\d+\s*").any())
+
+
+@dataclass(frozen=True)
+class Held:
+    """Records in memory, as a piece.
+
+    Attributes
+    ----------
+    table : mapping
+        Columns by name.
+    rows : int
+    """
+
+    table: Frame = field(repr=False)
+    rows: int
+    path: str = "table"
+
+    def frames(self, columns: Sequence[str]) -> Iterator[Frame]:
+        """Yield some columns."""
+        yield {name: self.table[name][: self.rows] for name in columns}
+
+
+Records = Piece | Held
 
 
 def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
     """Return columns of any kind, in memory."""
-    if pieces[0].is_parquet:
+    if is_parquet(pieces[0].path):
+        tables: list[pa.Table] = []
+        for piece in pieces:
+            with reading.reader_errors(Path(piece.path)):
+                tables += _batches(piece, names)
         with reading.reader_errors(Path(pieces[-1].path)):
-            return _frame(_whole(pieces, names))
+            return _frame(pa.concat_tables(tables, promote_options="permissive"))
     frames: list[pd.DataFrame] = []
-    left = rows
-    for piece in pieces:
-        frames += piece.frames(names) if left is None else replace(piece, rows=left).frames(names)
-        left = None if left is None else left - len(frames[-1])
-        if left == 0:
+    for found in in_threads(lambda piece: list(piece.frames(names)), pieces):
+        frames += found
+        if rows is not None and sum(map(len, frames)) >= rows:
             break
-    return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-
-
-def whole_columns(pieces: Sequence[Piece], names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return complete numeric columns of Parquet files, in memory."""
-    table = _whole(pieces, names)
-    return {name: _array(table.column(name)) for name in names}
-
-
-def _array(column: pa.ChunkedArray) -> NDArray[Any]:
-    if column.null_count or not column.num_chunks:
-        return np.asarray(column.to_numpy())
-    # `to_numpy` imports pandas, a fifth of a second
-    return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
-
-
-def _whole(pieces: Sequence[Piece], names: Sequence[str]) -> pa.Table:
-    tables = []
-    for piece in pieces:
-        with reading.reader_errors(Path(piece.path)):
-            tables += list(_batches(piece, names))
-    with reading.reader_errors(Path(pieces[-1].path)):
-        return pa.concat_tables(tables, promote_options="permissive")
-
-
-def parquet_pieces(path: Path) -> list[Piece]:
-    """Return one piece per non-empty row group."""
-    with reading.reader_errors(path):
-        known = _metadata(path)
-        counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
-    return [Piece(str(path), group, rows=rows) for group, rows in enumerate(counts) if rows]
+    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    return frame if rows is None else frame.head(rows)
 
 
 def pieces_of(path: Path) -> list[Piece]:
     """Return the pieces of one file."""
-    if is_parquet(path):
-        return parquet_pieces(path)
-    return csv_pieces(path) if is_text(path) else [Piece(str(path), 0, rows=len(held(path).frame))]
+    if is_text(path):
+        return text_pieces(path)
+    if not is_parquet(path):
+        return [Piece(str(path), 0, rows=len(held(path).frame))]
+    with reading.reader_errors(path):
+        known = _metadata(path)
+        counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
+    return [Piece(str(path), group, rows=rows) for group, rows in enumerate(counts) if rows]
 
 
 def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
@@ -171,15 +191,21 @@ def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
     if rows is None:
         return list(pieces)
     kept, left = [], rows
-    for piece in pieces:
-        if left <= 0:
-            break
-        kept.append(piece if piece.rows < 0 else replace(piece, rows=min(piece.rows, left)))
-        left -= max(0, piece.rows)
+    for piece in pieces if rows else ():
+        if left > 0:
+            kept.append(replace(piece, rows=rows if piece.rows < 0 else min(piece.rows, left)))
+            left -= max(0, piece.rows)
     return kept
 
 
-def csv_pieces(path: Path) -> list[Piece]:
+def size_of_values(pieces: Sequence[Piece], columns: int) -> int:
+    """Return the bytes of records as numbers, or the bytes of text files."""
+    return sum(
+        piece.stop - piece.place if piece.stop else 8 * piece.rows * columns for piece in pieces
+    )
+
+
+def text_pieces(path: Path) -> list[Piece]:
     """Return the pieces of a CSV file, cut at line breaks outside quotes.
 
     From the second on, pieces are read after the file's header.
@@ -190,7 +216,7 @@ def csv_pieces(path: Path) -> list[Piece]:
     only delay a cut. A cut inside a quotation fails to parse, and the file is refused.
     """
     with reading.reader_errors(path), opened(path) as file:
-        size = size_of(path)
+        size = file.seek(0, io.SEEK_END)
         pieces: list[Piece] = []
         start = line = 0
         while start < size:
@@ -215,33 +241,31 @@ def _next_cut(file: IO[bytes], start: int, size: int) -> tuple[int, int]:
                 return start + cut + 1, held.count(b"\n", 0, cut + 1)
 
 
-def _csv_frame(piece: Piece, columns: Sequence[str]) -> pd.DataFrame:
+def _text_frame(piece: Piece, columns: Sequence[str], as_written: bool) -> pd.DataFrame:
     path = Path(piece.path)
-    names, head = reading.csv_header(path, empty=True), reading.csv_head(path)
-    start, line = max((piece.place, piece.line), (head.stop, head.lines))
+    start = start_of(path)
+    place, line = max((piece.place, piece.line), (start.stop, start.lines))
     with opened(path) as file:
-        file.seek(start)
-        body = file.read(max(0, piece.stop - start))
-    if start > head.stop:
-        _check_first(path, body, names, line)
+        file.seek(place)
+        body = file.read(max(0, piece.stop - place))
+    if place > start.stop:
+        _check_first(path, body, line)
     try:
-        return reading.csv_frame(
-            head.line + body, path, names, columns, None if piece.rows < 0 else piece.rows
-        )
+        return text_frame(body, path, columns, None if piece.rows < 0 else piece.rows, as_written)
     except pd.errors.ParserError as error:
-        before = line - head.line.count(b"\n")  # the header replaces the lines before the piece
+        before = line - start.line.count(b"\n")  # the header replaces the lines before the piece
         raise DataError(f"{path.name}: {reading.shape_of(str(error), before)}") from None
 
 
-def _check_first(path: Path, body: bytes, names: Sequence[str], line: int) -> None:
+def _check_first(path: Path, body: bytes, line: int) -> None:
     """Check the first record's cell count, which pandas applies to all."""
-    records = csv.reader(
-        io.StringIO(body[: 2**16].decode("utf-8", "replace")), delimiter=spelling(path).delimiter
-    )
+    start = start_of(path)
+    text = io.StringIO(body[: 2**16].decode("utf-8", "replace"))
+    records = csv.reader(text, delimiter=start.delimiter)
     first = next((record for record in records if "".join(record).strip()), [])
-    if len(first) > len(names):
+    if len(first) > len(start.names):
         raise DataError(
-            f"{path.name}: line {line + 1} has {len(first)} cells under {len(names)} column names"
+            f"{path.name}: line {line + 1} has {len(first)} cells under {len(start.names)} column names"
         )
 
 
@@ -274,43 +298,3 @@ def parts(folder: Path) -> list[Path]:
             f"source {quoted(folder.name)} is a folder that holds {every} files; parts of one table are of one kind"
         )
     return found
-
-
-def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64]]:
-    """Yield numeric or Boolean columns as numbers, shape (b, N), gaps as NaN.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read or is damaged.
-    """
-    if not piece.is_parquet or not columns:
-        yield from (floats(frame) for frame in piece.frames(columns))
-        return
-    with reading.reader_errors(Path(piece.path)):
-        for batch in _batches(piece, columns):
-            if all(map(_plain, batch.schema.types)):
-                values = np.empty((batch.num_rows, len(columns)))
-                for j, column in enumerate(batch.itercolumns()):
-                    values[:, j] = _array(column)
-                yield values
-            else:
-                yield floats(_frame(batch))
-
-
-def are_plain(pieces: Sequence[Piece], columns: Sequence[str]) -> bool:
-    """Whether Parquet metadata declare columns as integers or floats."""
-    return all(piece.is_parquet for piece in pieces) and all(
-        _plain(_schema(path).field(name).type)
-        for path in dict.fromkeys(piece.path for piece in pieces)
-        for name in columns
-    )
-
-
-def _schema(path: str) -> pa.Schema:
-    with reading.reader_errors(Path(path)):
-        return _metadata(Path(path)).schema.to_arrow_schema()
-
-
-def _plain(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind))

@@ -13,18 +13,19 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from auditor.data.formats.file_kinds import PACKED, bounded, check_size
-from auditor.data.formats.headers import LOOKED_AT
-from auditor.data.formats.number_marks import Marks, marks_of
+from auditor.data.formats.headers import LOOKED_AT, check_names, check_records
+from auditor.data.formats.number_marks import NEITHER, Marks, as_numbers, marks_of
 from auditor.data.formats.stamps import remembered
 from auditor.errors import DataError
-from auditor.process.deferred import pa
+from auditor.process.deferred import pa, pd
+from auditor.text.safe_text import with_formula
 
 BYTE_ORDER_MARK = "\ufeff"
 CHUNK = 2**20
@@ -45,12 +46,33 @@ _TWO_BYTES = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\x8
 """UTF-8 letters, or several of another script: evidence against Latin-1."""
 
 
-class Spelling(NamedTuple):
-    """Encoding, delimiter and number marks of a text file."""
+class Start(NamedTuple):
+    """Spelling and header of a text file.
+
+    Attributes
+    ----------
+    encoding, delimiter : str
+    marks : Marks
+        Number marks.
+    names : list of str
+        Column names, "" for an unnamed column.
+    width : int
+        Cells of the first record; 0 without records.
+    line : bytes
+        The header's bytes, with line breaks in quoted names, without a byte order mark and
+        preceding blank lines.
+    stop, lines : int
+        Bytes and line breaks of the file before its first record.
+    """
 
     encoding: str
     delimiter: str
     marks: Marks
+    names: list[str]
+    width: int
+    line: bytes
+    stop: int
+    lines: int
 
     @property
     def notes(self) -> list[str]:
@@ -60,36 +82,110 @@ class Spelling(NamedTuple):
 
 
 @remembered(files=1024)
-def spelling(path: Path) -> Spelling:
-    """Return the encoding, delimiter and number marks of a file.
+def start_of(path: Path) -> Start:
+    """Return the spelling and header of a text file.
+
+    An apostrophe before a name that starts a formula is not part of the name.
 
     Raises
     ------
     DataError
-        It is no text, its encoding is unknown, or its delimiter is undecided.
+        It is no text or blank, its encoding is unknown, its delimiter is undecided, or its names
+        are values.
     """
     encoding = _encoding(path)
     with _decoded(path, encoding) as file:
         whole = file.read(CHUNK)
-    if len(whole) == CHUNK:  # without the last, cut line: half a number may look different
-        whole = whole[: whole.rfind(b"\n") + 1]
-    start = whole.decode("utf-8", "ignore").removeprefix(BYTE_ORDER_MARK)
-    delimiter = _delimiter(path, start)
-    records = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)
-    names = next((record for record in records if "".join(record).strip()), [])
-    few = islice(records, max(10, LOOKED_AT // max(1, len(names))))
-    return Spelling(encoding, delimiter, marks_of(path.name, few, delimiter))
+        while not (whole.rstrip() and b"\n" in whole) and (more := file.read(CHUNK)):
+            whole += more
+        if file.read(1):  # without the last, cut line: half a number may look different
+            whole = whole[: max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1]
+    text = whole.decode("utf-8", "ignore")
+    delimiter = _delimiter(path, text.removeprefix(BYTE_ORDER_MARK))
+    lines = list(io.StringIO(text, newline=""))
+    first = next((k for k, x in enumerate(lines) if x.removeprefix(BYTE_ORDER_MARK).strip()), -1)
+    if first < 0:
+        raise DataError(f"{path.name}: the file is empty")
+    header = [lines[first].removeprefix(BYTE_ORDER_MARK), *lines[first + 1 :]]
+    reader = csv.reader(header, delimiter=delimiter)
+    names = [with_formula(cell) for cell in next(reader)]
+    used = reader.line_num
+    check_names(path.name, names)
+    # a blank line is no record, except in a table of one column, where it is a missing value
+    records = (row for row in reader if len(names) == 1 or "".join(row).strip() or len(row) > 1)
+    few = list(islice(records, max(10, LOOKED_AT // len(names))))
+    check_records(path.name, names, few)
+    before = "".join(lines[: first + used])
+    return Start(
+        encoding,
+        delimiter,
+        marks_of(path.name, few, delimiter),
+        names,
+        max(1, len(few[0])) if few else 0,
+        "".join(header[:used]).encode(),
+        len(before.encode()),
+        before.count("\n"),
+    )
 
 
 def opened(path: Path) -> IO[bytes]:
     """Return a text file as a seekable UTF-8 stream."""
-    return _decoded(path, spelling(path).encoding)
+    return _decoded(path, start_of(path).encoding)
 
 
-def size_of(path: Path) -> int:
-    """Return the size of a text file in UTF-8 bytes."""
-    with opened(path) as file:
-        return file.seek(0, io.SEEK_END)
+def text_frame(
+    text: bytes, path: Path, columns: Sequence[str], rows: int | None = None, as_text: bool = False
+) -> pd.DataFrame:
+    """Return some columns of a text file's records.
+
+    Parameters
+    ----------
+    text : bytes
+        A piece of the file, after its header.
+    path : Path
+    columns : sequence of str
+    rows : int, optional
+        Number of first records.
+    as_text : bool
+        Whether cells stay text; otherwise columns of numbers and booleans are recognised.
+
+    Raises
+    ------
+    DataError
+        A record has too many cells.
+    """
+    start = start_of(path)
+    options: dict[str, Any] = (
+        {"dtype": "str", "na_filter": False}
+        if as_text
+        else {"decimal": start.marks.decimal or NEITHER, **_exact_floats()}
+    )
+    # All columns are read: with `usecols` pandas does not detect a record with too many cells.
+    frame: pd.DataFrame = pd.read_csv(
+        io.BytesIO(start.line + text),
+        encoding="utf-8",
+        index_col=False,
+        low_memory=False,
+        nrows=rows,
+        skip_blank_lines=len(start.names) > 1,
+        sep=start.delimiter,
+        **options,
+    )
+    if len(frame.columns) != len(start.names):
+        raise DataError(f"{path.name}: the first line cannot be read as column names")
+    frame.columns = pd.Index(start.names)
+    if as_text:
+        return frame[list(columns)].fillna("")
+    return pd.DataFrame({name: as_numbers(path.name, frame[name], start.marks) for name in columns})
+
+
+def _exact_floats() -> dict[str, Any]:
+    """Return options for exact floats.
+
+    pandas before 3.1 rounds by default; from 3.1 the option is deprecated.
+    """
+    before = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+    return {"float_precision": "round_trip"} if before else {}
 
 
 def _decoded(path: Path, encoding: str) -> IO[bytes]:

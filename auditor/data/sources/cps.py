@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.data.source import Outline, Source
+from auditor.process.deferred import pd
 from auditor.registry import register
 
 COLUMNS = ("age", "salary", "property_tax", "mortgage_interest", "state_tax", "household_size")
@@ -93,12 +90,12 @@ class Cps(Source):
     )
     licence = "CC0 1.0"
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Return the first ``rows`` records, or all."""
         # for start-up: an outline reads no data
-        from auditor.data.sources._shipped import ShippedNumbers
+        from auditor.data.sources._shipped import shipped
 
-        return ShippedNumbers("cps.parquet", rows)
+        return shipped("cps.parquet", rows)
 
     def outline(self, rows: int | None) -> Outline | None:
         """Return the moments of all records; None for fewer."""
