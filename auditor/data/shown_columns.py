@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.data.formats import readers as reading
-from auditor.data.formats.as_written import frames_as_written
+from auditor.data.formats.parts import pieces_of
 from auditor.process.deferred import pd
 from auditor.types import Array, Indices
 
@@ -59,7 +59,10 @@ def shown_columns(
         names = names[:MOST_COLUMNS]
         if not names:
             continue
-        frame = pd.concat(frames_as_written([path], names), ignore_index=True)
+        pieces = [
+            part for piece in pieces_of(path) for part in piece.frames(names, as_written=True)
+        ]
+        frame = pd.concat(pieces, ignore_index=True)
         for name in names:
             cells = frame[name].reindex(rows).reset_index(drop=True)
             for kind, values in _readings(cells):
