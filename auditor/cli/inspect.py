@@ -142,15 +142,17 @@ def _write_template(path: Path, name: str | None, force: bool) -> None:
 
 
 def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
-    from auditor.data.describe import describe
+    from auditor.data.describe import categories_in_clear, describe
     from auditor.scenario.new.draft import draft, source_for, source_named
 
     _check_new([path], force)  # before reading the table
     warn_of_broken_plugins()
     with one_line_warnings():
         source = source_named(data)
-        named = {source_for(copy, path): describe(copy) for copy in map(source_named, copies)}
-        _write(path, draft(source_for(source, path), describe(source), named).encode())
+        files, found = [source_named(copy) for copy in copies], describe(source)
+        named = {source_for(copy, path): describe(copy) for copy in files}
+        clear = categories_in_clear(source, found, files)
+        _write(path, draft(source_for(source, path), found, named, clear).encode())
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:

@@ -16,7 +16,7 @@ from auditor.data.columns.checks import check_rows
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import Column, column_of
 from auditor.data.columns.row_order import follows_the_one_before, in_order_of
-from auditor.data.formats.parts import Piece, coded_columns, whole_frame
+from auditor.data.formats.parts import Piece, coded_columns, column_as_written, whole_frame
 from auditor.data.load import source_frame, source_pieces
 from auditor.data.request import is_file
 from auditor.process.deferred import pd, scipy
@@ -100,6 +100,25 @@ def describe(source: str) -> Description:
     seen = sum(map(len, runs))
     check_rows(seen, None)
     return replace(describe_frames(runs, rows, coded), unnamed=unnamed)
+
+
+def categories_in_clear(source: str, found: Description, copies: Sequence[str]) -> set[str]:
+    """Return the categorical columns that some copy shows as they are, row by row.
+
+    Raises
+    ------
+    DataError
+        A file cannot be read.
+    """
+    original, shown = source_pieces(source)[2] if is_file(source) else [], set[str]()
+    for copy in copies if original else ():
+        names, _, pieces = source_pieces(copy)
+        for column in found.columns:
+            if column.kind == "category" and column.name in names:
+                ours, theirs = (column_as_written(each, column.name) for each in (original, pieces))
+                if ours == theirs:
+                    shown.add(column.name)
+    return shown
 
 
 def describe_frames(

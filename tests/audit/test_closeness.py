@@ -109,7 +109,8 @@ def test_intervals_cover_the_expected_share():
 
 
 @pytest.mark.parametrize(
-    ("tolerance", "expected"), [({"pay": 0}, "greater than 0"), ({"pai": 1.0}, "pay"), (3, "must be a mapping")]
+    ("tolerance", "expected"),
+    [({"pay": 0}, "greater than 0"), ({"pai": 1.0}, "pay"), (3, "must be a mapping")],
 )
 def test_a_wrong_tolerance_is_refused_with_its_place(tmp_path, tolerance, expected):
     table = pd.DataFrame({"pay": RNG.normal(size=50)})

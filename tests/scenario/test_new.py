@@ -395,3 +395,32 @@ def test_a_table_is_never_overwritten_by_a_scenario(here, auditor, name, options
 def test_what_is_described_is_what_is_drafted(here):
     staff(300).to_csv("staff.csv", index=False)
     assert draft("staff.csv", describe("staff.csv")) == draft("staff.csv", describe("staff.csv"))
+
+
+def test_a_scenario_for_an_original_and_its_copies_runs(here, command):
+    rng = np.random.default_rng(2**40 + 77)
+    table = pd.DataFrame(
+        {
+            "id": rng.permutation(400),
+            "pay": rng.lognormal(7, 0.4, 400).round(2),
+            "age": rng.normal(40, 9, 400).round(2),
+            "region": rng.choice(list("abcd"), 400),
+        }
+    )
+    table.to_csv("staff.csv", index=False)
+    for number in (1, 2):
+        noise = rng.normal(size=(400, 2)) * 2 * table[["pay", "age"]].std().to_numpy()
+        copy = table.assign(pay=table["pay"] + noise[:, 0], age=table["age"] + noise[:, 1])
+        copy.drop(columns=["age"] if number == 2 else []).to_csv(f"copy-{number}.csv", index=False)
+    order = ("new", "audit.yaml", "--data", "staff.csv", "--copies", "copy-1.csv", "copy-2.csv")
+    assert command(*order)[0] == 0
+    text = Path("audit.yaml").read_text(encoding="utf-8")
+    assert "copies:\n      - copy-1.csv\n      - copy-2.csv" in text
+    assert "key: id" in text
+    assert "'age' is not in every copy" in text
+    assert "'region' is in a copy as it is" in text
+    assert command("check", "audit.yaml")[0] == 0
+    for wrong in (order[:2] + order[4:], ("new", "a.yaml", "b.yaml", *order[2:])):
+        status, _, err = command(*wrong)
+        assert status == 2
+        assert err.startswith("error: ")

@@ -35,7 +35,12 @@ MOST_LEFT_OUT = 50
 """Number of excluded columns with a description."""
 
 
-def draft(source: str, found: Description, copies: Mapping[str, Description] = NO_COPIES) -> str:
+def draft(
+    source: str,
+    found: Description,
+    copies: Mapping[str, Description] = NO_COPIES,
+    clear: Collection[str] = (),
+) -> str:
     """Return the YAML of a scenario.
 
     Parameters
@@ -45,6 +50,8 @@ def draft(source: str, found: Description, copies: Mapping[str, Description] = N
     found : Description
     copies : mapping
         Copies to audit, by their names from ``source_for``; without any, schemes make copies.
+    clear : collection of str
+        Categorical columns that copies show as they are.
 
     Raises
     ------
@@ -52,13 +59,17 @@ def draft(source: str, found: Description, copies: Mapping[str, Description] = N
         No column can be audited.
     """
     shared = [{column.name for column in copy.columns} for copy in copies.values()]
-    chosen = select(found, set.intersection(*shared) if shared else None)
+    unused = dict.fromkeys(clear, "is in a copy as it is; attackers use it")
+    for column in found.columns:
+        if not all(column.name in names for names in shared):
+            unused[column.name] = "is not in every copy; attackers use it where it is"
+    chosen = select(found, unused)
     few = not copies and found.varied_by * 2 <= MOST_ROWS
     records = min(found.rows, MOST_ROWS) if few else found.rows
     parts = [
         _head(source, found),
         _data(source, found, chosen, records, copies),
-        _published(copies) if copies else _schemes(chosen),
+        _published(copies) if copies else _schemes(chosen, records),
         _ADVERSARIES,
     ]
     if any(math.isfinite(column.step) for column in (*chosen.numbers, *chosen.dates)):
@@ -267,7 +278,10 @@ def _published(copies: Mapping[str, Description]) -> str:
     return "\n".join(["schemes:", "  - name: published", "    copies:", *names, ""])
 
 
-def _schemes(chosen: Selection) -> str:
+def _schemes(chosen: Selection, records: int) -> str:
+    # errors of few records vary: more noise keeps a safe table clear of the bound
+    level = math.ceil(2.0 + 60.0 / math.sqrt(records))
+    levels = f"[{level:.1f}, {4 * level:.1f}]"
     lines = [
         "# How copies are made: one for each level, here two; add a level for each further recipient. Copies that are there as files:",
         "# {name: published, copies: [copy-1.csv, copy-2.csv]}",
@@ -276,8 +290,8 @@ def _schemes(chosen: Selection) -> str:
     if chosen.numbers or chosen.dates:
         lines += [
             "  # For numbers a level is the variance of the noise, as a multiple of the data's: more is noisier.",
-            "  - {name: correlated,  levels: [2.0, 8.0]}   # fresh noise in every copy, for comparison: pooling averages it away",
-            "  - {name: corner-wave, levels: [2.0, 8.0]}   # each copy is the one before with more noise: pooling gains nothing",
+            f"  - {{name: correlated,  levels: {levels}}}   # fresh noise in every copy, for comparison: pooling averages it away",
+            f"  - {{name: corner-wave, levels: {levels}}}   # each copy is the one before with more noise: pooling gains nothing",
         ]
     if chosen.categories:
         lines += [

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from auditor.data.columns.kinds import FEWEST_EACH, Column
 from auditor.data.describe import Description
 from auditor.errors import DataError
 from auditor.text.column_names import counted, quoted
 
+NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 MOST_COMBINATIONS = 1_000
 """Largest number of category combinations; a posterior has one entry for each."""
 MOST_NUMBERS = 12
@@ -43,11 +45,11 @@ class Selection:
         return (*self.numbers, *self.dates, *self.categories)
 
 
-def select(found: Description, shared: Collection[str] | None = None) -> Selection:
+def select(found: Description, unused: Mapping[str, str] = NO_COLUMNS) -> Selection:
     """Return up to twelve numeric columns, and categories within limits.
 
-    Combinations of categories are limited by the number of records. ``shared`` are the columns of
-    all copies, if copies are given.
+    Combinations of categories are limited by the number of records. ``unused`` has reasons against
+    columns, by name.
 
     Raises
     ------
@@ -56,8 +58,7 @@ def select(found: Description, shared: Collection[str] | None = None) -> Selecti
     """
     missing = _missing(found)
     why = {column.name: column.why for column in found.columns if not column.used}
-    if shared is not None:
-        why = {c.name: "is not in every copy" for c in found.columns if c.name not in shared} | why
+    why = {**unused, **why}
     used = [column for column in found.columns if column.name not in why]
     categories, most = _together(
         [column for column in used if column.kind == "category"], found.rows, missing == "mean"
