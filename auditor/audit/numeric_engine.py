@@ -59,6 +59,7 @@ from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.views import Gathered
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
+from auditor.data.shown_columns import ShownColumn
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.moments import Moments
@@ -461,16 +462,18 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
     release, table, law = opened.release, opened.release.table, opened.law
     stated = law is not None and law.distribution != "unstated"
     if (
-        stated
+        (stated and table.units is None)
         or not opened.gathered.copies.joint
         or release.transformed is not None
         or table.streamed
     ):
         return []
     copies, steps = release.whole_copies(), table.resolution.steps
-    found = shown_records(context, table.values, copies, opened.coalitions, steps)
+    found = list[Measurement]()
+    if not stated:
+        found += shown_records(context, table.values, copies, opened.coalitions, steps)
     made = release.scheme.makes_copies  # whoever makes copies here chose what is kept in them
-    for one in opened.coalitions if not made else ():
+    for one in opened.coalitions if not made and not stated else ():
         found += (
             kept_records(context, table.values, [copies[one[0] - 1]], steps, one)
             if len(one) == 1
@@ -486,8 +489,10 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
             cells = [np.where(np.isnan(copy).all(axis=0), 0.0, copy) for copy in handed]
             here = context.of_columns(whole.attributes, X.var(axis=0))
         exact, shown = None if made else whole.resolution.steps, release.scheme.shown(table)
+        if table.units is not None:
+            shown.append(ShownColumn(0, "unit", table.units))
         found += fitted_records(here, X, cells, opened.coalitions, keys, exact, shown)
-        if not made:
+        if not made and not stated:
             found += insider_noise_records(context, table.values, copies, opened.coalitions)
     return found
 

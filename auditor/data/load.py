@@ -47,6 +47,7 @@ from auditor.parameters import is_whole
 from auditor.process.deferred import pd
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.types import Indices
 
 
 class _Drawn(NamedTuple):
@@ -89,6 +90,7 @@ def load_table(
     varied: bool = True,
     order: str | None = None,
     key: str | None = None,
+    unit: str | None = None,
 ) -> Table:
     """Return the table that a scenario requests, fit to be audited.
 
@@ -134,6 +136,9 @@ def load_table(
     key : str, optional
         A column that identifies records, by whole numbers or text; not audited. The table is held
         in memory.
+    unit : str, optional
+        A column that identifies the protected units (persons, households); not audited. A blank is
+        a unit of its own. The table is held in memory.
 
     Returns
     -------
@@ -162,35 +167,38 @@ def load_table(
     drawn: _Drawn | None = None
     pieces: Sequence[Records]
     if is_file(source):
-        chosen_names, files = _pieces(source, columns, rows, parameters, base, order=order, key=key)
+        beside = {"order": order, "key": key, "unit": unit}
+        chosen_names, files = _pieces(source, columns, rows, parameters, base, **beside)
         names, pieces = list(chosen_names), files
         if (
             size_of_values(files, len(names)) <= file_rows.HELD_BYTES
             or hierarchies
             or dates
-            or order
-            or key
+            or any(beside.values())
         ):
             frame = whole_frame(files, names, rows)
-            if key not in (None, order):
-                frame = frame.assign(**{key: column_as_written(files, key)})
+            for name in {key, unit} - {None, order}:
+                frame = frame.assign(**{str(name): column_as_written(files, str(name))[:rows]})
             pieces = [Held(frame, len(frame))]
     else:
-        drawn = _drawn(source, columns, rows, parameters, rng, order=order, key=key)
+        drawn = _drawn(source, columns, rows, parameters, rng, order=order, key=key, unit=unit)
         names, pieces = drawn.names, [Held(drawn.table, drawn.rows)]
         chosen = chosen.with_defaults(drawn.source.domains(), names)
-    keys = None
-    if hierarchies or dates or order or key:
+    keys, units = None, None
+    if hierarchies or dates or order or key or unit:
         frame = drawn.frame if drawn else frame
         check_rows(len(frame), rows)
         frame = in_days(frame, dates)
         frame = frame if order is None else in_order_of(frame, order)
         keys = None if key is None else record_keys(key, frame[key])
-        frame = frame.drop(columns=[name for name in {order, key} if name is not None])
+        units = None if unit is None else _units(frame[unit])
+        frame = frame.drop(columns=[name for name in {order, key, unit} if name is not None])
         frame = coded(frame, dict(hierarchies), missing)
         names, pieces = list(map(str, frame)), [Held(frame, len(frame))]
-        if keys is not None and missing == "drop":
-            keys = keys.some(checks.are_complete(frame, names))
+        if missing == "drop":
+            complete = checks.are_complete(frame, names)
+            keys = None if keys is None else keys.some(complete)
+            units = None if units is None else units[complete]
     found = cleaned(pieces, names, asked, chosen)
     content = held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0))
     described = (drawn.source.description, drawn.source.licence) if drawn else ("", "")
@@ -202,6 +210,7 @@ def load_table(
         hierarchies=dict(hierarchies),
         dates=dict(dates),
         keys=keys,
+        units=units,
         dropped=missing == "drop",
     )
     # these change a column's unit
@@ -345,6 +354,14 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
     """
     found = _found(source, {}, base) if is_file(source) else []
     return next((notes for path in found if (notes := reading.notes_of(path))), [])
+
+
+def _units(cells: pd.Series[Any]) -> Indices:
+    """Return the number of each record's unit, shape (n,)."""
+    codes, labels = pd.factorize(cells.where(cells.notna() & (cells.astype(str) != "")))
+    blank = codes < 0
+    codes[blank] = len(labels) + np.arange(blank.sum())
+    return np.asarray(codes, dtype=np.intp)
 
 
 def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:

@@ -45,6 +45,7 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
         use.hierarchies,
         use.order,
         use.key,
+        use.unit,
         use.bounds,
         use.first_batch,
     )

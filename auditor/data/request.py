@@ -22,6 +22,8 @@ class DataUse:
         A column that orders the records; not audited.
     key : str or None
         A column that identifies records, to join copies from files; not audited.
+    unit : str or None
+        A column that identifies the protected units, such as persons or households; not audited.
     first_batch : int or None
         Number of records of the first batch, if records arrived in batches; noise is scaled to it.
     rows : int or None
@@ -65,6 +67,7 @@ class DataUse:
     key: str | None = None
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     first_batch: int | None = None
+    unit: str | None = None
     tolerance: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
@@ -84,6 +87,7 @@ class DataUse:
             "columns": None if self.columns is None else list(self.columns),
             **({} if self.order is None else {"order": self.order}),
             **({} if self.key is None else {"key": self.key}),
+            **({} if self.unit is None else {"unit": self.unit}),
             **({} if self.first_batch is None else {"first-batch": self.first_batch}),
             "rows": self.rows,
             "missing": self.missing,

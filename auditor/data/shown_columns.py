@@ -25,7 +25,7 @@ class ShownColumn(NamedTuple):
     Attributes
     ----------
     copy : int
-        Number of the first copy that shows it.
+        Number of the first copy that shows it; 0 if every adversary knows it.
     name : str
     values : ndarray of shape (n,)
         Numbers, or codes without an order (integers).

@@ -86,6 +86,8 @@ class Table:
         files too.
     keys : RecordKeys or None
         Identifiers of the records, if the scenario names a key column.
+    units : ndarray of shape (n,), or None
+        Number of each record's unit, if the scenario names a unit column.
     cut : Cut or None
         Place of this table in a larger one, if it is a part: copies from files may lack records or
         columns.
@@ -110,6 +112,7 @@ class Table:
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, repr=False)
     dates: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     keys: RecordKeys | None = field(default=None, repr=False)
+    units: NDArray[np.intp] | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False)
     dropped: bool = False
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
@@ -148,6 +151,11 @@ class Table:
         return records if isinstance(records, np.ndarray) else records.read(0, self.rows)
 
     @property
+    def unit_size(self) -> int:
+        """Largest number of records of one unit."""
+        return 1 if self.units is None else int(np.bincount(self.units).max())
+
+    @property
     def whole(self) -> Table:
         """The table that this one is a part of, or itself."""
         return self if self.cut is None else self.cut.whole
@@ -170,6 +178,7 @@ class Table:
             if data is None
             else CategoricalTable(data.attributes, data.codes[rows]),
             keys=None,
+            units=None if self.units is None else self.units[rows],
             cut=Cut(self, rows, columns),
             first_batch=None,
             population=None,
@@ -259,6 +268,7 @@ class Table:
             scanned=None,
             standardized=False,
             keys=None,
+            units=None if self.units is None else self.units[:rows],
             cut=None,
             first_batch=None,
             population=None,
@@ -274,6 +284,8 @@ class Table:
             digest.update(self.categorical.fingerprint().encode())
         if self.keys is not None:
             digest.update(self.keys.digest.encode())
+        if self.units is not None:
+            digest.update(self.units.tobytes())
         if self.first_batch is not None:
             digest.update(f"first batch {self.first_batch}".encode())
         return digest.hexdigest()

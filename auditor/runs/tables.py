@@ -69,6 +69,7 @@ def _table(
         dates=data.get("dates", {}),
         order=data.get("order"),
         key=data.get("key"),
+        unit=data.get("unit"),
         hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},
     )
     bounds = {name: (low, high) for name, (low, high) in data.get("bounds", {}).items()}

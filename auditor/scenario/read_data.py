@@ -136,6 +136,9 @@ class DataForm(Form):
     key: str | None = Field(
         None, description="column that identifies records, to join copies; not audited"
     )
+    unit: str | None = Field(
+        None, description="column that identifies protected units, as households; not audited"
+    )
     rows: Annotated[Whole, Field(ge=2, le=MOST_ROWS)] | None = None
     first_batch: Annotated[Whole, Field(ge=2)] | None = Field(
         None, description="records of the first batch, to which noise is scaled"
@@ -187,6 +190,9 @@ class DataForm(Form):
         if self.order in (*audited, *self.bin):
             why = "records are put in the order of a column that is not"
             raise FieldError(f"names column {self.order!r}, which is audited: {why}", "order")
+        if self.unit in (*audited, *self.bin):
+            why = "units are named by a column that is not"
+            raise FieldError(f"names column {self.unit!r}, which is audited: {why}", "unit")
         return self
 
 
@@ -226,6 +232,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
         dates=form.dates,
         order=form.order,
         key=form.key,
+        unit=form.unit,
         bounds=form.bounds,
         tolerance=form.model_dump()["tolerance"],
         first_batch=form.first_batch,

@@ -56,7 +56,7 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
 def _bounds(release: UniformRelease, coalition: Coalition) -> list[Measurement]:
     """Differential privacy of a coalition's copies, and by how much they can make any belief grow."""
     cell, law = Cell(release.context, None, None, coalition), release.law.of(coalition)
-    epsilon = law.epsilon()
+    epsilon = law.epsilon() * (1 if release.table is None else release.table.unit_size)
     if math.isfinite(epsilon):
         cell.add("epsilon", epsilon, theory=epsilon)
     if release.scenario.measure("delta-growth"):

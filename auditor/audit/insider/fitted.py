@@ -68,7 +68,7 @@ def fitted_records(
             [copies[copy - 1] for copy in one],
             rows,
             keys,
-            [(column.name, column.values) for column in shown if column.copy in one],
+            [(column.name, column.values) for column in shown if column.copy in (0, *one)],
         )
         for one in needed
     }

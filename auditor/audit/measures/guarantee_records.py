@@ -25,7 +25,7 @@ def guarantees_of(scenario: Scenario, release: Release, law: NoiseLaw | None) ->
     scheme, spans = release.scheme, release.moments.spans
     if law is None or spans is None or not scheme.adds_noise or not scheme.makes_copies:
         return None
-    return Guarantees(law, spans, _delta(scenario))
+    return Guarantees(law, spans, _delta(scenario), release.table.unit_size)
 
 
 def _delta(scenario: Scenario) -> float:

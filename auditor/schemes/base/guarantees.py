@@ -90,11 +90,14 @@ class Guarantees:
         Largest change of each attribute, in data units; > 0.
     delta : float
         δ of the stated (ε, δ); in (0, 1).
+    records : int
+        Most records of one protected unit. Their losses add up: ε, ρ and μ² of independent noise.
     """
 
     law: NoiseLaw
     spans: Array = field(repr=False)
     delta: float
+    records: int = 1
 
     def of(self, copies: Sequence[int]) -> Guarantee:
         """Return the guarantee of a coalition, by copy numbers from 1."""
@@ -164,7 +167,9 @@ class Guarantees:
         return makes_useless(self.law)
 
     def _gaussian(self, found: Length) -> Guarantee:
-        mu, note = found.value, found.note
+        serial = isinstance(self.law, KroneckerNoise) and self.law.serial is not None
+        times = self.records if serial else math.sqrt(self.records)  # by group privacy, if serial
+        mu, note = times * found.value, found.note
         if math.isinf(mu):
             return _nothing(NO_NOISE)
         return {
@@ -184,7 +189,7 @@ class Guarantees:
             loss(self.law.density_at(level, j), float(change))
             for level in levels
             for j, change in enumerate(self.changes)
-        ]
+        ] * self.records
         pure, mu, rho = (
             math.fsum(e for e, _, _ in each),
             math.hypot(*(m for _, m, _ in each)),
@@ -227,7 +232,11 @@ class Guarantees:
             moved = np.abs(np.linalg.inv(root)) @ self.spans / (2.0 * math.sqrt(3.0))
             # share of each number's range
             shares = np.outer(1.0 / np.sqrt(np.asarray(levels)), moved)
-            apart = float(-np.expm1(np.log1p(-shares).sum())) if (shares < 1.0).all() else 1.0
+            apart = (
+                float(-np.expm1(self.records * np.log1p(-shares).sum()))
+                if (shares < 1.0).all()
+                else 1.0
+            )
         note = APART.format(apart)
         return _nothing(note) | {
             "epsilon_at_delta": Figure(0.0) if apart <= self.delta else Figure(math.inf, note)

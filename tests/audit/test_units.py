@@ -1,0 +1,126 @@
+"""Protected units of several records: exposure by their means, and guarantees that add up."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.data.load import load_table
+from auditor.schemes.base.guarantees import Guarantees
+from auditor.schemes.base.noise_law import KroneckerNoise
+
+RNG = np.random.default_rng(2**41 + 21)
+START = RNG.bit_generator.state
+N = 1_500
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order():
+    RNG.bit_generator.state = START
+
+
+def scenario(folder, table, schemes, expect=(), **data):
+    table.to_csv(folder / "table.csv", index=False)
+    return {
+        "schema": 1,
+        "title": "units",
+        "seed": 2**41,
+        "data": {"source": str(folder / "table.csv"), **data},
+        "schemes": schemes,
+        "knowledge": ["perfect"],
+        "coalitions": ["all"],
+        "attacks": "all" if "categorical" in data else ["llse"],
+        "expect": list(expect),
+    }
+
+
+@pytest.mark.parametrize("members", [5, 1])
+def test_an_income_of_the_household_is_averaged_over_its_members(tmp_path, members):
+    household = RNG.permutation(np.arange(N) // members)
+    income = RNG.normal(50, 10, N)[household]
+    table = pd.DataFrame({"hid": household, "income": income, "age": RNG.normal(40, 9, N)})
+    asked = scenario(
+        tmp_path,
+        table,
+        [{"name": "corner-wave", "levels": [2.0, 8.0]}],
+        [{"exposure": {"unknown": {"at-least": 0.5}}}],
+        columns=["income", "age"],
+        unit="hid",
+    )
+    result = auditor.run(asked)
+    frame = result.frame()
+    insider = frame[(frame.attack == "fitted-to-originals") & (frame.metric == "normalized_error")]
+    left = insider.set_index("attribute").value
+    alone = 2.0 / 3.0  # normal values and noise: σ²/(1 + σ²)
+    pooled = 0.4 / 1.4  # the noise of five records averages out to a fifth
+    if members == 5:  # the learner finds most of it from 300 households
+        assert pooled - 0.03 < left["income"] < 0.45
+    else:
+        assert left["income"] == pytest.approx(alone, abs=0.07)
+    assert left["age"] == pytest.approx(alone, abs=0.07)
+    assert result.expectations[0].status == ("fails" if members == 5 else "holds")
+
+
+def test_epsilon_of_a_unit_agrees_with_an_enumeration_of_outputs(tmp_path):
+    retention = 0.4
+    channel = retention * np.eye(3) + (1 - retention) / 3
+    for members in (2, 3):
+        units = list(itertools.product(range(3), repeat=members))
+        chance = np.array([[np.prod(channel[x, y]) for y in map(list, units)] for x in units])
+        largest = max(float(np.log(a / b).max()) for a in chance for b in chance)
+        table = pd.DataFrame(
+            {"hid": np.arange(90) // members, "answer": RNG.permutation(list("abc") * 30)}
+        )
+        result = auditor.run(
+            scenario(
+                tmp_path,
+                table,
+                [{"name": "uniform-multilevel", "levels": [retention]}],
+                categorical=["answer"],
+                unit="hid",
+            )
+        )
+        frame = result.frame()
+        (stated,) = frame[frame.metric == "epsilon"].value
+        assert stated == pytest.approx(largest)
+
+
+@pytest.mark.parametrize("distribution", ["gaussian", "laplace", "uniform"])
+def test_guarantees_of_a_unit_are_those_of_its_records_side_by_side(distribution):
+    spans = np.array([2.0, 3.0])
+    shape, kind = np.diag([1.0, 4.0]), {"distribution": distribution}
+    several = KroneckerNoise(np.array([[5.0]]), shape, **kind)
+    wide = KroneckerNoise(np.array([[5.0]]), np.diag([1.0, 4.0] * 3), **kind)
+    unit = Guarantees(several, spans, 1e-5, records=3).of((1,))
+    side_by_side = Guarantees(wide, np.tile(spans, 3), 1e-5).of((1,))
+    for metric, figure in unit.items():
+        expected = side_by_side[metric].value
+        assert figure.value == expected or math.isclose(figure.value, expected, rel_tol=1e-9)
+
+
+def test_a_blank_is_a_unit_of_its_own_and_dropped_records_leave_theirs(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("hid,pay,age\n7,1,2\n,2,5\n7,3,1\n,4,9\nx,,3\nx,6,8\n", encoding="utf-8")
+    table = load_table(
+        str(path), columns=["pay", "age"], missing="drop", rng=np.random.default_rng(0), unit="hid"
+    )
+    a, b, c, d, e = table.units
+    assert a == c
+    assert len({a, b, d, e}) == 4
+    assert table.unit_size == 2
+
+
+def test_a_unit_that_is_audited_or_lacking_is_refused(tmp_path):
+    table = pd.DataFrame({"hid": np.arange(60) // 2, "pay": RNG.normal(size=60)})
+    schemes = [{"name": "independent", "levels": [1.0]}]
+    for data, message in (
+        ({"columns": ["hid", "pay"], "unit": "hid"}, "which is audited"),
+        ({"columns": ["pay"], "unit": "hidd"}, "did you mean 'hid'"),
+    ):
+        with pytest.raises(auditor.AuditorError, match=message):
+            auditor.run(scenario(tmp_path, table, schemes, **data))
