@@ -22,7 +22,6 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 from auditor import registry
-from auditor.errors import AuditorError
 from auditor.results import reader, tidy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
@@ -330,13 +329,9 @@ class AuditResult(BaseModel):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise AuditorError(
-                f"{file}: not the results of an audit ({ascii(place)[1:-1]}: {first['msg'].lower()})"
-            ) from None
+            raise reader.no_results(file, error) from None
         except RecursionError:
-            raise AuditorError(f"{file}: not the results of an audit (nested too deeply)") from None
+            raise reader.no_results(file, "nested too deeply") from None
 
 
 def _display() -> Any:

@@ -178,11 +178,11 @@ def stored(folder: Path, table: pa.Table) -> None:
 @pytest.mark.parametrize(
     ("changes", "shown"),
     [
-        ({"std_error": -1.0}, "std_error must be null or a number, and not below 0"),
-        ({"value": 1e200}, "value must be null or a number of at most 1e+150 in size"),
+        ({"std_error": -1.0}, "std_error must be at least 0"),
+        ({"value": 1e200}, "value must be at most 1e+150"),
         ({"ci_low": 2.0, "ci_high": 1.0}, "an interval ends before it begins"),
-        ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be a list of copy numbers, ascending from 1"),
-        ({"status": Coded(np.array([0]), ["fine"])}, "status must be one of ok, not-applicable, failed"),
+        ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be ascending"),
+        ({"status": Coded(np.array([0]), ["fine"])}, "status must be 'ok', 'not-applicable' or 'failed'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_long_table_is_said(long, changes, shown):

@@ -289,7 +289,7 @@ class _Reader:
         """Read a node inside ``depth`` collections."""
         at = _position(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
-            return self.alias(event.anchor, at, path, depth)
+            return self.alias(str(event.anchor), at, path, depth)
         if isinstance(event, yaml.ScalarEvent):
             weight = 1 + len(event.value) // CHARACTERS_PER_NODE
             node = Node(at, self.scalar(event, at, path), weight=weight)
