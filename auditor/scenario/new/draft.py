@@ -1,6 +1,7 @@
 """Draft of a scenario for a table, from ``auditor.data.describe``.
 
-The draft runs unchanged. It has column names, kinds, steps and shares, but no value of the table.
+``draft.yaml.jinja`` is its text. The draft runs unchanged. It has column names, kinds, steps and
+shares, but no value of the table.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 
 import yaml
@@ -20,7 +21,7 @@ from auditor.data.describe import Description
 from auditor.data.request import is_file
 from auditor.errors import ScenarioError
 from auditor.results.files import located
-from auditor.scenario.new.selection import Selection, select
+from auditor.scenario.new.selection import select
 from auditor.scenario.yaml.document import scalar
 from auditor.text.column_names import counted, listed, quoted
 from auditor.text.safe_text import visible
@@ -41,31 +42,38 @@ def draft(source: str, found: Description) -> str:
     DataError
         No column can be audited.
     """
+    from jinja2 import Environment, StrictUndefined  # start-up
+
     chosen = select(found)
+    noisy = (*chosen.numbers, *chosen.dates)
     records = min(found.rows, MOST_ROWS) if found.varied_by * 2 <= MOST_ROWS else found.rows
-    parts = [
-        _head(source, found),
-        _data(source, found, chosen, records),
-        _schemes(chosen),
-        _ADVERSARIES,
-    ]
-    if any(math.isfinite(column.step) for column in (*chosen.numbers, *chosen.dates)):
-        parts.append(
-            _line(
-                "measures: [exact]",
-                "share of values recovered exactly, at the step that they are recorded in",
-            )
-        )
-    return "\n".join([*parts, "", _expectations(chosen, records)])
+    safe = ["corner-wave"] * bool(noisy) + ["uniform-multilevel"] * bool(chosen.categories)
+    page = Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
+    )
+    template = files("auditor").joinpath("scenario/new/draft.yaml.jinja")
+    return page.from_string(template.read_text(encoding="utf-8")).render(
+        name=Path(source).name if is_file(source) else source,
+        source=source,
+        found=found,
+        chosen=chosen,
+        records=records,
+        strongest=max(map(abs, found.dependent.values()), default=0.0),
+        stepped=any(math.isfinite(column.step) for column in noisy),
+        safe=safe[0] if len(safe) == 1 else f"[{', '.join(safe)}]",
+        margin=f"{_bound(0.01, 1.0, records):g}",
+        resolution=f"{_bound(0.1, 10.0, records):g}",
+        most_left_out=MOST_LEFT_OUT,
+        line=lambda field, comment: f"{field:<32} # {comment}" if comment else field,
+        **{function.__name__: function for function in (text, quoted, counted, listed)},
+        about=_about,
+    )
 
 
 def source_named(data: str) -> str:
     """Return a source name, with a slash after an unregistered folder."""
-    folder = (
-        not is_file(data)
-        and not registry.has("source", data)
-        and any(path.is_dir() for path in located(data))
-    )
+    named = is_file(data) or registry.has("source", data)
+    folder = not named and any(path.is_dir() for path in located(data))
     return f"{data}/" if folder else data
 
 
@@ -86,86 +94,13 @@ def text(value: str) -> str:
     >>> text("age"), text("no"), text("1e3"), text("a: b")
     ('age', '"no"', '"1e3"', '"a: b"')
     """
-    if (
-        re.fullmatch(r"[A-Za-z0-9_./-]+( [A-Za-z0-9_./-]+)*", value)
-        and value.lower() not in OLD_TRUTHS
-    ):
+    bare = re.fullmatch(r"[A-Za-z0-9_./-]+( [A-Za-z0-9_./-]+)*", value)
+    if bare and value.lower() not in OLD_TRUTHS:
         with suppress(ScenarioError):
             if scalar(value) == value:
                 return value
-    return visible(
-        yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf).removesuffix(
-            "\n"
-        )
-    )
-
-
-def _head(source: str, found: Description) -> str:
-    name = Path(source).name if is_file(source) else source
-    lines = [
-        f"# An audit of perturbed copies of {quoted(name)}, made from what the table holds; what a column is was judged by its values.",
-        "# Check it with `auditor check FILE`, which says how long it takes, and run it with `auditor run FILE`.",
-    ]
-    if not found.whole:
-        lines.append(
-            f"# Looked at were {found.seen:,} of about {found.rows:,} records, from parts spread evenly over the whole."
-        )
-    if found.unnamed:
-        lines.append(
-            f"# {counted(found.unnamed, 'column')} without a name, as the index of a data frame has none, cannot be asked for."
-        )
-    title = f"title: {text(f'An audit of {name}')}"
-    return "\n".join(
-        [
-            *lines,
-            "schema: 1",
-            title,
-            _line("seed: 1", "the same scenario, data and seed give the same numbers"),
-            "",
-        ]
-    )
-
-
-def _data(source: str, found: Description, chosen: Selection, records: int) -> str:
-    lines = ["data:", f"  source: {text(source)}"]
-    # without `columns:`, all numeric columns would be taken
-    main = chosen.numbers or chosen.dates or chosen.categories
-    lines += [
-        _line(
-            "  columns:",
-            "taken as categories below" if main is chosen.categories else "noise is added to them",
-        ),
-        *_items(main),
-    ]
-    if chosen.dates:
-        lines.append(_line("  dates:", "read as days since 1970, to which noise is added"))
-        forms = ["null" if column.form is None else text(column.form) for column in chosen.dates]
-        lines += [
-            _line(f"    {text(column.name)}: {form}", _about(column))
-            for column, form in zip(chosen.dates, forms, strict=True)
-        ]
-    if chosen.categories:
-        lines += [
-            _line("  categorical:", "each record's are kept by chance, or else drawn anew"),
-            *_items(chosen.categories),
-        ]
-    lines += _blanks(found, chosen)
-    if records < found.rows:
-        lines.append(
-            _line(
-                f"  rows: {records}",
-                f"the first of about {found.rows:,}, for a first look; leave it out to audit all",
-            )
-        )
-    return "\n".join([*lines, *_order(found), *_left_out(chosen), ""])
-
-
-def _line(field: str, comment: str) -> str:
-    return f"{field:<32} # {comment}" if comment else field
-
-
-def _items(columns: Iterable[Column]) -> list[str]:
-    return [_line(f"    - {text(column.name)}", _about(column)) for column in columns]
+    written = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf)
+    return visible(written.removesuffix("\n"))
 
 
 def _about(column: Column) -> str:
@@ -181,109 +116,6 @@ def _about(column: Column) -> str:
     if column.blank:
         facts.append(f"{column.blank:.0%} blank" if column.blank >= 0.01 else "some blank")
     return ", ".join(facts)
-
-
-def _blanks(found: Description, chosen: Selection) -> list[str]:
-    if chosen.missing == "refuse":
-        return []
-    if chosen.missing == "mean":
-        return [
-            _line(
-                "  missing: mean",
-                "blanks are filled in; to leave records with any out would cost too many of them",
-            )
-        ]
-    there = "" if found.whole else ", should there be any"
-    return [
-        _line(
-            "  missing: drop",
-            f"records with a blank are left out{there}; `mean` would fill numbers in",
-        )
-    ]
-
-
-def _order(found: Description) -> list[str]:
-    if not found.dependent:
-        return [
-            "  # No column depends on the preceding record, so the order of the records discloses nothing."
-        ]
-    largest = max(map(abs, found.dependent.values()))
-    notes = [
-        f"  # The record order discloses {listed(found.dependent, 3)}: rank correlation with the preceding record up to {largest:.1f}.",
-        "  # Serial attacks use it. Unless the order is needed, shuffle the records before making copies.",
-    ]
-    return (
-        notes
-        if found.order is None
-        else [
-            _line(f"  order: {text(found.order)}", "left out, and records are put in its order"),
-            *notes,
-        ]
-    )
-
-
-def _left_out(chosen: Selection) -> list[str]:
-    lines = [
-        f"  #   {quoted(column.name)} {why}" for column, why in chosen.left_out[:MOST_LEFT_OUT]
-    ]
-    more = len(chosen.left_out) - MOST_LEFT_OUT
-    lines += [f"  #   and {counted(more, 'column')} more"] if more > 0 else []
-    return ["  # Left out:", *lines] if lines else []
-
-
-def _schemes(chosen: Selection) -> str:
-    lines = [
-        "# How copies are made: one for each level, here two; add a level for each further recipient. Copies that are there as files:",
-        "# {name: published, copies: [copy-1.csv, copy-2.csv]}",
-        "schemes:",
-    ]
-    if chosen.numbers or chosen.dates:
-        lines += [
-            "  # For numbers a level is the variance of the noise, as a multiple of the data's: more is noisier.",
-            "  - {name: correlated,  levels: [2.0, 8.0]}   # fresh noise in every copy, for comparison: pooling averages it away",
-            "  - {name: corner-wave, levels: [2.0, 8.0]}   # each copy is the one before with more noise: pooling gains nothing",
-        ]
-    if chosen.categories:
-        lines += [
-            "  # For categories it is the chance to keep a record's values: less is noisier.",
-            "  - {name: uniform-multilevel, levels: [0.4, 0.1]}",
-        ]
-    return "\n".join([*lines, ""])
-
-
-_ADVERSARIES = """\
-knowledge:
-  - perfect                      # means, covariances and shares of the data, and the law of the noise: more than most would know
-  # - estimated: {rows: 400}     # the same, estimated from so many released rows
-  # - known-records: 20          # so many records in clear; set `replicates: 5`, which gives all attacks error bars
-coalitions: [subsets]            # every group of recipients pools its copies; for more than ten copies [singles, prefixes]
-attacks: all                     # every attack that applies
-# replicates: 5                  # each draws the noise anew"""
-
-
-def _expectations(chosen: Selection, records: int) -> str:
-    lines, safe = [], []
-    if chosen.numbers or chosen.dates:
-        safe.append("corner-wave")
-        lines.append(
-            "  - exposure: {scheme: corner-wave, unknown: {at-least: 0.5}}   # half of each column, to all attacks"
-        )
-    if chosen.categories:
-        safe.append("uniform-multilevel")
-        lines.append(
-            '  - exposure: {scheme: uniform-multilevel, attribute: "*", unknown: {at-least: 0.5}}   # and of categories'
-        )
-    margin, resolution = _bound(0.01, 1.0, records), _bound(0.1, 10.0, records)
-    lines += [
-        f"  - no-collusion-gain: {{scheme: {_flow(safe)}, margin: {margin:g}}}   # pooling gains less than the margin",
-        f"  - noise-follows-law: {{resolution: {resolution:g}}}   # and copies follow their law; more records give a finer test",
-    ]
-    head = "# What must hold for the release to be safe. `auditor run` ends with status 1 if anything here does not."
-    return "\n".join([head, "expect:", *lines, ""])
-
-
-def _flow(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
 
 def _bound(usual: float, scale: float, records: int) -> float:
