@@ -212,7 +212,7 @@ def _meant(
         if close.startswith("; did"):
             return [], [(path, f"is not a known field{close}", True)]
     alone = [finding for finding in inside if finding.place == place]
-    choices = [_expected(finding.item).removeprefix("must be ") for finding in alone]
+    choices = [expected_by(finding.item).removeprefix("must be ") for finding in alone]
     choices += [f"{{{name}: …}}" for name in wanted]
     got = tell(alone[0].item["input"] if alone else None)
     message = f"must be {' or '.join(dict.fromkeys(choices))}; got {got}{_nearest(alone)}"
@@ -239,7 +239,7 @@ def _nearest(findings: list[_Finding]) -> str:
 
 def _wrong(place: Path, findings: list[_Finding], own: str, tell: Callable[[Any], str]) -> str:
     """Describe a wrong value; ``own`` names the fields of the mapping that it must be."""
-    expected = " or ".join(dict.fromkeys(_expected(finding.item) for finding in findings))
+    expected = " or ".join(dict.fromkeys(expected_by(finding.item) for finding in findings))
     stated = isinstance(findings[0].item.get("ctx", {}).get("error"), FieldError)
     whole_model = not place and all(finding.kind == "value_error" for finding in findings)
     if stated or whole_model or "; got" in expected:
@@ -257,6 +257,7 @@ _WORDS = {
     "string_type": "must be text",
     "string_too_short": "must not be empty",
     "bool_type": "must be true or false",
+    "missing": "is required",
     "list_type": "must be a list",
     "tuple_type": "must be a list",
     **dict.fromkeys(_MAPPINGS, "must be a mapping"),
@@ -271,7 +272,8 @@ _BOUNDS = {
 }
 
 
-def _expected(item: ErrorDetails) -> str:
+def expected_by(item: ErrorDetails) -> str:
+    """Return the expectation that a value does not meet, without the value."""
     kind, context = item["type"], item.get("ctx", {})
     if kind in _WORDS:
         return _WORDS[kind]

@@ -21,7 +21,7 @@ from auditor.expectations.guarantees import as_drawn
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
 from auditor.results.evidence import Evidence
-from auditor.results.metrics import GUARANTEES, MEASURED, base
+from auditor.results.metrics import GUARANTEES, base, measured_by
 from auditor.results.records import (
     FEWEST_REPLICATES,
     Measurement,
@@ -95,7 +95,7 @@ class MetricBound(Expectation):
     @property
     def needs_closeness(self) -> bool:  # type: ignore[override]
         """Whether the metric is measured on sampled records."""
-        return self.metric in MEASURED["closeness"]
+        return measured_by(self.metric) == "closeness"
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every selected cell."""

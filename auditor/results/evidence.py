@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import Any, NamedTuple, Protocol
+
+from typing_extensions import TypedDict
 
 from auditor.numerics.statistics import one_sided
+from auditor.results.codec import Pairs
 from auditor.results.records import ExpectationRecord, Measurement
 from auditor.types import Coalition
 
@@ -245,8 +248,8 @@ class ReleaseEvidence:
     copies: int
     replicate: int
     rows: int
-    pooling: dict[Coalition, Pooling] = field(default_factory=dict)
-    paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
+    pooling: Pairs[Coalition, Pooling] = field(default_factory=dict)
+    paired: Pairs[PairedCell, PairedGain] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     law: list[LawTest] = field(default_factory=list)
     """What was found of the stated law, statistic by statistic; empty where none is stated."""

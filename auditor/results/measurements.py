@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, get_type_hints, overload
 
 import numpy as np
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from auditor.results.records import Measurement
 from auditor.types import Array, Indices
@@ -140,6 +142,52 @@ class Measurements(Sequence[Measurement]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema of a table in JSON: one entry for each column."""
+        hints = get_type_hints(Measurement)
+        kinds = [
+            list[float] if field in NUMBERS else tuple[list[hints[field]], list[int]]  # type: ignore[valid-type]
+            for field in Measurement._fields
+        ]
+        table = handler.generate_schema(tuple[tuple(kinds)])  # type: ignore[misc]
+        written = core_schema.plain_serializer_function_ser_schema(
+            cls._written, return_schema=table
+        )
+        return core_schema.json_or_python_schema(
+            core_schema.no_info_after_validator_function(cls._read, table),
+            core_schema.is_instance_schema(cls),
+            serialization=written,
+        )
+
+    def _written(self) -> tuple[Any, ...]:
+        return tuple(
+            (column.values, column.places.tolist())
+            if isinstance(column, Coded)
+            else column.tolist()
+            for column in self.columns.values()
+        )
+
+    @classmethod
+    def _read(cls, parts: Sequence[Any]) -> Measurements:
+        """Return the table of what ``_written`` returned, in which nothing is trusted."""
+        columns: dict[str, Any] = {}
+        for field, part in zip(Measurement._fields, parts, strict=True):
+            if field in NUMBERS:
+                columns[field] = np.array(part, dtype=np.float64)
+                continue
+            values, places = part
+            if places and not 0 <= min(places) <= max(places) < len(values):
+                raise ValueError("places of no value")
+            known = Coded.of(values)
+            columns[field] = Coded(known.places[np.array(places, dtype=np.intp)], known.values)
+        rows = {
+            len(column if field in NUMBERS else column.places) for field, column in columns.items()
+        }
+        if len(rows) != 1:
+            raise ValueError("columns of several lengths")
+        return cls(columns)
 
     def __repr__(self) -> str:
         """One line, however long the table."""

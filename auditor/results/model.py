@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import json
-import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter
+from pydantic_core import to_json
 
 from auditor import registry
-from auditor.errors import AuditorError
 from auditor.results import reader, tidy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
-from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
+from auditor.results.measurements import Measurements
 from auditor.results.records import (
     SCHEMA_VERSION,
     SCHEMA_VERSION_BESIDE,
@@ -44,14 +42,12 @@ if TYPE_CHECKING:
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
 
-MOST_IN_JSON = 80_000_000
-"""Characters of measurements that ``results.json`` holds itself: 200,000 of them, or fewer that name hundreds of copies each. More are
-columns of ``results.parquet``, some 40 bytes each."""
+MOST_IN_JSON = 4_000_000
+"""Values of measurements in ``results.json``: about 200,000 measurements, or fewer that name hundreds
+of copies each. Larger tables are in ``results.parquet`` only, at about 40 bytes a measurement."""
 TABLE = "results.parquet"
-NUMBER = 18
-"""Characters of a number that is written in full."""
 ROWS_AT_ONCE = 4_096
-"""Rows that are text at a time on their way to a file."""
+"""Rows in memory as text."""
 
 HEAD = {
     "scenario",
@@ -186,7 +182,7 @@ class AuditResult(BaseModel):
     expectations: list[ExpectationRecord]
     measurements: Annotated[
         Measurements,
-        BeforeValidator(_table),
+        PlainValidator(_table),
         PlainSerializer(lambda table: [record._asdict() for record in table]),
     ]
     distributions: list[Distribution] = Field(default_factory=list)
@@ -263,11 +259,11 @@ class AuditResult(BaseModel):
         return str(_display().render([self]))
 
     def to_json(self) -> str:
-        """Return the results as they may be written, as JSON; NaN and infinity become null, as JSON has neither."""
-        return "".join(self.disclosed()._json())
+        """Return the results as JSON, rounded as for `save`; NaN and infinity become null."""
+        return b"".join(self.disclosed()._json()).decode()
 
-    def _json(self, table: dict[str, Any] | None = None) -> Iterator[str]:
-        """Write JSON piece by piece; with a reference to the table of measurements where that is in a file beside."""
+    def _json(self, table: dict[str, Any] | None = None) -> Iterator[bytes]:
+        """Yield JSON in pieces, with ``table`` in place of measurements in another file."""
         head = {
             "schema_version": self.schema_version if table is None else SCHEMA_VERSION_BESIDE,
             "name": self.name,
@@ -277,11 +273,19 @@ class AuditResult(BaseModel):
                 for record in self.expectations
             ],
             **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
+            "distributions": [spread._asdict() for spread in self.distributions],
         }
-        yield escaped(f'{_written(head)[:-1]},"measurements":')
-        yield from map(escaped, _rows(self.measurements) if table is None else [_written(table)])
-        spreads = ",".join(_written(spread._asdict()) for spread in self.distributions)
-        yield escaped(f',"distributions":[{spreads}]}}\n')
+        yield _encoded(head)[:-1] + b',"measurements":'
+        if table is not None:
+            yield _encoded(table)
+        else:
+            lead = b"["
+            for start in range(0, len(self.measurements), ROWS_AT_ONCE):
+                rows = self.measurements.taken(slice(start, start + ROWS_AT_ONCE))
+                yield lead + _encoded([row._asdict() for row in rows])[1:-1]
+                lead = b","
+            yield b"]" if lead == b"," else b"[]"
+        yield b"}\n"
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write ``results.json`` and ``results.parquet`` atomically, with what may leave the owner's machine (`disclosed`).
@@ -298,11 +302,13 @@ class AuditResult(BaseModel):
         folder.mkdir(parents=True, exist_ok=True)
         released = self.disclosed()
         table = tidy.parquet(released.measurements)
-        long = _length(released.measurements) > MOST_IN_JSON
-        beside = {"file": TABLE, "sha256": hashlib.sha256(table).hexdigest()} if long else None
-        write_atomically(
-            folder / "results.json", (piece.encode() for piece in released._json(beside))
-        )
+        coalitions = released.measurements.columns["coalition"]
+        held = np.array([len(held) for held in coalitions.values], dtype=np.intp)
+        values = 17 * len(released.measurements) + 2 * int(held[coalitions.places].sum())
+        beside = None
+        if values > MOST_IN_JSON:
+            beside = {"file": TABLE, "sha256": hashlib.sha256(table).hexdigest()}
+        write_atomically(folder / "results.json", released._json(beside))
         write_atomically(folder / TABLE, table)
         return folder
 
@@ -330,13 +336,9 @@ class AuditResult(BaseModel):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise AuditorError(
-                f"{file}: not the results of an audit ({ascii(place)[1:-1]}: {first['msg'].lower()})"
-            ) from None
+            raise reader.no_results(file, error) from None
         except RecursionError:
-            raise AuditorError(f"{file}: not the results of an audit (nested too deeply)") from None
+            raise reader.no_results(file, "nested too deeply") from None
 
 
 def _display() -> Any:
@@ -344,60 +346,8 @@ def _display() -> Any:
     return registry.get("renderer", "notebook")()
 
 
-_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
-
-
-def _rows(measurements: Measurements) -> Iterator[str]:
-    """Write the rows of a table, each as a record, some at a time; what many rows say is written once and then repeated as text."""
-    columns, lead = _as_text(measurements).values(), "["
-    for start in range(0, len(measurements), ROWS_AT_ONCE):
-        here = slice(start, start + ROWS_AT_ONCE)
-        fields = [
-            list(map(column.values.__getitem__, column.places[here].tolist()))
-            if isinstance(column, Coded)
-            else [
-                repr(number) if math.isfinite(number) else "null"
-                for number in column[here].tolist()
-            ]
-            for column in columns
-        ]
-        yield lead + ",".join(map(_record(measurements).__mod__, zip(*fields, strict=True)))
-        lead = ","
-    yield "]" if len(measurements) else "[]"
-
-
-def _length(measurements: Measurements) -> int:
-    """Return about how many characters the rows of a table are written in."""
-    coded = [column for column in _as_text(measurements).values() if isinstance(column, Coded)]
-    text = sum(
-        int(np.array([len(value) for value in column.values], dtype=np.intp)[column.places].sum())
-        for column in coded
-    )
-    return text + len(measurements) * (len(_record(measurements)) + NUMBER * len(NUMBERS))
-
-
-def _as_text(measurements: Measurements) -> dict[str, Column]:
-    """Return a table's columns, those of few distinct values with each of these written as JSON."""
-    columns = measurements.columns
-    return {
-        name: Coded(column.places, list(map(_written, column.values)))
-        if isinstance(column, Coded)
-        else column
-        for name, column in columns.items()
-    }
-
-
-def _record(measurements: Measurements) -> str:
-    """Return what a record is written by: its names, and a place for the text of each field."""
-    return f"{{{','.join(f'{_encode(name)}:%s' for name in measurements.columns)}}}"
-
-
-def _written(value: Any) -> str:
-    """Write JSON; NaN and infinity, which are rare and cost a walk over everything, are looked for only where JSON refuses them."""
-    try:
-        return _encode(value)
-    except ValueError:
-        return _encode(_finite(value))
+def _encoded(value: Any) -> bytes:
+    return escaped(to_json(value, inf_nan_mode="null").decode()).encode()
 
 
 @contextmanager
@@ -410,14 +360,3 @@ def _without_collector() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-
-
-def _finite(value: Any) -> Any:
-    """Replace NaN and infinity by None, all the way down."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value

@@ -121,11 +121,11 @@ def test_labels_of_a_file(tmp_path):
 @pytest.mark.parametrize(("utility", "message"), [
     ({"target": "speciess"}, "did you mean 'species'"),
     ({"target": "species", "folds": 60}, "at most the records of the smallest class"),
-    ({"target": "species", "folds": 1}, "from 2 to"),
+    ({"target": "species", "folds": 1}, "at least 2"),
     ({"target": "petal_width", "models": ["logistic"]}, "the target is a number"),
-    ({"target": "species", "models": ["tree"]}, "must be one of decision-tree"),
+    ({"target": "species", "models": ["tree"]}, "must be .decision-tree"),
     ({"models": ["ridge"]}, "needs a `target`"),
-    ({"target": "species", "test": "both"}, "original or copy"),
+    ({"target": "species", "test": "both"}, "must be .original. or .copy."),
 ])  # fmt: skip
 def test_utility_that_cannot_be_measured_is_refused_before_anything_runs(utility, message):
     with pytest.raises(ScenarioError, match=message):

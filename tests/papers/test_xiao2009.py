@@ -123,7 +123,7 @@ def test_theorem_3_holds_of_levels_drawn_anew() -> None:
 def test_what_cannot_be_drawn_anew_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(
         ScenarioError,
-        match="needs each-replicate, true or false, with uniform or log-uniform levels",
+        match=r"levels.each-replicate (must be true or false|needs levels that are drawn)",
     ):
         read_scenario(
             {

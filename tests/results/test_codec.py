@@ -59,6 +59,8 @@ def shape(value):
         return type(value), [shape(getattr(value, field.name)) for field in fields(value)]
     if isinstance(value, (list, tuple)):
         return type(value), [shape(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)  # a whole number where a float is declared
     return type(value), repr(value)
 
 

@@ -62,7 +62,7 @@ def people(rows, seed=5):
 
 def in_full(result):
     """The results as they were written before anything was rounded."""
-    return json.loads("".join(result._json()))
+    return json.loads(b"".join(result._json()).decode())
 
 
 def written(result):
@@ -296,7 +296,7 @@ def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
         assert [secret for secret in secrets if holds(text, secret)] == [], form
     # the search finds what is there
     assert all(
-        holds("".join(result._json()), secret)
+        holds(b"".join(result._json()).decode(), secret)
         for secret in (*records.mean(axis=0), *records.var(axis=0))
         if secret > 1e-2
     )

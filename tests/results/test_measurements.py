@@ -131,7 +131,7 @@ def test_nothing_that_the_audit_measured_is_made_a_record_before_somebody_asks(r
 @pytest.fixture
 def long(result, tmp_path, monkeypatch):
     """Results that are too long for JSON."""
-    monkeypatch.setattr(model, "MOST_IN_JSON", 300 * len(result.measurements))
+    monkeypatch.setattr(model, "MOST_IN_JSON", len(result.measurements))
     return result.save(tmp_path)
 
 
@@ -144,15 +144,6 @@ def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
         repr(record) for record in result.measurements
     ]
     assert again.to_json() == result.to_json()
-
-
-def test_what_names_many_copies_is_long_though_it_is_few_rows():
-    """Each of 200 rows names 1,000 copies and their levels, which are nearly all there is of its text."""
-    held, levels = tuple(range(1, 1001)), (0.1234567,) * 1000
-    wide = Measurements.of([RECORDS[0]._replace(coalition=held, levels=levels)] * 200)
-    text = "".join(model._rows(wide))
-    assert len(json.loads(text)) == 200
-    assert len(text) <= model._length(wide) <= 1.01 * len(text)
 
 
 def test_a_table_written_in_pieces_is_the_same(result, monkeypatch):
@@ -178,11 +169,11 @@ def stored(folder: Path, table: pa.Table) -> None:
 @pytest.mark.parametrize(
     ("changes", "shown"),
     [
-        ({"std_error": -1.0}, "std_error must be null or a number, and not below 0"),
-        ({"value": 1e200}, "value must be null or a number of at most 1e+150 in size"),
+        ({"std_error": -1.0}, "std_error must be at least 0"),
+        ({"value": 1e200}, "value must be at most 1e+150"),
         ({"ci_low": 2.0, "ci_high": 1.0}, "an interval ends before it begins"),
-        ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be a list of copy numbers, ascending from 1"),
-        ({"status": Coded(np.array([0]), ["fine"])}, "status must be one of ok, not-applicable, failed"),
+        ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be ascending"),
+        ({"status": Coded(np.array([0]), ["fine"])}, "status must be 'ok', 'not-applicable' or 'failed'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_long_table_is_said(long, changes, shown):

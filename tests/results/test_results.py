@@ -298,7 +298,7 @@ def broken(change):
         ),
         (
             broken(lambda d: d.update(measurements=[[1]])),
-            "not the results of an audit (measurements[0] must be a record of named fields)",
+            "not the results of an audit (measurements[0] must be a mapping)",
         ),
         (
             broken(lambda d: d.update(measurements=5)),
@@ -306,19 +306,19 @@ def broken(change):
         ),
         (
             broken(lambda d: d["measurements"][0].update(value="much")),
-            "(measurements[0].value must be null or a number",
+            "(measurements[0].value must be a number",
         ),
         (
             broken(lambda d: d["measurements"][3].update(value=1e300)),
-            "(measurements[3].value must be null or a number of at most 1e+150 in size)",
+            "(measurements[3].value must be a number of at most 1e+150 in size)",
         ),
         (
             broken(lambda d: d["measurements"][3].update(theory=10**400)),
-            "(measurements[3].theory must be null or a number of at most 1e+150",
+            "(measurements[3].theory must be a number of at most 1e+150",
         ),
         (
             broken(lambda d: d["measurements"][0].update(std_error=-0.1)),
-            "(measurements[0].std_error must be null or a number, and not below 0)",
+            "(measurements[0].std_error must be at least 0)",
         ),
         (
             broken(lambda d: d["measurements"][0].update(ci_low=2.0, ci_high=1.0)),
@@ -326,19 +326,19 @@ def broken(change):
         ),
         (
             broken(lambda d: d["measurements"][0].update(coalition=[2, 1])),
-            "(measurements[0].coalition must be a list of copy numbers, ascending",
+            "(measurements[0].coalition must be ascending)",
         ),
         (
             broken(lambda d: d["measurements"][0].update(coalition=[0])),
-            "(measurements[0].coalition must be a list of copy numbers, ascending",
+            "(measurements[0].coalition[0] must be at least 1)",
         ),
         (
             broken(lambda d: d["measurements"][0].update(replicate=0)),
-            "(measurements[0].replicate must be a whole number from 1)",
+            "(measurements[0].replicate must be at least 1)",
         ),
         (
             broken(lambda d: d["measurements"][0].update(status="fine")),
-            "(measurements[0].status must be one of ok, not-applicable, failed)",
+            "(measurements[0].status must be 'ok', 'not-applicable' or 'failed')",
         ),
         (
             broken(lambda d: d["measurements"][0].update(sweep={"data.rows": math.inf})),
@@ -346,7 +346,7 @@ def broken(change):
         ),
         (
             broken(lambda d: d["measurements"][0].pop("scheme")),
-            "(measurements[0].scheme is missing)",
+            "(measurements[0].scheme is required)",
         ),
         (
             broken(lambda d: d["distributions"][0]["shares"].pop()),
@@ -354,7 +354,7 @@ def broken(change):
         ),
         (
             broken(lambda d: d["distributions"][0]["shares"].__setitem__(0, -1)),
-            "(distributions[0].shares must be a list of shares from 0 to 1)",
+            "(distributions[0].shares[0] must be at least 0)",
         ),
         (
             broken(lambda d: d["expectations"][0].update(observed=math.nan)),
@@ -366,19 +366,19 @@ def broken(change):
         ),
         (
             broken(lambda d: d["expectations"][0].update(status="maybe")),
-            "not the results of an audit (expectations.0.status: input should be",
+            "not the results of an audit (expectations[0].status must be 'holds', 'fails' or 'undecided')",
         ),
         (
             broken(lambda d: d["data"][0].update(rows=-1)),
-            "not the results of an audit (data.0.rows: input should be greater than or equal to 0)",
+            "not the results of an audit (data[0].rows must be at least 0)",
         ),
         (
             broken(lambda d: d["provenance"].pop("seed")),
-            "not the results of an audit (provenance.seed: field required)",
+            "not the results of an audit (provenance.seed is required)",
         ),
         (
             broken(lambda d: d["scenario"].update({"\x1b[31m": 1e200})),
-            "'scenario.\\x1b[31m' must be a number",
+            r'scenario["\u001b[31m"] must be a number',
         ),
         (lambda d: "[]", "no schema_version"),
         (lambda d: "", "cannot be read as JSON results"),

@@ -416,7 +416,7 @@ def test_a_first_batch_that_cannot_be_is_refused_where_it_is_stated():
     assert "the first batch cannot have 151 records: the table has 150" in refusal(
         auditor.run, scenario(151)
     )
-    assert "first-batch must be an integer of at least 2" in refusal(auditor.run, scenario(1))
+    assert "first-batch must be at least 2" in refusal(auditor.run, scenario(1))
     assert "constant in the first batch" in refusal(
         auditor.run, scenario(2, columns=["petal_length"])
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from auditor.audit.base.records import CellContext
+from auditor.results.codec import Pairs
 from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution
@@ -41,9 +42,9 @@ class Attempt:
 
     measurements: Measurements
     distributions: list[Distribution]
-    paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
+    paired: Pairs[PairedCell, PairedGain] = field(default_factory=dict)
     told: bool = False
-    gains: dict[Coalition, InsiderGain] = field(default_factory=dict)
+    gains: Pairs[Coalition, InsiderGain] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, parts: Sequence[Attempt]) -> Attempt:
