@@ -18,6 +18,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.types import Array
 
@@ -129,3 +130,67 @@ def optimal_gain(values: Array, variance: Array | float, beta: float, scale: flo
     root = np.sqrt(np.clip((y2 - beta - 1.0) ** 2 - 4.0 * beta, 0.0, None))
     gain = np.divide(root, y2, out=np.zeros_like(y2), where=kept)
     return np.where(noisy, gain, 1.0)
+
+
+def eigenvalue_range(
+    data: NDArray[np.float64], noise: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return ``λ_X^j + λ_R^N`` and ``λ_X^j + λ_R^1``, bounds of ``λ_Y^j``.
+
+    Shapes (N,).
+
+    Parameters
+    ----------
+    data, noise : ndarrays of shape (N,)
+        ``λ_X`` and ``λ_R``, or ``ε``, falling. Data and noise are uncorrelated, *not checked*; with
+        ``ε`` they need not be.
+
+    Notes
+    -----
+    Source: liu2008, Lemma 12.1, with ERRATA.
+
+    Examples
+    --------
+    >>> eigenvalue_range(np.array([9.0, 1.0]), np.array([3.0, 2.0]))
+    (array([11.,  3.]), array([12.,  4.]))
+    """
+    return data + noise[-1], data + noise[0]
+
+
+def projection_error_range(
+    data: NDArray[np.float64], noise: NDArray[np.float64], added: NDArray[np.float64], kept: int
+) -> tuple[float, float]:
+    """Return bounds on ``E‖x − P y‖²`` of centred data, over all attributes.
+
+    P projects on the copy's first ``kept`` directions.
+
+    Parameters
+    ----------
+    data, noise, added : ndarrays of shape (N,)
+        ``λ_X``, ``λ_R`` and ``ε``, falling, in squared data units.
+    kept : int
+        ``k``, from 0 to N.
+
+    Returns
+    -------
+    low : float
+        Holds for any k directions.
+    high : float
+
+    Notes
+    -----
+    Deterministic: with sample covariances it holds in every draw. Replaces the bounds that liu2008,
+    section 3.3, cites (guo2006).
+
+    Examples
+    --------
+    White noise of variance 25, three of four directions kept: both are the dropped variance and 3 ·
+    25.
+
+    >>> projection_error_range(np.array([400.0, 100.0, 50.0, 4.0]), np.full(4, 25.0), np.full(4, 25.0), kept=3)
+    (79.0, 79.0)
+    """
+    N, moved = len(data), min(kept, len(data) - kept)
+    dropped = float(data[kept:].sum())
+    turned = float((added[:moved] - added[::-1][:moved]).sum())
+    return dropped + float(noise[N - kept :].sum()), dropped + turned + float(noise[:kept].sum())

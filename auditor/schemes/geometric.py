@@ -27,9 +27,9 @@ import numpy as np
 from auditor.numerics.random_streams import Rng
 from auditor.numerics.whole_draws import geometric
 from auditor.registry import register
+from auditor.schemes.base.increments import IndependentProcess, Process
+from auditor.schemes.base.lattice import LatticeScheme, MultilevelLattice
 from auditor.schemes.base.noise_density import geometric_rate
-from auditor.schemes.increments.lattice import LatticeScheme, MultilevelLattice, process_on_lattice
-from auditor.schemes.increments.scheme import IndependentProcess
 from auditor.types import Array
 
 
@@ -146,7 +146,7 @@ def _truncated(rng: Rng, decay: float, last: Array) -> Array:
     return np.asarray(np.minimum(k, last))  # rounding of the logarithm may exceed last by one
 
 
-GEOMETRIC = process_on_lattice("geometric", increment, bridge)
+GEOMETRIC = Process("geometric", increment, bridge)
 
 
 @register

@@ -34,8 +34,8 @@ from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.results.disclosure import FEWEST_RECORDS
-from auditor.schemes.base.file_scheme import FileScheme
 from auditor.schemes.base.scheme import Key
+from auditor.schemes.published import FileScheme
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated

@@ -21,8 +21,8 @@ import numpy as np
 from auditor.numerics.random_streams import Rng
 from auditor.numerics.whole_draws import bessel, binomial, skellam
 from auditor.registry import register
-from auditor.schemes.increments.lattice import LatticeScheme, MultilevelLattice, process_on_lattice
-from auditor.schemes.increments.scheme import IndependentProcess
+from auditor.schemes.base.increments import IndependentProcess, Process
+from auditor.schemes.base.lattice import LatticeScheme, MultilevelLattice
 from auditor.types import Array
 
 
@@ -40,7 +40,7 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     return binomial(rng, n + d, share) - binomial(rng, n, share)
 
 
-SKELLAM = process_on_lattice("skellam", increment, bridge)
+SKELLAM = Process("skellam", increment, bridge)
 
 
 @register

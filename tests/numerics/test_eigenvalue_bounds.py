@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.numerics.eigenvalue_bounds import eigenvalue_range, projection_error_range
+from auditor.numerics.random_matrix import eigenvalue_range, projection_error_range
 
 draws = settings(max_examples=60, deadline=None, derandomize=True)
 

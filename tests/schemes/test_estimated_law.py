@@ -10,13 +10,14 @@ import pytest
 from auditor.audit.categorical.estimated_records import off_law, off_uniform, retention
 from auditor.audit.categorical.redraws import simulated
 from auditor.schemes.replacement.estimated_law import (
+    BY_LAW,
     RECORDS_BY_LAW,
     estimated,
+    estimated_pair,
     evidence,
     transitions,
 )
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor.schemes.replacement.pair_law import BY_LAW, estimated_pair
 from auditor_attacks.posterior import prior_of_chances
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, skellam
 
-from auditor.schemes.base.guarantees import Guarantees
-from auditor.schemes.base.largest_change import combined_noise, largest_length
+from auditor.schemes.base.guarantees import Guarantees, combined_noise, largest_length
 from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from auditor.schemes.base.privacy_loss import (

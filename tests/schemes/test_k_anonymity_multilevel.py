@@ -15,9 +15,9 @@ from auditor.runs.copy_files import read_release, write_copies
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
+from auditor.schemes.generalisation.classes import promises
 from auditor.schemes.generalisation.copies import compose, from_columns, ranges, sufficient, tells
 from auditor.schemes.generalisation.partition import Partition, Rules, bounds, merged, mondrian
-from auditor.schemes.generalisation.promises import promises
 from auditor.schemes.k_anonymity_multilevel import KAnonymityMultilevel
 from auditor.testing import check_scheme
 from auditor.testing.contract import ContractError

@@ -13,8 +13,7 @@ from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.schemes.masking.pram import invariant
 from auditor.schemes.replacement.draws import sent_through
-from auditor.schemes.replacement.law import UniformLaw
-from auditor.schemes.replacement.matrix_law import MatrixLaw
+from auditor.schemes.replacement.law import MatrixLaw, UniformLaw
 
 P = np.array([[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.0, 0.25, 0.75]])
 Q = np.array([[0.6, 0.4, 0.0], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]])

@@ -174,7 +174,7 @@ def test_close_variances_and_long_gaps_keep_their_digits(v):
 
 def bridged(law, rng, gap, *levels):
     """Draw one attribute by the process."""
-    return PROCESS[law].bridge(rng, gap[:, None], *np.array(levels)[:, None])[:, 0]
+    return PROCESS[law].between(rng, gap, *levels)
 
 
 @pytest.mark.parametrize("law", STEP)

@@ -16,11 +16,11 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
 from auditor.runs.finished_copies import Treatment
+from auditor.schemes.base.increments import as_fraction
+from auditor.schemes.base.lattice import EXACT
 from auditor.schemes.base.scheme import Key, TableMoments, table_moments
 from auditor.schemes.draw import released_grid
 from auditor.schemes.geometric import GeometricMultilevel
-from auditor.schemes.increments.lattice import EXACT
-from auditor.schemes.increments.process import as_fraction
 
 MULTILEVEL, SCHEMES = (
     ("geometric-multilevel", "skellam-multilevel"),

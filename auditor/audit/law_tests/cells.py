@@ -13,9 +13,8 @@ from auditor.audit.law_tests.chosen_rows import Rows
 from auditor.audit.law_tests.scores import COARSEST_OF_EDGES, HARDLY_ANY, increments
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
-from auditor.schemes.base.increment_density import is_process
 from auditor.schemes.base.noise_density import LATTICE
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, is_process
 from auditor.types import Array
 
 MOST_PAIRS = 16

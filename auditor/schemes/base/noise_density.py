@@ -31,6 +31,7 @@ EXACT_TAIL = 1e4
 """Variance up to which Skellam tails are exact (the cost grows with the deviation); beyond,
 relative error 1e-7 to 20 deviations.
 """
+SQRT3 = float(np.sqrt(3.0))
 LATTICE: frozenset[Distribution] = frozenset({"geometric", "skellam"})
 """Distributions on a lattice."""
 
@@ -75,7 +76,7 @@ class NoiseDensity:
     @property
     def reach(self) -> float:
         """Half the width of the uniform distribution, ``√3·std``."""
-        return float(np.sqrt(3.0) * self.std)
+        return SQRT3 * self.std
 
     @property
     def excess_kurtosis(self) -> float:
@@ -84,11 +85,11 @@ class NoiseDensity:
 
     def pdf(self, t: Array) -> Array:
         """Return the density at t, or the probability of t on a lattice."""
-        return _DENSITY[self.distribution](np.asarray(t, dtype=np.float64), self.std, self.unit)
+        return np.exp(self.log_pdf(t))
 
     def log_pdf(self, t: Array) -> Array:
         """Return the logarithm of ``pdf``; −∞ only where noise is impossible."""
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return _LOG_DENSITY[self.distribution](
                 np.asarray(t, dtype=np.float64), self.std, self.unit
             )
@@ -149,33 +150,6 @@ def excess_kurtosis(distribution: Distribution, v: float) -> float:
         "geometric": 3.0 + 1.0 / v,
         "skellam": 1.0 / v,
     }[distribution]
-
-
-def _gaussian(t: Array, s: float, unit: float) -> Array:
-    # farther out the density is 0, and larger quotients may overflow
-    z = np.minimum(np.abs(t), 40.0 * s) / s
-    return np.asarray(np.exp(-0.5 * z * z) / (s * np.sqrt(2.0 * np.pi)))
-
-
-def _uniform(t: Array, s: float, unit: float) -> Array:
-    reach = float(np.sqrt(3.0) * s)
-    return np.asarray(np.where(np.abs(t) <= reach, 0.5 / reach, 0.0))
-
-
-def _laplace(t: Array, s: float, unit: float) -> Array:
-    b = s / np.sqrt(2.0)
-    return np.asarray(np.exp(-np.abs(t) / b) / (2.0 * b))
-
-
-def _geometric(t: Array, s: float, unit: float) -> Array:
-    k, on = _multiples(t, unit)
-    rate = geometric_rate((s / unit) ** 2)
-    return np.asarray(np.where(on, np.tanh(rate / 2.0) * np.exp(-rate * np.abs(k)), 0.0))
-
-
-def _skellam(t: Array, s: float, unit: float) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.exp(_log_skellam(t, s, unit))
 
 
 def _log_gaussian(t: Array, s: float, unit: float) -> Array:
@@ -265,7 +239,7 @@ def _geometric_tail(t: Array, s: float, unit: float) -> Array:
     k, on = _multiples(t, unit)
     rate = geometric_rate((s / unit) ** 2)
     beyond = np.exp(-rate * (np.where(on, k, np.floor(t / unit)) + 1.0)) / (1.0 + np.exp(-rate))
-    return np.asarray(beyond + 0.5 * _geometric(t, s, unit))
+    return np.asarray(beyond + 0.5 * np.exp(_log_geometric(t, s, unit)))
 
 
 def _skellam_tail(t: Array, s: float, unit: float) -> Array:
@@ -275,11 +249,12 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
     at = np.where(on, k, np.floor(t / unit))
     if v > EXACT_TAIL:
         return np.asarray(
-            _saddle_point_tail(at, v) - np.where(on, 0.0, 0.5 * _skellam(at * unit, s, unit))
+            _saddle_point_tail(at, v)
+            - np.where(on, 0.0, 0.5 * np.exp(_log_skellam(at * unit, s, unit)))
         )
     return np.asarray(
         _each_once(lambda k: np.asarray(scipy.special.chndtr(v, 2.0 * (k + 1.0), v)), at)
-        + 0.5 * _skellam(t, s, unit)
+        + 0.5 * np.exp(_log_skellam(t, s, unit))
     )
 
 
@@ -308,16 +283,11 @@ def _signed_root(k: Array, v: float) -> Array:
     )
 
 
-_DENSITY: dict[Distribution, Callable[[Array, float, float], Array]] = {
-    "gaussian": _gaussian,
-    "uniform": _uniform,
-    "laplace": _laplace,
-    "geometric": _geometric,
-    "skellam": _skellam,
-}
 _LOG_DENSITY: dict[Distribution, Callable[[Array, float, float], Array]] = {
     "gaussian": _log_gaussian,
-    "uniform": lambda t, s, unit: np.log(_uniform(t, s, unit)),
+    "uniform": lambda t, s, unit: np.where(
+        np.abs(t) <= SQRT3 * s, -np.log(2.0 * SQRT3 * s), -np.inf
+    ),
     "laplace": _log_laplace,
     "geometric": _log_geometric,
     "skellam": _log_skellam,

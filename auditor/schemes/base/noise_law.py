@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -372,3 +372,53 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     # min.
     quieter = (deviation[:, None] <= deviation[None] * (1.0 + UNCORRELATED)).all(axis=2)
     return np.asarray((gaps <= size).all(axis=(1, 3)) & quieter)
+
+
+PROCESSES: frozenset[Distribution] = frozenset({"laplace", "geometric", "skellam"})
+"""Non-Gaussian distributions with independent attributes."""
+
+
+def is_process(law: NoiseLaw) -> TypeGuard[KroneckerNoise]:
+    """Whether a law describes non-Gaussian noise that is one process."""
+    return isinstance(law, KroneckerNoise) and law.distribution in PROCESSES
+
+
+class IncrementDensity(NamedTuple):
+    """Increment of one attribute's noise: 0 with probability ``rest``."""
+
+    rest: float
+    moving: NoiseDensity
+
+    def distribution(self, t: Array) -> tuple[Array, Array]:
+        """Return the distribution function and the point probability at t.
+
+        Half of the probability of t itself is included.
+        """
+        at = np.asarray(t, dtype=np.float64)
+        point = (
+            (1.0 - self.rest) * self.moving.pdf(at) if self.moving.on_lattice else np.zeros_like(at)
+        )
+        middle = self.rest * np.where(at == 0.0, 0.5, at > 0.0) + (
+            1.0 - self.rest
+        ) * self.moving.cdf(at)
+        return middle, point + self.rest * (at == 0.0)
+
+    def near_zero(self, reach: float) -> float:
+        """Return the probability of ``|t| ≤ reach``."""
+        beside = np.array([reach, -reach])
+        inside = float(self.moving.between(beside)[0])
+        if self.moving.on_lattice:  # half of the probability of either end
+            inside += float(self.moving.pdf(np.array(reach)))
+        return self.rest + (1.0 - self.rest) * inside
+
+
+def increment_density(
+    law: KroneckerNoise, low: float, high: float, attribute: int
+) -> IncrementDensity:
+    """Return the law of one attribute's ``Z_high − Z_low``, 0 ≤ low < high.
+
+    *Not checked*: that ``is_process`` holds for the law.
+    """
+    if law.distribution == "skellam":
+        return IncrementDensity(0.0, law.density_at(high - low, attribute))
+    return IncrementDensity(low / high, law.density_at(high, attribute))

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.level_checks import check_sizes
+from auditor.schemes.base.scheme import check_sizes
 from auditor.schemes.masking.groups import grouping_seconds, in_deviations, mdav, means, runs
 from auditor.schemes.masking.masked import MaskedScheme
 from auditor.types import Array

@@ -35,7 +35,7 @@ from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, FreshCopies, UniformScheme, categories_of
 from auditor.schemes.replacement.draws import sent_through
-from auditor.schemes.replacement.matrix_law import MatrixLaw
+from auditor.schemes.replacement.law import MatrixLaw
 from auditor.text.column_names import counted, quoted
 from auditor.types import Array, Codes
 
