@@ -202,7 +202,7 @@ class CipherStream:
         if not np.all((mean >= 0) & (mean <= LARGEST_MEAN)):
             raise ValueError(f"a Poisson mean must be from 0 to {LARGEST_MEAN:g}")
         mean = np.broadcast_to(mean, mean.shape if size is None else size)
-        drawn = whole_draws.poisson(self, mean.reshape(-1)).astype(np.int64).reshape(mean.shape)
+        drawn = whole_draws.poisson(self, mean.ravel()).astype(np.int64).reshape(mean.shape)
         return drawn[()] if size is None else drawn
 
     def permutation(self, x: ArrayLike, axis: int = 0) -> NDArray[Any]:

@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import gammaln, ive
+from scipy.special import ive
 
 from auditor.numerics.random_streams import stream
 from auditor.schemes import geometric, skellam
-from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate
+from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate, log_skellam
 from auditor.schemes.geometric import rate_gap, split_weights
 
 REACH = 60
@@ -73,19 +73,9 @@ def geometric_bridge(u, gap, low, middle, high):
 
 
 def skellam_bridge(u, gap, low, middle, high):
-    """P(U = u) as ``skellam.bridge`` draws it: arrivals by their Bessel law, of which each is kept or not."""
-    d, share, v = abs(gap), (middle - low) / (high - low), high - low
-    u, n = u * (1 if gap >= 0 else -1), np.arange(60.0)
-    weight = np.exp(2 * n * np.log(v / 2) - gammaln(n + 1) - gammaln(n + d + 1))
-    weight /= weight.sum()
-    found = np.zeros(len(u))
-    for count, w in zip(n[weight > 1e-18], weight[weight > 1e-18], strict=True):
-        less = np.arange(count + 1)
-        parts = stats.binom.pmf(u[:, None] + less, count + d, share) @ stats.binom.pmf(
-            less, count, share
-        )
-        found += w * parts
-    return found
+    """P(U = u) as ``skellam.bridge`` draws it, from its log-probabilities."""
+    parts = log_skellam(u, middle - low) + log_skellam(gap - u, high - middle)
+    return np.exp(parts - log_skellam(np.array(float(gap)), high - low))
 
 
 BRIDGE = {"geometric": geometric_bridge, "skellam": skellam_bridge}
