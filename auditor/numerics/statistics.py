@@ -28,32 +28,9 @@ def beyond_chance(looks: float) -> float:
     return float(-scipy.special.ndtri(BY_CHANCE / (2.0 * looks)))
 
 
-def convolved(rows: Array, kernel: Array) -> Array:
-    """Return rows, shape (…, n), convolved with a kernel, shape (k,).
-
-    All n + k − 1 places, by FFT. ``scipy.signal`` would need half a second and 45 MB to import.
-
-    Examples
-    --------
-    >>> convolved(np.array([[1.0, 2.0, 0.0]]), np.array([1.0, 10.0])).round(9).tolist()
-    [[1.0, 12.0, 20.0, 0.0]]
-    """
-    length = rows.shape[-1] + len(kernel) - 1
-    size = scipy.fft.next_fast_len(length, real=True)
-    return np.asarray(
-        scipy.fft.irfft(scipy.fft.rfft(rows, size) * scipy.fft.rfft(kernel, size), size)[
-            ..., :length
-        ]
-    )
-
-
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Return the quantile of Student's t; normal for infinite degrees."""
-    return float(
-        scipy.special.ndtri(probability)
-        if math.isinf(degrees)
-        else scipy.special.stdtrit(degrees, probability)
-    )
+    return float(scipy.special.stdtrit(degrees, probability))
 
 
 def noncentral_quantile(probability: float, degrees: float, mean: float) -> float:
@@ -68,34 +45,12 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
     )
 
 
-def quantiles(probability: float, degrees: Array) -> Array:
-    """Return ``quantile`` for an array of degrees, some infinite."""
-    finite = np.isfinite(degrees)
-    by_t = scipy.special.stdtrit(np.where(finite, degrees, 1.0), probability)
-    return np.asarray(np.where(finite, by_t, scipy.special.ndtri(probability)))
+def column_ranks(values: Array) -> Array:
+    """Return each value's rank in its column, over n; ties have their mean rank.
 
-
-def ranks(values: Array) -> Array:
-    """Return each value's rank over n; ties have their mean rank.
-
-    Examples
-    --------
-    >>> ranks(np.array([5.0, 1.0, 1.0, 9.0])).tolist()
-    [0.75, 0.375, 0.375, 1.0]
+    Of one column, shape (n,), or several, (n, N).
     """
-    order = values.argsort()
-    ascending = values[order]
-    # start of each run of equal values
-    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
-    times = np.concatenate([first[1:], [len(values)]]) - first
-    found = np.empty(len(values))
-    found[order] = np.repeat((first + (times + 1) / 2.0) / len(values), times)
-    return found
-
-
-def column_ranks(X: Array) -> Array:
-    """Return ``ranks`` of each column, shape (n, N)."""
-    return np.column_stack([ranks(column) for column in X.T])
+    return np.asarray(scipy.stats.rankdata(values, axis=0) / len(values))
 
 
 def standardised(X: Array, least: float = 0.0) -> Array:
@@ -110,21 +65,12 @@ def standardised(X: Array, least: float = 0.0) -> Array:
 
 def standard_ranks(X: Array) -> Array:
     """Return the ranks of each column, standardised; zeros if all tie."""
-    return standard(column_ranks(X))
-
-
-def standard(shares: Array) -> Array:
-    """Return columns of ranks (0 to 1) standardised; about 0 if all tie."""
-    return standardised(shares, 1e-9)
+    return standardised(column_ranks(X), 1e-9)
 
 
 def tail(statistic: float, degrees: float = math.inf) -> float:
     """Return ``P(T > statistic)`` for Student's t; normal if infinite."""
-    return float(
-        scipy.special.ndtr(-statistic)
-        if math.isinf(degrees)
-        else scipy.special.stdtr(degrees, -statistic)
-    )
+    return float(scipy.special.stdtr(degrees, -statistic))
 
 
 def correlation_tail(r: float, n: int) -> float:
