@@ -1,4 +1,4 @@
-"""Random-matrix theory of noise: spectrum edge, median and shrinkage.
+"""Eigenvalues of copies: edge, median and shrinkage of noise, error of projections.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -10,6 +10,22 @@
 
 Eigenvalues of pure noise fill ``σ²(1 ± √β)²`` with the Marchenko–Pastur density, not a point at
 ``σ²``. Asymptotic in n and N at a fixed ratio, accurate from N ≈ 20; white noise only.
+
+An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by
+``x − P y = (I − P) x − P r``, two orthogonal parts. So its squared error is
+``tr (I − P) K_X + tr P K_R`` for any correlation of data and noise. With eigenvalues
+``λ_X, λ_R, ε``, falling, of data, noise and ``K_Y − K_X``:
+
+- ``Σ_{j>k} λ_X^j ≤ tr (I − P) K_X``: no k directions hold more of the data than its own
+  (Eckart–Young).
+- ``tr (I − P) K_X ≤ Σ_{j>k} λ_X^j + Σ_{i≤min(k,N−k)} (ε^i − ε^{N+1−i})``: P holds more of ``K_Y``
+  than the data's own directions, and two projections of rank k differ on ``K_Y − K_X`` by at most
+  this sum.
+- ``Σ_{j>N−k} λ_R^j ≤ tr P K_R ≤ Σ_{j≤k} λ_R^j``.
+
+For white noise and growing n both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huang2005, (7) and Theorem
+5.2). liu2008, section 3.3, refers to bounds of Guo, Wu and Li in the Frobenius norm without
+printing them: these bound the same error.
 """
 
 from __future__ import annotations
@@ -130,31 +146,6 @@ def optimal_gain(values: Array, variance: Array | float, beta: float, scale: flo
     root = np.sqrt(np.clip((y2 - beta - 1.0) ** 2 - 4.0 * beta, 0.0, None))
     gain = np.divide(root, y2, out=np.zeros_like(y2), where=kept)
     return np.where(noisy, gain, 1.0)
-
-
-def eigenvalue_range(
-    data: NDArray[np.float64], noise: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return ``λ_X^j + λ_R^N`` and ``λ_X^j + λ_R^1``, bounds of ``λ_Y^j``.
-
-    Shapes (N,).
-
-    Parameters
-    ----------
-    data, noise : ndarrays of shape (N,)
-        ``λ_X`` and ``λ_R``, or ``ε``, falling. Data and noise are uncorrelated, *not checked*; with
-        ``ε`` they need not be.
-
-    Notes
-    -----
-    Source: liu2008, Lemma 12.1, with ERRATA.
-
-    Examples
-    --------
-    >>> eigenvalue_range(np.array([9.0, 1.0]), np.array([3.0, 2.0]))
-    (array([11.,  3.]), array([12.,  4.]))
-    """
-    return data + noise[-1], data + noise[0]
 
 
 def projection_error_range(

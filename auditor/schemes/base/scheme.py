@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -160,13 +160,7 @@ class RowsOf(Sequence[Array]):
     def __len__(self) -> int:
         return len(self._copies)
 
-    @overload
-    def __getitem__(self, place: int) -> Array: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Array]: ...
-    def __getitem__(self, place: int | slice) -> Array | Sequence[Array]:
-        if isinstance(place, slice):
-            return [copy[self._rows] for copy in self._copies[place]]
+    def __getitem__(self, place: Any) -> Any:
         return self._copies[place][self._rows]
 
 
