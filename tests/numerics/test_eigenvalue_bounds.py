@@ -104,14 +104,6 @@ def test_the_error_of_a_projection_is_in_its_range_in_every_draw(
     assert low - slack <= error <= high + slack
 
 
-def test_all_directions_or_none_leave_the_noise_or_the_data() -> None:
-    data, noise, added = np.array([9.0, 4.0]), np.array([3.0, 1.0]), np.array([5.0, -1.0])
-    assert projection_error_range(data, noise, added, 2) == (4.0, 4.0)
-    assert projection_error_range(data, noise, added, 0) == (13.0, 13.0)
-    # one of two: 4 dropped, 1 to 3 of noise, and 5 − (−1) for directions that noise may have turned
-    assert projection_error_range(data, noise, added, 1) == (5.0, 13.0)
-
-
 def test_the_range_closes_as_rows_grow_and_is_theorem_5_2s_error() -> None:
     """White noise: the widths at 400 and 40,000 rows are as 10 to 1, for ``ε^1 − ε^N`` falls with the root of the rows (Marchenko–Pastur)."""
     widths = []
