@@ -121,7 +121,7 @@ def spacing(z: Array, generator: Generator) -> Array:
     """Return ``δ``, how far apart neighbouring ``z(k)`` are at z on average, of its shape."""
     kind, s = generator
     if kind == "laplace":
-        return np.asarray(s * 2.0**-52 * np.exp(np.abs(z) / s))  # dz/dk of ±b log(k·2⁻⁵²)
+        return s * 2.0**-52 * np.exp(np.abs(z) / s)  # dz/dk of ±b log(k·2⁻⁵²)
     return (
         np.full(z.shape, s * 2.0**-52)
         if kind == "uniform"

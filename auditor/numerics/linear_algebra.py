@@ -30,7 +30,7 @@ def in_own_units(K: Array) -> tuple[Array, Array]:
 def pseudo_inverse(K: Array) -> Array:
     """Return ``K⁺`` of a covariance, shape (N, N), via its correlations."""
     correlations, root = in_own_units(K)
-    return np.asarray(np.linalg.pinv(correlations, hermitian=True) / np.outer(root, root))
+    return np.linalg.pinv(correlations, hermitian=True) / np.outer(root, root)
 
 
 WIDEST = 1e5
@@ -179,7 +179,7 @@ class Pencil:
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
         one = np.eye(self.basis.shape[-2])
         if self.proportional.all():
-            return np.asarray(kept[..., :1, None] * one)
+            return kept[..., :1, None] * one
         G = (self.basis * kept[..., None, :]) @ self.inverse
         if self.proportional.any():
             G[self.proportional] = kept[self.proportional][..., :1, None] * one
@@ -296,4 +296,4 @@ def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) ->
     """
     plus, minus = index[:, :, None], less[:, :, None]
     other, off = index[:, None, :], less[:, None, :]
-    return np.asarray(K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off])
+    return K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off]

@@ -74,9 +74,7 @@ class Moments:
     @property
     def variances(self) -> Array:
         """Diagonal of the covariance, divisor n, shape (d,)."""
-        return np.asarray(
-            (np.diag(self.products) - self.total * self.total / self.count) / self.count
-        )
+        return (np.diag(self.products) - self.total * self.total / self.count) / self.count
 
     def covariance(self, divisor: int | None = None) -> Array:
         """Return the covariance, shape (d, d); divisor n by default."""

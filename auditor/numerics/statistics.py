@@ -60,7 +60,7 @@ def standardised(X: Array, least: float = 0.0) -> Array:
     """
     X = X - X.mean(axis=0)
     deviation = X.std(axis=0)
-    return np.asarray(X / np.where(deviation > least, deviation, 1.0))
+    return X / np.where(deviation > least, deviation, 1.0)
 
 
 def standard_ranks(X: Array) -> Array:

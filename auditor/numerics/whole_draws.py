@@ -56,7 +56,7 @@ def geometric(rng: Rng, rate: float, size: int) -> Array:
 
     The whole part of ``E/rate``.
     """
-    return np.asarray(np.floor(rng.standard_exponential(size) / rate))
+    return np.floor(rng.standard_exponential(size) / rate)
 
 
 def log_poisson(k: Array, mean: Array) -> Array:
@@ -90,7 +90,7 @@ def _deviance(k: Array, m: Array) -> Array:
     series = v * s * np.polyval([1.0 / power for power in range(15, 1, -2)], s)
     with np.errstate(divide="ignore"):  # a mean of 0: v = 1, and the probability 0
         bracket = np.where(near, series, np.arctanh(v) - v)
-    return np.asarray((k - m) * v + 2.0 * k * bracket)
+    return (k - m) * v + 2.0 * k * bracket
 
 
 def poisson(rng: Rng, mean: Array) -> Array:

@@ -143,7 +143,7 @@ def _truncated(rng: Rng, decay: float, last: Array) -> Array:
     """Return numbers from 0 to ``last`` with ``P(k) ∝ e^{−decay·k}``."""
     u = rng.random(len(last))
     k = np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay)
-    return np.asarray(np.minimum(k, last))  # rounding of the logarithm may exceed last by one
+    return np.minimum(k, last)  # rounding of the logarithm may exceed last by one
 
 
 GEOMETRIC = Process("geometric", increment, bridge)

@@ -68,7 +68,7 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     excess = E - d / between
     U = np.where(excess < 0.0, E * between, np.where(u < 2.0 * S * q, d + excess * beyond, d))
     U = np.where(u < S * q, E * -beyond, U)
-    return np.asarray(U * ((u < S) & (d > 0.0)))
+    return U * ((u < S) & (d > 0.0))
 
 
 LAPLACE = Process("laplace", increment, bridge)

@@ -40,7 +40,7 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
 
     def log_p(k: Array, at: NDArray[np.intp]) -> Array:
         parts = log_skellam(k, first) + log_skellam(d[at] - k, second)
-        return np.asarray(parts - log_skellam(d[at], high - low))
+        return parts - log_skellam(d[at], high - low)
 
     return log_concave(rng, np.rint(d * (first / (high - low))), log_p)
 

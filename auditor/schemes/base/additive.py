@@ -194,7 +194,7 @@ class AdditiveSampler:
         else:
             assert not isinstance(rng, SerialRows), "only normals follow on"
             g = np.sqrt(12.0) * (rng.random(shape) - 0.5)
-        return np.asarray(g if self._root is None else g @ self._root)
+        return g if self._root is None else g @ self._root
 
     def _stream(self, index: int, copy: int, shape: tuple[int, ...]) -> Rng | SerialRows:
         level, law = self._levels[copy - 1], self._serial

@@ -162,8 +162,8 @@ class ProcessSampler:
         if self._units is None:
             return high - low
         if self._grid.size:  # released values lie on the lattice, also where a blank was imputed
-            return np.asarray(np.rint(high / self._units) - np.rint(low / self._units))
-        return np.asarray(np.rint((high - low) / self._units))
+            return np.rint(high / self._units) - np.rint(low / self._units)
+        return np.rint((high - low) / self._units)
 
     def _add(self, low: Array, U: Array, y: Array) -> None:
         """Write ``Y_low + U`` to ``y``, on the lattice or, if released, the grid."""

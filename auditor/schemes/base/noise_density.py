@@ -108,9 +108,9 @@ class NoiseDensity:
         At a lattice point half of its probability is included.
         """
         if self.distribution == "uniform":
-            return np.asarray(np.clip(0.5 + 0.5 * t / self.reach, 0.0, 1.0))
+            return np.clip(0.5 + 0.5 * t / self.reach, 0.0, 1.0)
         tail = self._tail(t)
-        return np.asarray(np.where(t > 0, 1.0 - tail, tail))
+        return np.where(t > 0, 1.0 - tail, tail)
 
     def likelihood(self, y: Array, edges: Array, midpoints: bool = False) -> Array:
         """Return the likelihood of values given bins, shape (len(y), B).
@@ -132,7 +132,7 @@ class NoiseDensity:
         tail = np.copysign(self._tail(t), t)
         found = tail[..., 1:] - tail[..., :-1]
         found += ~np.signbit(t[..., :-1]) & np.signbit(t[..., 1:])
-        return np.asarray(found)
+        return found
 
     def _tail(self, t: Array) -> Array:
         return _TAIL[self.distribution](np.abs(t), self.std, self.unit)
@@ -165,7 +165,7 @@ def _log_laplace(t: Array, s: float, unit: float) -> Array:
 def _log_geometric(t: Array, s: float, unit: float) -> Array:
     k, on = _multiples(t, unit)
     rate = geometric_rate((s / unit) ** 2)
-    return np.asarray(np.where(on, np.log(np.tanh(rate / 2.0)) - rate * np.abs(k), -np.inf))
+    return np.where(on, np.log(np.tanh(rate / 2.0)) - rate * np.abs(k), -np.inf)
 
 
 FAR = 1e4
@@ -176,7 +176,7 @@ scipy's fails further out.
 
 def _log_skellam(t: Array, s: float, unit: float) -> Array:
     k, on = _multiples(t, unit)
-    return np.asarray(np.where(on, log_skellam(k, (s / unit) ** 2), -np.inf))
+    return np.where(on, log_skellam(k, (s / unit) ** 2), -np.inf)
 
 
 MOST_TABLED = 2**21
@@ -199,9 +199,7 @@ def log_skellam(k: Array, v: float) -> Array:
     k = np.abs(k)
     most = float(k.max(initial=0.0)) + 1.0
     if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):
-        return np.asarray(
-            np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(np.intp))
-        )
+        return np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(np.intp))
     return _log_bessel(k, v)
 
 
@@ -214,10 +212,10 @@ def _log_bessel(k: Array, v: float) -> Array:
     exponent = k * k / (R + v) - k * np.arcsinh(k / v)
     far = exponent - 0.5 * np.log(2.0 * np.pi * R) + np.log1p(U_1 + U_2)
     if v >= FAR:
-        return np.asarray(far)
+        return far
     with np.errstate(divide="ignore"):
         near = np.log(scipy.special.ive(k, v))
-    return np.asarray(np.where((R < FAR) & np.isfinite(near), near, far))
+    return np.where((R < FAR) & np.isfinite(near), near, far)
 
 
 def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
@@ -248,14 +246,12 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
     v = (s / unit) ** 2
     at = np.where(on, k, np.floor(t / unit))
     if v > EXACT_TAIL:
-        return np.asarray(
-            _saddle_point_tail(at, v)
-            - np.where(on, 0.0, 0.5 * np.exp(_log_skellam(at * unit, s, unit)))
+        return _saddle_point_tail(at, v) - np.where(
+            on, 0.0, 0.5 * np.exp(_log_skellam(at * unit, s, unit))
         )
-    return np.asarray(
-        _each_once(lambda k: np.asarray(scipy.special.chndtr(v, 2.0 * (k + 1.0), v)), at)
-        + 0.5 * np.exp(_log_skellam(t, s, unit))
-    )
+    return _each_once(
+        lambda k: np.asarray(scipy.special.chndtr(v, 2.0 * (k + 1.0), v)), at
+    ) + 0.5 * np.exp(_log_skellam(t, s, unit))
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
@@ -278,9 +274,7 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
 
 def _signed_root(k: Array, v: float) -> Array:
     """Return ``w = √(2(k·arsinh(k/v) + v − √(k² + v²)))`` for k ≥ 0."""
-    return np.asarray(
-        np.sqrt(2.0 * np.clip(k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v), 0.0, None))
-    )
+    return np.sqrt(2.0 * np.clip(k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v), 0.0, None))
 
 
 _LOG_DENSITY: dict[Distribution, Callable[[Array, float, float], Array]] = {

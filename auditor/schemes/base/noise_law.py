@@ -236,14 +236,14 @@ class DenseNoise:
 
     def applied(self, W: Array) -> Array:
         """Return ``W K_Z``, shape (..., MN), for weights on all copies."""
-        return np.asarray((W.reshape(-1, W.shape[-1]) @ self.covariance).reshape(W.shape))
+        return (W.reshape(-1, W.shape[-1]) @ self.covariance).reshape(W.shape)
 
     def coloured(self, U: Array) -> Array:
         """Return ``U rootᵀ``, shape (..., MN).
 
         Rows of U are independent components of variance 1.
         """
-        return np.asarray((U.reshape(-1, U.shape[-1]) @ self.root.T).reshape(U.shape))
+        return (U.reshape(-1, U.shape[-1]) @ self.root.T).reshape(U.shape)
 
     def of(self, copies: Sequence[int]) -> DenseNoise:
         """Return the law of some copies, by copy numbers from 1."""
@@ -264,9 +264,9 @@ def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
     M, N = len(A), len(B)
     by_copy = (W.reshape(-1, N) @ B).reshape(-1, M, N)
     if np.count_nonzero(A) == np.count_nonzero(np.diag(A)):  # independent copies: one factor each
-        return np.asarray((by_copy * np.diag(A)[:, None]).reshape(W.shape))
+        return (by_copy * np.diag(A)[:, None]).reshape(W.shape)
     by_attribute = by_copy.swapaxes(1, 2).reshape(-1, M)
-    return np.asarray((by_attribute @ A).reshape(-1, N, M).swapaxes(1, 2).reshape(W.shape))
+    return (by_attribute @ A).reshape(-1, N, M).swapaxes(1, 2).reshape(W.shape)
 
 
 def _increments(levels: Array) -> tuple[Array, Array]:
@@ -315,7 +315,7 @@ def undo_root(K: Array) -> Array:
     in units of each attribute.
     """
     size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
-    return np.asarray(np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size)
+    return np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size
 
 
 def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
@@ -349,7 +349,7 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     M = law.copies
     if isinstance(law, KroneckerNoise) and law.one_process:
         levels = np.diag(law.level_covariance)
-        return np.asarray(levels[:, None] <= levels)
+        return levels[:, None] <= levels
     if law.distribution != "gaussian":
         return np.zeros((M, M), dtype=bool)
     width = 1 if isinstance(law, KroneckerNoise) else law.width

@@ -112,7 +112,7 @@ class TableMoments:
     @cached_property
     def deviation(self) -> Array:
         """Standard deviations, shape (N,)."""
-        return np.asarray(np.sqrt(np.clip(np.diag(self.covariance), 0.0, None)))
+        return np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
 
 
 @dataclass(frozen=True)

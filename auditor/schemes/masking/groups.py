@@ -124,7 +124,7 @@ def means(X: Array, g: Indices) -> Array:
     """Return every record's group mean, shape (n, N)."""
     sums = np.zeros((g.max() + 1, X.shape[1]))
     np.add.at(sums, g, X)
-    return np.asarray((sums / np.bincount(g)[:, None])[g])
+    return (sums / np.bincount(g)[:, None])[g]
 
 
 def _squares(Z: Array, centre: Array) -> Array:

@@ -82,7 +82,7 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
         if stated == "prior"
         else [np.asarray(shares) / sum(shares) for shares in _by_attribute(stated, table)]
     )
-    return np.asarray(reduce(lambda pi, part: np.outer(pi, part).ravel(), parts))
+    return reduce(lambda pi, part: np.outer(pi, part).ravel(), parts)
 
 
 def _marginals(table: CategoricalTable) -> list[Array]:

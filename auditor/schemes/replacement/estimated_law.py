@@ -84,7 +84,7 @@ class PairLaw(NamedTuple):
     def chances(self, y_i: Codes, y_j: Codes) -> Array:
         """Return ``P(y_j | x, y_i)`` of records for every x, shape (b, s)."""
         if self.table is not None:
-            return np.asarray(self.table[:, y_i, y_j].T)
+            return self.table[:, y_i, y_j].T
         r, rows, same = self.ratios, np.arange(y_i.size), y_i == y_j
         found = self.T.T[y_j] * np.where(same, r[TOGETHER], r[NONE])[:, None]
         found[rows, y_j] = self.T[y_j, y_j] * r[ONLY_J]
@@ -212,14 +212,12 @@ class EstimatedLaw(UniformLaw):
                 if pair is None
                 else self.pairs[pair].chances(copies[place[pair[0]]], own)
             )
-        return np.asarray(found)
+        return found
 
     def given_original(self) -> Array:
         """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         outcomes = np.indices((self.size,) * len(self.levels)).reshape(len(self.levels), -1)
-        return np.asarray(
-            self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1))
-        )
+        return self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1))
 
     def epsilon(self) -> float:
         """Return infinity: estimated probabilities bound nothing."""

@@ -176,14 +176,14 @@ class UniformLaw:
             joint = joint[..., None] * transition_matrix(step(high, low), self.size, self.pi)
             high = low
         order = [0, *(place + 1 for place in self.descending)]
-        return np.asarray(np.transpose(joint, np.argsort(order)))
+        return np.transpose(joint, np.argsort(order))
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
         """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
 
         From each copy's values, shape (b,), by look-up in the table of all outcomes.
         """
-        return np.asarray(np.moveaxis(self.given_original(), 0, -1)[tuple(copies)])
+        return np.moveaxis(self.given_original(), 0, -1)[tuple(copies)]
 
     def joint(self, prior: Array) -> Array:
         """Return the joint law ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
@@ -209,7 +209,7 @@ class UniformLaw:
         if self.pi is None or not 0.0 < level < 1.0 or self.size == 1:
             return np.full(self.size, odds_ratio(level, self.size))
         with np.errstate(divide="ignore"):
-            return np.asarray(1.0 + level / ((1.0 - level) * self.pi))
+            return 1.0 + level / ((1.0 - level) * self.pi)
 
     def odds_by_value(self) -> Array:
         """Return the odds factor if all copies show y, for every y, shape (s,)."""
