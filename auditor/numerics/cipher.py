@@ -165,10 +165,8 @@ class CipherStream:
         kind = np.dtype(dtype)
         if kind.kind not in "biu":
             raise TypeError(f"whole numbers are drawn as an integer type or bool; got {kind}")
-        least, most = (
-            WHOLE(0 if high is None else low),
-            WHOLE(low if high is None else high) - (not endpoint),
-        )
+        least = WHOLE(0 if high is None else low)
+        most = WHOLE(low if high is None else high) - (not endpoint)
         wanted = np.empty(np.broadcast(least, most).shape if size is None else size, kind)
         lowest, highest = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
         if not wanted.size:

@@ -148,10 +148,8 @@ class Pencil:
         )
         if T.ndim == 2:
             values, Q, keep = values[keep], Q[:, keep], keep[keep]
-        root, Q = (
-            np.sqrt(np.where(keep, values, 1.0))[..., None, :],
-            np.where(keep[..., None, :], Q, 0.0),
-        )
+        root = np.sqrt(np.where(keep, values, 1.0))[..., None, :]
+        Q = np.where(keep[..., None, :], Q, 0.0)
         A, inverse = Q * root, (Q / root).swapaxes(-1, -2)
         share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
         if not alike.all():
@@ -163,11 +161,9 @@ class Pencil:
             )
             c, U = np.linalg.eigh((whitened + whitened.swapaxes(-1, -2)) / 2)
             U = np.where(alike[..., None, None], np.eye(values.shape[-1]), U)
-            A, inverse, share = (
-                A @ U,
-                U.swapaxes(-1, -2) @ inverse,
-                np.where(alike[..., None], share, np.clip(c, 0.0, 1.0)),
-            )
+            A = A @ U
+            inverse = U.swapaxes(-1, -2) @ inverse
+            share = np.where(alike[..., None], share, np.clip(c, 0.0, 1.0))
         return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
@@ -280,10 +276,8 @@ class Regressors:
         chosen = self._correlations[index[:, :, None], index[:, None, :]]
         cross = (self._xy / self._scale)[:, index].swapaxes(0, 1)
         if self._sound:
-            W, ranks = (
-                np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2),
-                np.full(len(index), index.shape[1]),
-            )
+            W = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2)
+            ranks = np.full(len(index), index.shape[1])
         else:
             W, ranks = ranked_regression(cross, chosen)
         return W / self._scale[index][:, None, :], ranks

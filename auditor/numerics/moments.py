@@ -235,10 +235,8 @@ def stacked(
             only.total[columns][None],
             only.products[square(columns)][None],
         )
-    counts, totals = (
-        np.array([float(group.count) for group in groups]),
-        np.array([group.total[columns] for group in groups]),
-    )
+    counts = np.array([float(group.count) for group in groups])
+    totals = np.array([group.total[columns] for group in groups])
     return counts, totals, np.array([group.products[square(columns)] for group in groups])
 
 

@@ -193,10 +193,8 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
         return 1.0, 0.0
     F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
     noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
-    below, as_small = (
-        noncentral_f(F, degrees, rest, noncentrality),
-        float(scipy.special.fdtr(degrees, rest, F)),
-    )
+    below = noncentral_f(F, degrees, rest, noncentrality)
+    as_small = float(scipy.special.fdtr(degrees, rest, F))
     return (min(1.0, below / as_small) if as_small > 0.0 else 1.0), 1.0 - below
 
 
@@ -231,19 +229,8 @@ def observations_needed(regressors: int, margin: float, level: float, power: flo
     """
     likely = float(scipy.special.chdtri(regressors, 1.0 - power))
     # share_tests divides by the null probability of a share this small, here the power
-    level = level * power
-    n = 16
-    while scipy.special.chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
-        n *= 2
-    low = n // 2
-    while n - low > max(1, low // 100):
-        middle = (low + n) // 2
-        low, n = (
-            (middle, n)
-            if scipy.special.chndtr(likely, regressors, middle * margin / (1.0 - margin)) > level
-            else (low, middle)
-        )
-    return n
+    noncentrality = float(scipy.special.chndtrinc(likely, regressors, level * power))
+    return max(16, math.ceil(noncentrality * (1.0 - margin) / margin))
 
 
 def rows_needed(rows: int, std_error: float, distance: float, quantiles: float) -> int | None:

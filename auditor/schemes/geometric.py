@@ -127,11 +127,9 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     to_above = to_none + ways.above
     u = rng.random(len(d)) * (to_above + ways.below)
     U = np.where(u < to_whole, d, 0.0)
-    within, above, below = (
-        np.flatnonzero(u < ways.within),
-        np.flatnonzero((u >= to_none) & (u < to_above)),
-        np.flatnonzero(u >= to_above),
-    )
+    within = np.flatnonzero(u < ways.within)
+    above = np.flatnonzero((u >= to_none) & (u < to_above))
+    below = np.flatnonzero(u >= to_above)
     both = geometric_rate(middle) + geometric_rate(high)
     U[within] = _truncated(rng, rate_gap(middle, high), d[within])
     U[above] = d[above] + 1.0 + geometric(rng, both, len(above))

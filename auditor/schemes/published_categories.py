@@ -113,11 +113,9 @@ class PublishedCategories(FileScheme, UniformScheme):
 
         Warn if the row order cannot be confirmed.
         """
-        data, by_row, why = (
-            categories_of(table),
-            self.parameters.key is None,
-            self.check_join(asked),
-        )
+        data = categories_of(table)
+        by_row = self.parameters.key is None
+        why = self.check_join(asked)
         if note := never_drawn(self._stated_replacements(data)):
             warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
         if self.parameters.law is None and data.size > MOST_VALUES:

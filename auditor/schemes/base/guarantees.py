@@ -293,11 +293,9 @@ class Guarantees:
             for level in levels
             for j, change in enumerate(self.changes)
         ]
-        pure, mu, rho = (
-            math.fsum(e for e, _, _ in each),
-            math.hypot(*(m for _, m, _ in each)),
-            math.fsum(r for _, _, r in each),
-        )
+        pure = math.fsum(e for e, _, _ in each)
+        mu = math.hypot(*(m for _, m, _ in each))
+        rho = math.fsum(r for _, _, r in each)
         at_delta = min(
             pure, gaussian_epsilon(mu, self.delta), concentrated_epsilon(rho, self.delta)
         )

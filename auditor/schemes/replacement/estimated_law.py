@@ -173,10 +173,8 @@ class EstimatedLaw(UniformLaw):
 
     def of(self, copies: Sequence[int]) -> EstimatedLaw:
         """Return the law of a coalition, by places from 1 among these copies."""
-        levels, members = (
-            tuple(self.levels[copy - 1] for copy in copies),
-            tuple(self.members[copy - 1] for copy in copies),
-        )
+        levels = tuple(self.levels[copy - 1] for copy in copies)
+        members = tuple(self.members[copy - 1] for copy in copies)
         return replace(self, levels=levels, members=members)
 
     def transition_matrix(
@@ -194,10 +192,8 @@ class EstimatedLaw(UniformLaw):
 
         From each copy's values, shape (b,).
         """
-        order, place = (
-            [self.members[place] for place in self.descending],
-            {copy: k for k, copy in enumerate(self.members)},
-        )
+        order = [self.members[place] for place in self.descending]
+        place = {copy: k for k, copy in enumerate(self.members)}
         found = self.transitions[order[0]].T[copies[place[order[0]]]]
         for copy in order[1:]:
             parents = [
