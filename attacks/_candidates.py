@@ -16,7 +16,7 @@ import numpy as np
 
 from auditor.numerics.last_digits import STRAY, Generator, ratio
 from auditor.plugin import Array, UnpairedRecords, View
-from auditor.schemes.increments.process import as_fraction
+from auditor.schemes.base.increments import as_fraction
 
 from ._channel import Channel
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from auditor.numerics.statistics import column_ranks, ranks
+from auditor.numerics.statistics import column_ranks
 from auditor.plugin import Array
 
 SHARES = (np.arange(100) + 0.5) / 100
@@ -102,7 +102,7 @@ def recodings(x: Array) -> Iterator[Array]:
     """
     yield from (
         x,
-        ranks(x),
+        column_ranks(x),
         x * np.abs(x),
         np.exp((x - x.max()) / (x.std() or 1.0)),
         np.log(x - x.min() + (x.std() or 1.0) / 10.0),

@@ -25,7 +25,7 @@ from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters
 from auditor.results.model import AuditResult
 from auditor.results.records import Verdict
-from auditor.schemes.base.case import Case, Records
+from auditor.schemes.base.scheme import Case, Records
 
 VERDICTS: tuple[Verdict, ...] = ("fails", "undecided", "holds")
 MIXING = np.array([[1.0, 0.5], [0.0, 0.9]])

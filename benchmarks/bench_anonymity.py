@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from auditor.schemes.generalisation.classes import promises
 from auditor.schemes.generalisation.partition import Rules, bounds, full_domain, mondrian
-from auditor.schemes.generalisation.promises import promises
 
 QUASI = ["clump_thickness", "cell_size_uniformity", "bare_nuclei"]
 SENSITIVE = "mitoses"

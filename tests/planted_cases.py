@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from auditor import registry
-from auditor.schemes.base.case import Case
 from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan
+from auditor.schemes.base.scheme import Case
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.geometric import GeometricMultilevel
 from auditor.schemes.laplace import LAPLACE, LaplaceMultilevel, increment
@@ -299,7 +299,7 @@ class RestlessIncrements(Case, LaplaceMultilevel):
 
     name, lawful = "restless-increments", True
     process = LAPLACE._replace(
-        increment=lambda rng, low, high, shape: increment(rng, 0.0 * low, high - low, shape)
+        increment=lambda rng, low, high, size: increment(rng, 0.0, high - low, size)
     )
 
 

@@ -54,7 +54,7 @@ AUDIT_ROOMS: list[tuple[str, ...]] = [
 DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("",), ("sources",)]
 SCHEME_ROOMS: list[tuple[str, ...]] = [
     ("base",),
-    ("generalisation", "replacement", "increments"),
+    ("generalisation", "replacement"),
     ("masking",),
     ("",),
 ]

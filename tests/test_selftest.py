@@ -12,9 +12,8 @@ from auditor import registry
 from auditor.cli import cli
 from auditor.errors import AuditorError, PluginError, PluginFailed
 from auditor.schemes import planted
-from auditor.schemes.base.case import Case
 from auditor.schemes.base.plans import implied_level_covariance
-from auditor.schemes.base.scheme import Key, TableMoments
+from auditor.schemes.base.scheme import Case, Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.planted import Planted
 from auditor.selftest import (

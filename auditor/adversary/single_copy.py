@@ -25,10 +25,14 @@ from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.errors import NotApplicable
-from auditor.numerics.eigenvalue_bounds import projection_error_range
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen
 from auditor.numerics.moments import Moments
-from auditor.numerics.random_matrix import aspect, noise_variance, optimal_gain
+from auditor.numerics.random_matrix import (
+    aspect,
+    noise_variance,
+    optimal_gain,
+    projection_error_range,
+)
 from auditor.registry import PluginParameters
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.types import Array
@@ -156,7 +160,7 @@ class SampleFilter(LinearAttack):
 
         The error is summed over attributes. The upper bound is infinite if the filter was fitted to
         other rows. For the fitted rows both bounds include the error of the mean, ``(m − mu_X)²``.
-        Source: ``auditor.numerics.eigenvalue_bounds``.
+        Source: ``auditor.numerics.random_matrix``.
         """
         if self.parameters.shrinkage == "optimal":
             return None

@@ -104,7 +104,7 @@ class Autoregression:
 
     def stationary(self, normals: Array) -> Array:
         """Return p consecutive rows from p rows of N(0, 1), shape (p, N)."""
-        return np.asarray(self._root(len(normals)) @ normals)
+        return self._root(len(normals)) @ normals
 
     def continued(self, past: Array, innovations: Array) -> Array:
         """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` after p rows ``past``.

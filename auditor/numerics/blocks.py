@@ -26,9 +26,6 @@ cache.
 CHUNK_VALUES = 2**18
 """Values in a chunk that stays in the cache (two megabytes) during work."""
 
-PIECE_VALUES = 2**16
-"""Values of one table in a piece read with many tables: half a megabyte, for a core's own cache."""
-
 JACKKNIFE_GROUPS = 32
 """Groups of rows for jackknife errors: their variance has error 1/sqrt(2·31) = 13 %, and t(31) is
 nearly normal.
@@ -79,20 +76,6 @@ def stripes(rows: int, width: int) -> list[tuple[int, int]]:
     """
     count = len(row_blocks(rows, width))
     return _split(0, count, min(count, STRIPES * math.ceil(count / (STRIPES * MOST_BLOCKS))))
-
-
-def chunks(rows: int, width: int) -> list[tuple[int, int]]:
-    """Return the ``(start, stop)`` of cache-sized pieces.
-
-    For work whose result does not depend on the partition.
-    """
-    size = max(64, CHUNK_VALUES // max(1, width))
-    return [(start, min(start + size, rows)) for start in range(0, rows, size)]
-
-
-def pieces(start: int, stop: int, width: int) -> list[tuple[int, int]]:
-    """Divide rows ``start`` to ``stop`` evenly into cache-sized pieces."""
-    return evenly(start, stop, width, PIECE_VALUES)
 
 
 def evenly(start: int, stop: int, width: int, values: int) -> list[tuple[int, int]]:

@@ -165,10 +165,8 @@ class CipherStream:
         kind = np.dtype(dtype)
         if kind.kind not in "biu":
             raise TypeError(f"whole numbers are drawn as an integer type or bool; got {kind}")
-        least, most = (
-            WHOLE(0 if high is None else low),
-            WHOLE(low if high is None else high) - (not endpoint),
-        )
+        least = WHOLE(0 if high is None else low)
+        most = WHOLE(low if high is None else high) - (not endpoint)
         wanted = np.empty(np.broadcast(least, most).shape if size is None else size, kind)
         lowest, highest = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
         if not wanted.size:
@@ -202,7 +200,7 @@ class CipherStream:
         if not np.all((mean >= 0) & (mean <= LARGEST_MEAN)):
             raise ValueError(f"a Poisson mean must be from 0 to {LARGEST_MEAN:g}")
         mean = np.broadcast_to(mean, mean.shape if size is None else size)
-        drawn = whole_draws.poisson(self, mean.reshape(-1)).astype(np.int64).reshape(mean.shape)
+        drawn = whole_draws.poisson(self, mean.ravel()).astype(np.int64).reshape(mean.shape)
         return drawn[()] if size is None else drawn
 
     def permutation(self, x: ArrayLike, axis: int = 0) -> NDArray[Any]:

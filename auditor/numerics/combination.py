@@ -186,7 +186,7 @@ def grain_of_moments(loudest: Array) -> Array:
 
     In roots of noise multiples, for copies up to a level; both of shape (...).
     """
-    return np.asarray(np.sqrt(EPS * (1.0 + loudest)))
+    return np.sqrt(EPS * (1.0 + loudest))
 
 
 @dataclass(frozen=True, eq=False)

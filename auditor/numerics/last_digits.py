@@ -1,27 +1,27 @@
-"""Which originals a released double can come from: the numbers that a generator of noise makes are sparser than the doubles between them.
+"""Originals that a released double can come from, given its noise generator.
 
 | symbol | meaning |
 | --- | --- |
 | ``y`` | a released double, ``fl(x + z)`` |
-| ``x`` | a candidate for its original |
-| ``z(k)`` | the generator's k-th number: the doubles about ``z(k) = y − x`` are all tried |
+| ``x`` | a candidate original |
+| ``z(k)`` | the generator's k-th number; numbers near ``y − x`` are tried |
 | ``δ`` | distance of neighbouring ``z(k)`` there |
-| ``u`` | distance of neighbouring doubles at y, or the grid that all values of the copy lie on, if that is coarser |
+| ``u`` | distance of neighbouring doubles at y, or the coarser grid of all values of the copy |
 
-Each k is drawn with probability ``f(z)·δ``, f the density of the noise, so that ``P(y | x) = f(y −
-x)·δ·#{k: fl(x + z(k)) = y}``. A smooth law rounded to doubles has ``f(y − x)·u``. The ratio of the
-two is what the last digits say: 0 rules x out.
+Each k is drawn with probability ``f(z)·δ``, f the noise density, so that
+``P(y | x) = f(y − x)·δ·#{k: fl(x + z(k)) = y}``. A smooth law rounded to doubles has
+``f(y − x)·u``. The ratio of both is the evidence of the last digits: 0 rules x out.
 
-| generator | ``z(k)`` | whose |
+| generator | ``z(k)`` | origin |
 | --- | --- | --- |
-| ``sum`` | any double | whatever made the noise: ``x + z`` is rounded to fewer bits than z has, or to none |
-| ``product`` | ``fl(σ·g)``, any double g | ``normal`` of numpy: 256 grids of 2⁵² numbers, of which nearly every double g is one |
-| ``laplace`` | ``±b·log(v)``, v of 52 bits | ``laplace`` of numpy, by the inverse of the distribution function of 53-bit uniforms |
+| ``sum`` | any double | any noise: ``x + z`` is rounded to fewer bits than z has, or to none |
+| ``product`` | ``fl(σ·g)``, any double g | ``normal`` of numpy: 256 grids of 2⁵² numbers, nearly all doubles |
+| ``laplace`` | ``±b·log(v)``, v of 52 bits | ``laplace`` of numpy, by inversion of 53-bit uniforms |
 | ``uniform`` | ``−a + 2a·k·2⁻⁵³`` | ``uniform`` of numpy, and most others |
 
-Reference: mironov2012 (Laplace by inverse distribution function); jin2022 (normal). *Not checked*:
-that the owner's logarithm is this machine's; where they differ by a last digit, in some 0.3 % of
-values, the true original is ruled out (``STRAY``).
+Reference: mironov2012 (Laplace); jin2022 (normal). *Not checked*: that the owner's logarithm equals
+this machine's. If they differ by a last digit, in some 0.3 % of values, the true original is ruled
+out (``STRAY``).
 """
 
 from __future__ import annotations
@@ -35,20 +35,18 @@ from auditor.types import Array
 
 Kind = Literal["sum", "product", "laplace", "uniform"]
 MANY = 4.0
-"""With so many numbers of the generator to a double every original can be meant, and their count
-says little."""
+"""Generator numbers per double from which every original is possible, and their count uninformative.
+"""
 BESIDE = np.arange(-5.0, 6.0)
-"""Numbers tried about the nearest: half of ``MANY`` to either side, and what rounding, twice, may
-have moved it by."""
+"""Numbers tried around the nearest: half of ``MANY`` to either side, and two rounding errors."""
 STRAY = 2.0**-8
-"""Share of values that a generator is taken not to explain, whatever it is."""
+"""Share of values that no generator explains."""
 LAST_DIGITS = np.arange(-2, 3)
-"""Last digits by which a scale as stated may differ from that which noise was multiplied by: it is
-a root of a product."""
+"""Last digits by which a stated scale, a root of a product, may differ from the generator's."""
 
 
 class Generator(NamedTuple):
-    """Where the noise of one copy's attribute came from.
+    """Generator of the noise of one attribute in one copy.
 
     Attributes
     ----------
@@ -62,7 +60,7 @@ class Generator(NamedTuple):
 
 
 def generators(distribution: str, std: float) -> list[Generator]:
-    """Return those that noise of this law and standard deviation may come from."""
+    """Return the possible generators of noise of one law and deviation."""
     kind: Kind = distribution if distribution in ("laplace", "uniform") else "product"  # type: ignore[assignment]
     scale = std * {"laplace": np.sqrt(0.5), "uniform": np.sqrt(3.0)}.get(distribution, 1.0)
     scales = (scale + LAST_DIGITS * np.spacing(scale)).tolist()
@@ -74,7 +72,7 @@ def generators(distribution: str, std: float) -> list[Generator]:
 
 
 def grid_of_digits(y: Array) -> float:
-    """Return the largest power of two that all values are whole multiples of; 0 where all are 0.
+    """Return the largest power of two that divides all values; 0 if all are 0.
 
     Examples
     --------
@@ -91,22 +89,27 @@ def grid_of_digits(y: Array) -> float:
 
 
 def written_shorter(y: Array) -> bool:
-    """Whether all values have fewer digits than doubles: decimals, at least two short of what a double holds, or single precision."""
+    """Whether all values have fewer digits than doubles.
+
+    Decimals, at least two digits short of a double, or single precision.
+    """
     places = int(np.floor(-np.log10(64.0 * np.spacing(np.abs(y).max(initial=0.0) or 1.0))))
     with np.errstate(over="ignore", invalid="ignore"):
         return bool((np.round(y, places) == y).all() or (y.astype(np.float32) == y).all())
 
 
 def ratio(y: Array, x: Array, generator: Generator, grid: float = 0.0) -> Array:
-    """Return ``δ·#{k: fl(x + z(k)) = y} / u``, of the shape of y and x; 1 at 0, which is where values are cut off and not where they fall.
+    """Return ``δ·#{k: fl(x + z(k)) = y} / u``, in the shape of y and x.
+
+    1 where y is 0, since values are cut off there.
 
     Parameters
     ----------
     y, x : ndarrays of one shape
-        Released values, and an original thought of for each.
+        Released values, and a candidate original for each.
     generator : Generator
     grid : float
-        What all values of the copy are multiples of, as far as known.
+        Known divisor of all values of the copy, or 0.
     """
     with np.errstate(all="ignore"):
         doubles = np.spacing(np.abs(y))
@@ -118,10 +121,10 @@ def ratio(y: Array, x: Array, generator: Generator, grid: float = 0.0) -> Array:
 
 
 def spacing(z: Array, generator: Generator) -> Array:
-    """Return ``δ``, how far apart neighbouring ``z(k)`` are at z on average, of its shape."""
+    """Return ``δ``, the mean distance of neighbouring ``z(k)`` at z."""
     kind, s = generator
     if kind == "laplace":
-        return np.asarray(s * 2.0**-52 * np.exp(np.abs(z) / s))  # dz/dk of ±b log(k·2⁻⁵²)
+        return s * 2.0**-52 * np.exp(np.abs(z) / s)  # dz/dk of ±b log(k·2⁻⁵²)
     return (
         np.full(z.shape, s * 2.0**-52)
         if kind == "uniform"
@@ -152,23 +155,23 @@ def _count(y: Array, x: Array, generator: Generator) -> Array:
 
 
 def numpy_laplace(U: Array, b: float) -> Array:
-    """Return what numpy's ``Generator.laplace`` makes of a uniform number, to the last digit; NaN at 0, of which it makes nothing."""
+    """Return numpy's ``Generator.laplace`` of uniform numbers; NaN at 0."""
     upper = U >= 0.5
     size = b * np.log(np.where(upper, 2.0 - U - U, U + U))
     return np.where((U > 0) & (U < 1), np.where(upper, -size, size), np.nan)
 
 
 def numpy_uniform(U: Array, a: float) -> Array:
-    """Return what numpy's ``Generator.uniform(-a, a)`` makes of a uniform number; NaN outside 0 to 1."""
+    """Return numpy's ``Generator.uniform(-a, a)`` of uniform numbers."""
     return np.where((U >= 0) & (U < 1), 2.0 * a * U - a, np.nan)
 
 
 def likeliest(
     y: Array, x: Array, weights: Array, tried: Sequence[Generator], grid: float
 ) -> Generator | None:
-    """Return the generator under which released values are likeliest; None where a smooth law, rounded, explains them as well.
+    """Return the likeliest generator; None if a rounded smooth law fits as well.
 
-    Of values that were written with fewer digits than doubles have the last ones are gone.
+    None too for values written with fewer digits than doubles.
 
     Parameters
     ----------
@@ -176,8 +179,7 @@ def likeliest(
     x : ndarray of shape (C,)
         Candidates.
     weights : ndarray of shape (b, C)
-        Their probabilities but for the last digits; rows sum to 1, or to 0 where the law explains
-        none.
+        Their probabilities without the last digits; rows sum to 1, or to 0 if the law explains none.
     tried : sequence of Generator
     grid : float
     """

@@ -30,7 +30,7 @@ def in_own_units(K: Array) -> tuple[Array, Array]:
 def pseudo_inverse(K: Array) -> Array:
     """Return ``K⁺`` of a covariance, shape (N, N), via its correlations."""
     correlations, root = in_own_units(K)
-    return np.asarray(np.linalg.pinv(correlations, hermitian=True) / np.outer(root, root))
+    return np.linalg.pinv(correlations, hermitian=True) / np.outer(root, root)
 
 
 WIDEST = 1e5
@@ -148,10 +148,8 @@ class Pencil:
         )
         if T.ndim == 2:
             values, Q, keep = values[keep], Q[:, keep], keep[keep]
-        root, Q = (
-            np.sqrt(np.where(keep, values, 1.0))[..., None, :],
-            np.where(keep[..., None, :], Q, 0.0),
-        )
+        root = np.sqrt(np.where(keep, values, 1.0))[..., None, :]
+        Q = np.where(keep[..., None, :], Q, 0.0)
         A, inverse = Q * root, (Q / root).swapaxes(-1, -2)
         share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
         if not alike.all():
@@ -163,11 +161,9 @@ class Pencil:
             )
             c, U = np.linalg.eigh((whitened + whitened.swapaxes(-1, -2)) / 2)
             U = np.where(alike[..., None, None], np.eye(values.shape[-1]), U)
-            A, inverse, share = (
-                A @ U,
-                U.swapaxes(-1, -2) @ inverse,
-                np.where(alike[..., None], share, np.clip(c, 0.0, 1.0)),
-            )
+            A = A @ U
+            inverse = U.swapaxes(-1, -2) @ inverse
+            share = np.where(alike[..., None], share, np.clip(c, 0.0, 1.0))
         return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
@@ -179,7 +175,7 @@ class Pencil:
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
         one = np.eye(self.basis.shape[-2])
         if self.proportional.all():
-            return np.asarray(kept[..., :1, None] * one)
+            return kept[..., :1, None] * one
         G = (self.basis * kept[..., None, :]) @ self.inverse
         if self.proportional.any():
             G[self.proportional] = kept[self.proportional][..., :1, None] * one
@@ -280,10 +276,8 @@ class Regressors:
         chosen = self._correlations[index[:, :, None], index[:, None, :]]
         cross = (self._xy / self._scale)[:, index].swapaxes(0, 1)
         if self._sound:
-            W, ranks = (
-                np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2),
-                np.full(len(index), index.shape[1]),
-            )
+            W = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2)
+            ranks = np.full(len(index), index.shape[1])
         else:
             W, ranks = ranked_regression(cross, chosen)
         return W / self._scale[index][:, None, :], ranks
@@ -296,4 +290,4 @@ def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) ->
     """
     plus, minus = index[:, :, None], less[:, :, None]
     other, off = index[:, None, :], less[:, None, :]
-    return np.asarray(K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off])
+    return K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off]

@@ -74,9 +74,7 @@ class Moments:
     @property
     def variances(self) -> Array:
         """Diagonal of the covariance, divisor n, shape (d,)."""
-        return np.asarray(
-            (np.diag(self.products) - self.total * self.total / self.count) / self.count
-        )
+        return (np.diag(self.products) - self.total * self.total / self.count) / self.count
 
     def covariance(self, divisor: int | None = None) -> Array:
         """Return the covariance, shape (d, d); divisor n by default."""
@@ -237,10 +235,8 @@ def stacked(
             only.total[columns][None],
             only.products[square(columns)][None],
         )
-    counts, totals = (
-        np.array([float(group.count) for group in groups]),
-        np.array([group.total[columns] for group in groups]),
-    )
+    counts = np.array([float(group.count) for group in groups])
+    totals = np.array([group.total[columns] for group in groups])
     return counts, totals, np.array([group.products[square(columns)] for group in groups])
 
 

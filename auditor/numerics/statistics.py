@@ -28,32 +28,9 @@ def beyond_chance(looks: float) -> float:
     return float(-scipy.special.ndtri(BY_CHANCE / (2.0 * looks)))
 
 
-def convolved(rows: Array, kernel: Array) -> Array:
-    """Return rows, shape (…, n), convolved with a kernel, shape (k,).
-
-    All n + k − 1 places, by FFT. ``scipy.signal`` would need half a second and 45 MB to import.
-
-    Examples
-    --------
-    >>> convolved(np.array([[1.0, 2.0, 0.0]]), np.array([1.0, 10.0])).round(9).tolist()
-    [[1.0, 12.0, 20.0, 0.0]]
-    """
-    length = rows.shape[-1] + len(kernel) - 1
-    size = scipy.fft.next_fast_len(length, real=True)
-    return np.asarray(
-        scipy.fft.irfft(scipy.fft.rfft(rows, size) * scipy.fft.rfft(kernel, size), size)[
-            ..., :length
-        ]
-    )
-
-
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Return the quantile of Student's t; normal for infinite degrees."""
-    return float(
-        scipy.special.ndtri(probability)
-        if math.isinf(degrees)
-        else scipy.special.stdtrit(degrees, probability)
-    )
+    return float(scipy.special.stdtrit(degrees, probability))
 
 
 def noncentral_quantile(probability: float, degrees: float, mean: float) -> float:
@@ -68,34 +45,12 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
     )
 
 
-def quantiles(probability: float, degrees: Array) -> Array:
-    """Return ``quantile`` for an array of degrees, some infinite."""
-    finite = np.isfinite(degrees)
-    by_t = scipy.special.stdtrit(np.where(finite, degrees, 1.0), probability)
-    return np.asarray(np.where(finite, by_t, scipy.special.ndtri(probability)))
+def column_ranks(values: Array) -> Array:
+    """Return each value's rank in its column, over n; ties have their mean rank.
 
-
-def ranks(values: Array) -> Array:
-    """Return each value's rank over n; ties have their mean rank.
-
-    Examples
-    --------
-    >>> ranks(np.array([5.0, 1.0, 1.0, 9.0])).tolist()
-    [0.75, 0.375, 0.375, 1.0]
+    Of one column, shape (n,), or several, (n, N).
     """
-    order = values.argsort()
-    ascending = values[order]
-    # start of each run of equal values
-    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
-    times = np.concatenate([first[1:], [len(values)]]) - first
-    found = np.empty(len(values))
-    found[order] = np.repeat((first + (times + 1) / 2.0) / len(values), times)
-    return found
-
-
-def column_ranks(X: Array) -> Array:
-    """Return ``ranks`` of each column, shape (n, N)."""
-    return np.column_stack([ranks(column) for column in X.T])
+    return np.asarray(scipy.stats.rankdata(values, axis=0) / len(values))
 
 
 def standardised(X: Array, least: float = 0.0) -> Array:
@@ -105,26 +60,17 @@ def standardised(X: Array, least: float = 0.0) -> Array:
     """
     X = X - X.mean(axis=0)
     deviation = X.std(axis=0)
-    return np.asarray(X / np.where(deviation > least, deviation, 1.0))
+    return X / np.where(deviation > least, deviation, 1.0)
 
 
 def standard_ranks(X: Array) -> Array:
     """Return the ranks of each column, standardised; zeros if all tie."""
-    return standard(column_ranks(X))
-
-
-def standard(shares: Array) -> Array:
-    """Return columns of ranks (0 to 1) standardised; about 0 if all tie."""
-    return standardised(shares, 1e-9)
+    return standardised(column_ranks(X), 1e-9)
 
 
 def tail(statistic: float, degrees: float = math.inf) -> float:
     """Return ``P(T > statistic)`` for Student's t; normal if infinite."""
-    return float(
-        scipy.special.ndtr(-statistic)
-        if math.isinf(degrees)
-        else scipy.special.stdtr(degrees, -statistic)
-    )
+    return float(scipy.special.stdtr(degrees, -statistic))
 
 
 def correlation_tail(r: float, n: int) -> float:
@@ -247,10 +193,8 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
         return 1.0, 0.0
     F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
     noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
-    below, as_small = (
-        noncentral_f(F, degrees, rest, noncentrality),
-        float(scipy.special.fdtr(degrees, rest, F)),
-    )
+    below = noncentral_f(F, degrees, rest, noncentrality)
+    as_small = float(scipy.special.fdtr(degrees, rest, F))
     return (min(1.0, below / as_small) if as_small > 0.0 else 1.0), 1.0 - below
 
 
@@ -285,19 +229,8 @@ def observations_needed(regressors: int, margin: float, level: float, power: flo
     """
     likely = float(scipy.special.chdtri(regressors, 1.0 - power))
     # share_tests divides by the null probability of a share this small, here the power
-    level = level * power
-    n = 16
-    while scipy.special.chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
-        n *= 2
-    low = n // 2
-    while n - low > max(1, low // 100):
-        middle = (low + n) // 2
-        low, n = (
-            (middle, n)
-            if scipy.special.chndtr(likely, regressors, middle * margin / (1.0 - margin)) > level
-            else (low, middle)
-        )
-    return n
+    noncentrality = float(scipy.special.chndtrinc(likely, regressors, level * power))
+    return max(16, math.ceil(noncentrality * (1.0 - margin) / margin))
 
 
 def rows_needed(rows: int, std_error: float, distance: float, quantiles: float) -> int | None:

@@ -134,10 +134,8 @@ def cut_normal(mean: Array, variance: Array, low: float, high: float) -> tuple[A
     right = a > 0
     z = np.where(right, a, 0.0)
     # beyond a > 0: Φ(−a) = ½ erfcx(a/√2) exp(−a²/2), and φ(b)/φ(a) = exp(−(b − a)(a + b)/2)
-    tail, fall = (
-        0.5 * scipy.special.erfcx(z / np.sqrt(2.0)),
-        np.exp(-0.5 * np.where(right, width * (a + b), np.inf)),
-    )
+    tail = 0.5 * scipy.special.erfcx(z / np.sqrt(2.0))
+    fall = np.exp(-0.5 * np.where(right, width * (a + b), np.inf))
     over = (
         tail
         - 0.5

@@ -25,7 +25,7 @@ from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table, copy_values, in_order, numbers_like
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable
-from auditor.numerics.blocks import chunks, row_blocks
+from auditor.numerics.blocks import CHUNK_VALUES, evenly, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import readable
 from auditor.parameters import is_number
@@ -289,7 +289,10 @@ def mean_squared_error(X: Array, X_hat: Array, given: NDArray[np.intp]) -> float
     """Return the mean squared error over rows and attributes, without the rows that were given, piece by piece."""
     if given.size:
         X, X_hat = np.delete(X, given, axis=0), np.delete(X_hat, given, axis=0)
-    return sum(_squares(X[a:b], X_hat[a:b]) for a, b in chunks(*X.shape)) / X.size
+    return (
+        sum(_squares(X[a:b], X_hat[a:b]) for a, b in evenly(0, len(X), X.shape[1], CHUNK_VALUES))
+        / X.size
+    )
 
 
 def _squares(first: Array, second: Array) -> float:

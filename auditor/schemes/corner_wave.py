@@ -79,12 +79,12 @@ class CornerWave(AdditiveScheme):
         copies use the bridge.
         """
         algorithm = self.parameters.algorithm
-        if algorithm == "parallel" and existing == 0:
-            return parallel_plan(levels)
-        if algorithm == "sequential" and existing == 0:
-            return sequential_plan(levels)
         if algorithm == "on-demand":
             return on_demand_plan(levels, existing)
+        if algorithm == "parallel" and existing == 0:
+            return parallel_plan(levels)
+        if algorithm == "sequential" and existing == 0:  # section 5.2.2 and Theorem 5
+            return upward_plan(levels)
         return bridge_plan(levels, existing)
 
     def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
@@ -97,21 +97,6 @@ class CornerWave(AdditiveScheme):
         if self.parameters.algorithm != "bridge":
             return self.plan(levels, existing)
         return upward_plan(levels, existing)
-
-
-def sequential_plan(levels: Sequence[float]) -> list[Step]:
-    """Return the paper's Algorithm 2: each copy is the one below plus noise.
-
-    Source: li2012, section 5.2.2 and Theorem 5.
-    """
-    steps: list[Step] = []
-    last, level = ORIGINAL, 0.0
-    for place in np.argsort(np.asarray(levels, dtype=np.float64), kind="stable"):
-        copy, s = int(place) + 1, float(levels[place])
-        fresh = ((copy, float(np.sqrt(s - level))),) if s > level else ()
-        steps.append(Step(copy, ((last, 1.0),), fresh))
-        last, level = copy, s
-    return steps
 
 
 def parallel_plan(levels: Sequence[float]) -> list[Step]:
@@ -139,42 +124,34 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
 
 def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
-    holder = {0.0: ORIGINAL}
-    for copy in range(1, existing + 1):
-        holder.setdefault(float(levels[copy - 1]), copy)
-    given = {s: copy for s, copy in holder.items() if s > 0}
-    repeats, new = [], {}
-    for copy in range(existing + 1, len(levels) + 1):
-        s = float(levels[copy - 1])
-        if s in holder:
+    holder, new, repeats = {0.0: ORIGINAL}, dict[float, int](), []
+    for copy, s in enumerate(map(float, levels), start=1):
+        if copy <= existing:
+            holder.setdefault(s, copy)
+        elif s in holder:
             repeats.append(Step(copy, ((holder[s], 1.0),)))
         else:
             holder[s] = new[s] = copy
-    return _conditional_steps(given, new) + repeats
-
-
-def _conditional_steps(given: dict[float, int], new: dict[float, int]) -> list[Step]:
+    given = {s: copy for s, copy in holder.items() if s not in new and s > 0}
     if not new:
-        return []
-    s_given, s_new = np.array(list(given)), np.array(list(new))
+        return repeats
     try:
-        mean, covariance = conditional_gaussian(s_given, s_new)
+        mean, covariance = conditional_gaussian(np.array(list(given)), np.array(list(new)))
         root = scipy.linalg.cholesky(covariance, lower=True)
     except np.linalg.LinAlgError:
         raise AuditorError(
             "levels are too close for dense linear algebra to tell apart; algorithm: bridge has no solve"
         ) from None
     steps = []
-    for row, copy in enumerate(new.values()):
-        weights = [
-            (g, float(w)) for g, w in zip(given.values(), mean[row], strict=True) if w != 0.0
-        ]
-        parents = ((ORIGINAL, 1.0 - sum(w for _, w in weights)), *weights)
-        fresh = tuple(
-            (c, float(r)) for c, r in zip(new.values(), root[row], strict=True) if r != 0.0
-        )
-        steps.append(Step(copy, parents, fresh))
-    return steps
+    for copy, weights, scales in zip(new.values(), mean.tolist(), root.tolist(), strict=True):
+        parents = ((ORIGINAL, 1.0 - sum(weights)), *_used(given, weights))
+        steps.append(Step(copy, parents, _used(new, scales)))
+    return steps + repeats
+
+
+def _used(copies: dict[float, int], factors: list[float]) -> tuple[tuple[int, float], ...]:
+    every = zip(copies.values(), factors, strict=True)
+    return tuple((copy, factor) for copy, factor in every if factor != 0.0)
 
 
 def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:

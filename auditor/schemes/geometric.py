@@ -27,9 +27,9 @@ import numpy as np
 from auditor.numerics.random_streams import Rng
 from auditor.numerics.whole_draws import geometric
 from auditor.registry import register
+from auditor.schemes.base.increments import IndependentProcess, Process
+from auditor.schemes.base.lattice import LatticeScheme, MultilevelLattice
 from auditor.schemes.base.noise_density import geometric_rate
-from auditor.schemes.increments.lattice import LatticeScheme, MultilevelLattice, process_on_lattice
-from auditor.schemes.increments.scheme import IndependentProcess
 from auditor.types import Array
 
 
@@ -127,11 +127,9 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     to_above = to_none + ways.above
     u = rng.random(len(d)) * (to_above + ways.below)
     U = np.where(u < to_whole, d, 0.0)
-    within, above, below = (
-        np.flatnonzero(u < ways.within),
-        np.flatnonzero((u >= to_none) & (u < to_above)),
-        np.flatnonzero(u >= to_above),
-    )
+    within = np.flatnonzero(u < ways.within)
+    above = np.flatnonzero((u >= to_none) & (u < to_above))
+    below = np.flatnonzero(u >= to_above)
     both = geometric_rate(middle) + geometric_rate(high)
     U[within] = _truncated(rng, rate_gap(middle, high), d[within])
     U[above] = d[above] + 1.0 + geometric(rng, both, len(above))
@@ -143,10 +141,10 @@ def _truncated(rng: Rng, decay: float, last: Array) -> Array:
     """Return numbers from 0 to ``last`` with ``P(k) ∝ e^{−decay·k}``."""
     u = rng.random(len(last))
     k = np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay)
-    return np.asarray(np.minimum(k, last))  # rounding of the logarithm may exceed last by one
+    return np.minimum(k, last)  # rounding of the logarithm may exceed last by one
 
 
-GEOMETRIC = process_on_lattice("geometric", increment, bridge)
+GEOMETRIC = Process("geometric", increment, bridge)
 
 
 @register

@@ -35,65 +35,40 @@ import numpy as np
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import register
+from auditor.schemes.base.increments import IndependentProcess, MultilevelProcess, Process
 from auditor.schemes.geometric import GEOMETRIC
-from auditor.schemes.increments.process import Process
-from auditor.schemes.increments.scheme import IndependentProcess, MultilevelProcess
 from auditor.types import Array
 
 
-def increment(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    """Return ``Z_high − Z_low``: 0 with probability low/high, else Laplace.
+def increment(rng: Rng, low: float, high: float, size: int) -> Array:
+    """Return ``Z_high − Z_low``, shape (size,): 0 with probability low/high, else Laplace.
 
-    The Laplace noise has variance ``high``.
-
-    Parameters
-    ----------
-    rng : Generator or CipherStream
-    low, high : ndarrays of shape (N,)
-        Variances, ``0 ≤ low ≤ high``.
-    shape : tuple of int
-        (rows, N).
+    Variances ``0 ≤ low ≤ high``; the Laplace noise has variance ``high``.
     """
     # for near-equal levels the difference is exact, 1 − low/high is not
-    moves = (high - low) / np.where(high > 0, high, 1.0)
+    moves = (high - low) / high if high > 0 else 0.0
     # One uniform number u is indicator and sign: the increment moves if u < moves, and falls if u <
     # moves/2.
-    side = rng.random(shape)
-    side -= moves / 2.0
-    Z = rng.standard_exponential(shape)
-    Z *= np.sqrt(high / 2.0)
-    np.copysign(Z, side, out=Z)
-    Z *= side < moves / 2.0
-    return np.asarray(Z)
+    side = rng.random(size) - moves / 2.0
+    Z = np.copysign(rng.standard_exponential(size) * np.sqrt(high / 2.0), side)
+    return np.asarray(Z * (side < moves / 2.0))
 
 
-def bridge(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Array:
-    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low``, (rows, N).
+def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
+    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low ≥ 0``, shape (rows,).
 
-    Parameters
-    ----------
-    rng : Generator or CipherStream
-    gap : ndarray of shape (rows, N)
-        ``D``.
-    low, middle, high : ndarrays of shape (N,)
-        Variances, ``low < middle < high``, or all 0.
+    Variances ``low < middle < high``.
     """
-    low, middle, high = (np.where(high > 0, v, 1.0) for v in (low, middle, high))
     b, c = np.sqrt(middle / 2.0), np.sqrt(high / 2.0)
-    # c − b without cancellation, and above 0: levels that differ in the last bit may have equal
-    # variances.
-    apart = np.maximum((high - middle) / (2.0 * (b + c)), 2.0**-60 * c)
-    S = (middle - low) / np.maximum(high - low, 2.0**-60 * high) * (high / middle)
+    apart = (high - middle) / (2.0 * (b + c))  # c − b without cancellation
+    S = (middle - low) / (high - low) * (high / middle)
     # between: 1/l, and beyond: 1/k
     q, beyond, between = apart / (2.0 * c), b * (c / (b + c)), b * (c / apart)
-    d = np.abs(gap)
-    u = rng.random(d.shape)
-    E = rng.standard_exponential(d.shape)
+    u, E = rng.random(len(d)), rng.standard_exponential(len(d))
     excess = E - d / between
     U = np.where(excess < 0.0, E * between, np.where(u < 2.0 * S * q, d + excess * beyond, d))
-    np.copyto(U, E * -beyond, where=u < S * q)
-    U *= (u < S) & (d > 0.0)
-    return np.asarray(np.copysign(1.0, gap) * U)
+    U = np.where(u < S * q, E * -beyond, U)
+    return U * ((u < S) & (d > 0.0))
 
 
 LAPLACE = Process("laplace", increment, bridge)

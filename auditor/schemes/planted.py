@@ -17,10 +17,9 @@ import numpy as np
 
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import register
-from auditor.schemes.base.case import Case
 from auditor.schemes.base.noise_law import psd_root
 from auditor.schemes.base.plans import ORIGINAL, Step
-from auditor.schemes.base.scheme import Key, Sampler, TableMoments
+from auditor.schemes.base.scheme import Case, Key, Sampler, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.geometric import GeometricMultilevel
 from auditor.schemes.replacement.base import Copies, FreshCopies

@@ -15,6 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +25,7 @@ from pydantic import Field, ValidationError, field_validator
 from auditor import registry
 from auditor.data.alignment import misaligned
 from auditor.data.common_records import common_part, remembered
-from auditor.data.copies import JOIN_REMEDY, Copy, read_copy
+from auditor.data.copies import JOIN_REMEDY, Copy, check_joined_by_row, copy_file, read_copy
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.shown_columns import ShownColumn, shown_columns
@@ -35,7 +36,6 @@ from auditor.numerics.blocks import block_head, row_blocks
 from auditor.parameters import explain
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.file_scheme import FileScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
 from auditor.schemes.base.scheme import (
@@ -48,6 +48,58 @@ from auditor.schemes.base.scheme import (
 )
 from auditor.text.column_names import quoted
 from auditor.types import Array
+
+
+class FileScheme(Scheme):
+    """Copies from files, made elsewhere; levels may be unknown.
+
+    The parameters name the files (``copies``) and optionally a ``key`` column that joins them to
+    the original.
+    """
+
+    claims = "The statements of its makers, which the audit tests."
+    needs_levels = False
+    makes_copies = False
+    needs_table = True
+
+    def count(self, levels: Sequence[float]) -> int:
+        """Return the number of files."""
+        return len(self.parameters.copies)
+
+    def check_count(self, levels: Sequence[float]) -> None:
+        """Refuse levels that are neither absent nor one per copy."""
+        if levels and len(levels) != len(self.parameters.copies):
+            raise AuditorError(
+                f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}"
+            )
+
+    def check_join(self, asked: DataUse) -> str:
+        """Refuse data that cannot be joined to the copies by row or by key.
+
+        Returns the description of a record that a longer copy must lack.
+        """
+        if self.parameters.key is None:
+            check_joined_by_row(asked)
+        return (
+            "; `missing: drop` left records of the original out, and a copy must lack the same ones"
+            if asked.missing == "drop"
+            else ""
+        )
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in order of release."""
+        return [copy_file(name, self.base) for name in self.parameters.copies]
+
+    @property
+    def audited_table(self) -> Table:
+        """The audited records and columns."""
+        if self.table is None:
+            raise AuditorError(
+                "published copies can be audited by a scenario only: there is nothing to perturb"
+            )
+        return self.table
+
 
 VALUES_LOOKED_AT = 2**20
 FEWEST_LOOKED_AT = 2_000

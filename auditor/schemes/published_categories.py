@@ -35,8 +35,8 @@ from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.results.disclosure import FEWEST_RECORDS
-from auditor.schemes.base.file_scheme import FileScheme
 from auditor.schemes.base.scheme import Key
+from auditor.schemes.published import FileScheme
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
@@ -114,11 +114,9 @@ class PublishedCategories(FileScheme, UniformScheme):
 
         Warn if the row order cannot be confirmed.
         """
-        data, by_row, why = (
-            categories_of(table),
-            self.parameters.key is None,
-            self.check_join(asked),
-        )
+        data = categories_of(table)
+        by_row = self.parameters.key is None
+        why = self.check_join(asked)
         if note := never_drawn(self._stated_replacements(data)):
             warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
         if self.parameters.law is None and data.size > MOST_VALUES:

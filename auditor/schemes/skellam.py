@@ -7,22 +7,22 @@
 | ``v_a < v_b < v_c`` | variances, in squared units, of the noise of the lower neighbour, the new copy and the upper neighbour | |
 | ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
 
-Steps are Skellam numbers of the variances' difference. Only the difference of both processes is
-released. Given D their arrivals between v_a and v_c, ``n + |D|`` of one and n of the other, have
-``P(n) ∝ (v/2)^{2n}/(n! (n + |D|)!)`` with ``v = v_c − v_a`` (a Bessel law: Yuan & Kalbfleisch
-2000). Arrival times of a Poisson process are uniform: each is before v_b with probability
-``(v_b − v_a)/(v_c − v_a)``. So the new copy's parts of both are binomial.
+Steps are Skellam numbers of the variances' difference. Given D the new copy's part has
+``P(u) = P_1(u) P_2(D − u)/P(D)``, with the laws of variances ``v_b − v_a``, ``v_c − v_b`` and
+``v_c − v_a``. It is log-concave, and its mean is ``D (v_b − v_a)/(v_c − v_a)``.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.numerics.random_streams import Rng
-from auditor.numerics.whole_draws import bessel, binomial, skellam
+from auditor.numerics.whole_draws import log_concave, skellam
 from auditor.registry import register
-from auditor.schemes.increments.lattice import LatticeScheme, MultilevelLattice, process_on_lattice
-from auditor.schemes.increments.scheme import IndependentProcess
+from auditor.schemes.base.increments import IndependentProcess, Process
+from auditor.schemes.base.lattice import LatticeScheme, MultilevelLattice
+from auditor.schemes.base.noise_density import log_skellam
 from auditor.types import Array
 
 
@@ -36,11 +36,16 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
 
     Variances ``low < middle < high``.
     """
-    n, share = bessel(rng, d, high - low), (middle - low) / (high - low)
-    return binomial(rng, n + d, share) - binomial(rng, n, share)
+    first, second = middle - low, high - middle
+
+    def log_p(k: Array, at: NDArray[np.intp]) -> Array:
+        parts = log_skellam(k, first) + log_skellam(d[at] - k, second)
+        return parts - log_skellam(d[at], high - low)
+
+    return log_concave(rng, np.rint(d * (first / (high - low))), log_p)
 
 
-SKELLAM = process_on_lattice("skellam", increment, bridge)
+SKELLAM = Process("skellam", increment, bridge)
 
 
 @register

@@ -14,8 +14,7 @@ from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.schemes.replacement.law import UniformLaw
-from auditor.schemes.replacement.matrix_law import MatrixLaw
+from auditor.schemes.replacement.law import MatrixLaw, UniformLaw
 from auditor.testing.contract import LEVEL, READS_ONLY, SEED, digest, made, require
 from auditor.testing.tables import answers, levels_of
 from auditor.types import Array

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auditor.numerics.statistics import ranks
+from auditor.numerics.statistics import column_ranks
 from auditor.types import Array
 from auditor_attacks._orientation import DOUBT, linked, orientation, recodings, upright
 
@@ -25,7 +25,7 @@ def pay(seed: int, rows: int) -> Array:
 @pytest.mark.parametrize("turned", [(1, 1, 1), (-1, -1, -1), (1, -1, 1), (-1, 1, 1), (1, -1, -1)])
 @pytest.mark.parametrize(
     "scale",
-    [np.copy, np.cbrt, lambda x: np.column_stack([ranks(column) for column in x.T])],
+    [np.copy, np.cbrt, lambda x: np.column_stack([column_ranks(column) for column in x.T])],
     ids=["units", "roots", "ranks"],
 )
 def test_what_is_turned_is_told_by_signs_and_shapes(turned: tuple[int, ...], scale: Any) -> None:

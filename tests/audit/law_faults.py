@@ -21,14 +21,20 @@ from auditor.audit.law_tests.numeric import law_tests
 from auditor.data.microdata import as_table
 from auditor.numerics.blocks import row_blocks
 from auditor.results.evidence import LawTest
+from auditor.schemes import laplace as laplace_noise
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, table_moments
-from auditor.schemes.laplace import increment
 from auditor.selftest import CaseTable
 from auditor.types import Array
 from tests import planted_cases
 
 Change = Callable[[Array, Sequence[Array], NoiseLaw, np.random.Generator], Sequence[Array]]
+
+
+def increment(rng: Any, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
+    """Return Laplace increments of every column, whose variances are ``low`` and ``high``."""
+    variances = zip(low.tolist(), high.tolist(), strict=True)
+    return np.column_stack([laplace_noise.increment(rng, a, b, shape[0]) for a, b in variances])
 
 
 def table(kind: str, rows: int, seed: int = 14) -> Array:

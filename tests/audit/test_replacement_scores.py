@@ -10,8 +10,7 @@ from scipy.stats import binom, kstest
 from auditor.audit.law_tests.categorical import scored_copies, scored_rows, sources
 from auditor.audit.law_tests.replacement import replacement_scores, transitions
 from auditor.audit.law_tests.transition_counts import Counted, transition_tests
-from auditor.schemes.replacement.law import UniformLaw
-from auditor.schemes.replacement.matrix_law import MatrixLaw
+from auditor.schemes.replacement.law import MatrixLaw, UniformLaw
 
 PI, WITH_ZERO = (0.1, 0.2, 0.3, 0.4), (0.5, 0.0, 0.3, 0.2)
 MATRICES = tuple(np.random.default_rng(k).dirichlet(np.ones(4), 4) for k in range(3))

@@ -32,14 +32,6 @@ def test_blocks_cut_all_rows_once_in_order(rows, width):
     assert all(start < stop for start, stop in blocks)
 
 
-@given(**shapes)
-@properties
-def test_blocks_are_of_one_size_but_the_last(rows, width):
-    sizes = {stop - start for start, stop in row_blocks(rows, width)[:-1]}
-    assert len(sizes) <= 1
-    assert all(size * width <= max(BLOCK_VALUES, 64 * width) for size in sizes)
-
-
 @given(rows=st.integers(1, 200_000), more=st.integers(0, 200_000), width=st.integers(1, 60))
 @properties
 def test_a_longer_table_keeps_the_blocks_of_a_shorter_one(rows, more, width):
@@ -57,13 +49,6 @@ def test_groups_cut_every_block_and_straddle_none(rows, width):
         assert (parts[0][0], parts[-1][1]) == (start, stop)
         assert all(a[1] == b[0] for a, b in itertools.pairwise(parts))
         assert all(a < b for a, b in parts)
-
-
-@given(rows=st.integers(2, 300_000), width=st.integers(1, 60))
-@properties
-def test_there_are_groups_enough_for_a_jackknife(rows, width):
-    count = sum(map(len, row_groups(rows, width)))
-    assert count >= 0.6 * min(rows, 32)
 
 
 @given(blocks=st.integers(1, 20_000))

@@ -7,17 +7,16 @@ import itertools
 import numpy as np
 import pytest
 
-from auditor.audit.categorical.estimated_records import off_law, off_uniform, retention
 from auditor.audit.categorical.redraws import simulated
 from auditor.schemes.replacement.estimated_law import (
+    BY_LAW,
     RECORDS_BY_LAW,
     estimated,
+    estimated_pair,
     evidence,
     transitions,
 )
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor.schemes.replacement.pair_law import BY_LAW, estimated_pair
-from auditor_attacks.posterior import prior_of_chances
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 
@@ -61,15 +60,6 @@ def test_records_by_the_uniform_law_are_few_where_a_copy_is_far_from_it():
     shown = prior * transitions(x, rare, [8]).T
     # by 20 records of the uniform law 0.32 to 0.94
     assert (np.diag(shown / shown.sum(axis=1, keepdims=True))[4:] > 0.9).all()
-
-
-def test_few_records_of_several_attributes_teach_each_attribute_by_itself():
-    rng = np.random.default_rng(1)
-    x, y = rng.integers(0, 12, (2, 300))
-    a, b = (np.unravel_index(part, (3, 4)) for part in (x, y))
-    separate = np.kron(transitions(a[0], b[0], [3]), transitions(a[1], b[1], [4]))
-    np.testing.assert_array_equal(transitions(x, y, [3, 4]), separate)
-    assert not np.allclose(transitions(x, y, [12]), separate)
 
 
 @pytest.mark.parametrize("table", [True, False])
@@ -125,47 +115,3 @@ def test_copies_that_were_all_made_from_the_best_hang_on_it():
     alone = PRIOR * law.of([1]).likelihood([best])
     sure = [np.mean(each.max(axis=1) / each.sum(axis=1)) for each in (belief, alone)]
     assert sure[0] == pytest.approx(sure[1], abs=0.01)
-
-
-@pytest.mark.parametrize(("size", "rows"), [(1, 50), (2, 3), (30, 40)])
-def test_it_is_a_law_of_few_records_and_of_one_value(size, rows):
-    rng = np.random.default_rng(3)
-    x, *copies = rng.integers(0, size, (3, rows)).astype(np.uint8)
-    law = estimated(x, {1: copies[0], 2: copies[1]}, [size], [(1, 2)])
-    found = law.likelihood(copies)
-    assert found.shape == (rows, size)
-    assert (found > 0).all() or size == 1
-    np.testing.assert_allclose(law.given_original().reshape(size, -1).sum(axis=1), 1.0, atol=1e-9)
-
-
-def test_a_copy_that_is_the_original_says_nearly_all_and_one_that_avoids_it_is_learnt_too():
-    x = np.arange(1_000, dtype=np.uint8) % 4
-    same, moved = (estimated(x, {1: y.astype(np.uint8)}, [4]) for y in (x, (x + 1) % 4))
-    assert np.diag(same.transitions[1]).min() > 0.999
-    assert retention(x, (x + 1) % 4, 4)[0] == pytest.approx(-1 / 3)
-    assert all(moved.transitions[1][k, (k + 1) % 4] > 0.9 for k in range(4))
-
-
-@pytest.mark.parametrize("by_likelihood", [True, False])
-def test_the_prior_under_any_matrix_is_the_one_that_made_the_shares(by_likelihood):
-    T = np.array([[0.7, 0.2, 0.1], [0.0, 0.8, 0.2], [0.3, 0.3, 0.4]])
-    q = np.array([0.5, 0.5, 0.0])
-    np.testing.assert_allclose(prior_of_chances(1000.0 * q @ T, T, by_likelihood), q, atol=2e-3)
-
-
-def test_a_value_that_is_kept_for_certain_and_not_shown_has_a_prior_of_0():
-    np.testing.assert_allclose(
-        prior_of_chances(np.array([2.0, 0.0, 3.0]), np.eye(3), True), [0.4, 0.0, 0.6]
-    )
-
-
-def test_figures_of_the_nearest_law():
-    levels = (0.3, 0.6)
-    for multilevel in (True, False):
-        x, copies = release(levels, multilevel=multilevel)
-        # five standard errors of a share of 40,000 records
-        assert off_law(x, copies, 4, multilevel) < 0.015
-        assert off_law(x, copies, 4, not multilevel) > 0.05
-        # five of the chance of the rarest value, of which there are 4,000
-        assert off_uniform(x, copies[0], 4) < 0.04
-    assert off_uniform(x, (x + 1).astype(np.uint8) % 4, 4) == pytest.approx(0.75)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from auditor.schemes.base.increment_density import increment_density
 from auditor.schemes.base.noise_density import geometric_rate
-from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.noise_law import KroneckerNoise, increment_density
 
 
 def naive_increment(distribution, low, high, k):

@@ -8,19 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.data.load import load_table
-from auditor.errors import AuditorError, ScenarioError
-from auditor.runs.check import check_data
+from auditor.errors import AuditorError
 from auditor.runs.copy_files import read_release, write_copies
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
+from auditor.schemes.generalisation.classes import promises
 from auditor.schemes.generalisation.copies import compose, from_columns, ranges, sufficient, tells
-from auditor.schemes.generalisation.partition import Partition, Rules, bounds, merged, mondrian
-from auditor.schemes.generalisation.promises import promises
-from auditor.schemes.k_anonymity_multilevel import KAnonymityMultilevel
-from auditor.testing import check_scheme
-from auditor.testing.contract import ContractError
+from auditor.schemes.generalisation.partition import bounds, merged
 from auditor_reports.figures.reading import Reading
 from auditor_reports.wording.verdict import verdict
 
@@ -122,48 +117,6 @@ def test_a_copy_asked_for_later_is_what_it_would_have_been(levels, out, seed):
         pd.testing.assert_frame_equal(one, other)
 
 
-@settings(max_examples=25)
-@given(st.permutations([4, 9, 6]), st.integers(0, 2**32 - 1))
-def test_a_copy_made_after_a_finer_one_is_a_function_of_what_recipients_have(rest, seed):
-    """Made again from the columns of its neighbours alone: who holds them learns nothing from it, whatever the attack."""
-    levels = [2, *rest]
-    copies = copies_of(perturb(people(60, seed), NAME, levels, quasi=["a", "b"], sensitive="s"))
-    parts = [Partition(copy["class"], copy["low"][:, :2], copy["high"][:, :2]) for copy in copies]
-    for place in range(1, len(levels)):
-        before = range(place)
-        finer = max((j for j in before if levels[j] < levels[place]), key=levels.__getitem__)
-        coarser = min(
-            (j for j in before if levels[j] > levels[place]), key=levels.__getitem__, default=None
-        )
-        made = merged(parts[finer], levels[place], None if coarser is None else parts[coarser])
-        np.testing.assert_array_equal(made.low, parts[place].low)
-        np.testing.assert_array_equal(made.high, parts[place].high)
-
-
-def test_rules_beside_k_are_kept_by_every_copy():
-    table = load_table(
-        "wisconsin",
-        missing="drop",
-        columns=("clump_thickness", "bare_nuclei", "mitoses"),
-        rng=np.random.default_rng(0),
-    )
-    frame = pd.DataFrame(table.values, columns=["a", "b", "s"])
-    release = perturb(frame, NAME, [40, 4, 12], quasi=["a", "b"], sensitive="s", distinct=3, entropy=1.1, alpha=0.98, t=0.3, recursive=[80, 2],
-                      confidential=[7, 10], confidence=0.15, range=0.2)  # fmt: skip
-    for copy in copies_of(release):
-        kept = promises(
-            copy["class"][:, None], frame.s.to_numpy(), frame.s.to_numpy(), "ordered", [7, 10]
-        )
-        assert kept["anonymity_recursive(2)"] > 1 / 80
-        assert kept["anonymity_confidence"] <= 0.15
-        assert kept["anonymity_range"] >= 0.2
-        assert kept["anonymity_distinct"] >= 3
-        assert kept["anonymity_entropy"] >= 1.1
-        assert kept["anonymity_alpha"] <= 0.98
-        assert kept["anonymity_t"] <= 0.3
-    assert len(members(copies_of(release)[1])) > len(members(copies_of(release)[0])) > 1
-
-
 def test_merging_by_hand():
     """Ages in classes 1–2, 3–4, 5, 6–9 of 2, 3, 2 and 2 records: behind the second are 5 of 9, the first cut with half of them."""
     Q = np.array([1.0, 2, 3, 3, 4, 5, 5, 6, 9])[:, None]
@@ -178,50 +131,8 @@ def test_merging_by_hand():
     assert len(merged(finer, 5).classes) == 1
 
 
-def test_no_cut_goes_through_a_class():
-    """A pinwheel of four classes about a fifth: no straight cut leaves all of them whole, so they stay one."""
-    low = np.array([[0.0, 0], [2, 0], [1, 2], [0, 1], [1, 1]])
-    high = np.array([[1.9, 0.9], [2.9, 1.9], [2.9, 2.9], [0.9, 2.9], [1.9, 1.9]])
-    numbers = np.repeat(np.arange(5), 4)
-    assert len(np.unique(merged(Partition(numbers, low[numbers], high[numbers]), 4).numbers)) == 1
-    assert (
-        len(
-            np.unique(
-                merged(Partition(numbers[:8], low[numbers[:8]], high[numbers[:8]]), 4).numbers
-            )
-        )
-        == 2
-    )
-
-
 # -- leaks are caught
 # --------------------------------------------------------------------------------------------------
-
-
-NESTED = KAnonymityMultilevel.partitions
-
-
-def with_a_cut(made: list[Partition]) -> list[Partition]:
-    """Nested partitions, but for one record of the last, which goes to the class beside its own; ranges wide enough for both."""
-    numbers, low, high = (part.copy() for part in made[-1])
-    numbers[np.flatnonzero(numbers == 0)[0]] = 1
-    low[numbers < 2], high[numbers < 2] = -1e9, 1e9
-    return [*made[:-1], Partition(numbers, low, high)]
-
-
-class OneClassIsCut(KAnonymityMultilevel):
-    """Planted: claims nested classes, and cuts one."""
-
-    name = "one-class-is-cut"
-
-    def partitions(self, levels, existing, table):
-        """Return nested partitions but for one record."""
-        return with_a_cut(super().partitions(levels, existing, table))
-
-
-def test_the_contract_finds_a_class_that_is_cut():
-    with pytest.raises(ContractError, match="classes are nested"):
-        check_scheme(OneClassIsCut)
 
 
 @pytest.fixture
@@ -286,15 +197,6 @@ def test_theorem_4_fails_for_copies_made_apart(judged):
     )
 
 
-def test_theorem_4_fails_where_one_class_is_cut(judged, monkeypatch):
-    monkeypatch.setattr(
-        KAnonymityMultilevel, "partitions", lambda self, *given: with_a_cut(NESTED(self, *given))
-    )
-    found, _, _ = judged()
-    assert found.status == "fails"
-    assert "by law: in it, no copy of 1, 3 makes the others useless" in found.why
-
-
 def test_a_copy_tells_all_only_if_its_ranges_lie_within_the_others():
     """The same classes, but ranges that cross: together they say more; and what one copy suppresses another gives away."""
     values, numbers = np.array([[1.0, 7], [2, 7], [8, 7], [9, 7]]), np.array([0, 0, 1, 1])
@@ -334,57 +236,8 @@ def test_a_release_in_files_is_extended_as_one_in_memory(tmp_path):
         pd.testing.assert_frame_equal(one, other)
 
 
-@given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_a_copy_tells_all_exactly_if_no_class_and_no_range_is_another_with_both(n, classes, seed):
-    """The definition, written out: who shares a class, and what each record ranges over, in both copies and in the first."""
-    rng = np.random.default_rng(seed)
-    values = rng.integers(0, 6, (n, 1)).astype(float)
-    one, other = (
-        compose(
-            values,
-            [0],
-            *bounds(
-                values,
-                values,
-                [rows for c in range(classes) if (rows := np.flatnonzero(part == c)).size],
-            ),
-        )
-        for part in rng.integers(0, classes, (2, n))
-    )
-    low, high = ranges([one, other])
-    same = (
-        members(one, other) == members(one)
-        and (low == one["low"]).all()
-        and (high == one["high"]).all()
-    )
-    assert tells(one, other) == same
-
-
 # -- bad input
 # ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("levels", "said"), [
-    ([2, 13], "the whole table as one class does not satisfy the rules with k = 13"), ([13, 2], "k = 13"), ([0], "integer of at least 1"),
-    ([2.5], "integer of at least 1"), ([float("nan")], "level 1 is nan"), ([], "level"),
-])  # fmt: skip
-def test_levels_that_are_no_k_are_refused(levels, said):
-    with pytest.raises(AuditorError, match=said):
-        perturb(people(12, 0), NAME, levels, quasi=["a", "b"], sensitive="s")
-
-
-def test_classes_larger_than_the_table_are_refused_before_a_run():
-    scheme = {"name": NAME, "levels": [2, 13], "quasi": ["a", "b"], "sensitive": "s"}
-    scenario = {
-        "data": {"source": "inline", "values": people(12, 0).to_dict("list")},
-        "schemes": [scheme],
-        "coalitions": ["all"],
-        "attacks": ["homogeneity"],
-    }
-    with pytest.raises(
-        ScenarioError, match=r"schemes\[0\] .* does not satisfy the rules with k = 13"
-    ):
-        check_data(read_scenario({"schema": 1, "title": "t", **scenario}))
 
 
 def test_parameters_and_tables_that_cannot_be_are_refused():
@@ -398,25 +251,6 @@ def test_parameters_and_tables_that_cannot_be_are_refused():
             perturb(frame, NAME, [2], **wrong)
     with pytest.raises(AuditorError):
         perturb(frame.assign(a=np.nan), NAME, [2], quasi=["a"], sensitive="s")
-
-
-def test_duplicate_columns_and_columns_of_one_value():
-    frame = people(20, 0).assign(b=lambda f: f.a)
-    copies = copies_of(perturb(frame, NAME, [1, 20, 3], quasi=["a", "b"], sensitive="s"))
-    assert len(members(copies[0])) == frame.a.nunique()  # k = 1: as fine as the values are
-    assert len(members(copies[1])) == 1
-    assert all(tells(copies[i], copies[j]) for i, j in ((0, 1), (0, 2), (2, 1)))
-    with pytest.raises(AuditorError, match="'b' is constant"):
-        perturb(frame.assign(b=7.0), NAME, [2], quasi=["a", "b"], sensitive="s")
-    constant = np.ones((6, 2))
-    assert (
-        len(
-            merged(
-                bounds(constant, constant, mondrian(constant, np.zeros(6, dtype=int), Rules(2))), 3
-            ).classes
-        )
-        == 1
-    )
 
 
 def test_copies_of_another_table_are_not_extended():

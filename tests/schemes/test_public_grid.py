@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.base.release import open_release
-from auditor.audit.base.uses import release_levels
 from auditor.data.microdata import as_table
 from auditor.errors import ScenarioError
 from auditor.registry import get
-from auditor.runs.tables import table_of
 from auditor.scenario.read import read_scenario
-from auditor.schemes.base.grid import SINGLE_BITS
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.draw import released_grid
@@ -70,13 +66,6 @@ def test_on_a_grid_it_keeps_its_law_and_a_noisier_copy_needs_no_original():
     assert np.isfinite(again[0]).all()
 
 
-def test_large_values_lie_on_a_grid_that_decimals_would_write():
-    """A sixty-fourth is 15,625 millionths, and 10¹⁰ of them times 64 are beyond 2⁵³ of those."""
-    X, grid = 1e13 + WHOLE, (2.0**-6, 2.0**-3)
-    for copy in drawn("laplace-multilevel", X, Key(3, "l", grid=grid)):
-        assert not ((copy / grid) % 1).any()
-
-
 def gain(step, *, of_the_process, fine=16, levels=(0.25, 1.0)):
     """``1 − E Var(X | Y_1, Y_2)/E Var(X | Y_1)`` of a yes/no value of variance ¼, by enumeration of two-sided geometric noise.
 
@@ -124,18 +113,6 @@ def scenario(**scheme):
             "schemes": [{"levels": list(LEVELS)} | scheme], "coalitions": ["all"], "attacks": ["ndr"]}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["corner-wave", "laplace-multilevel", "independent"])
-def test_audited_copies_lie_on_the_grid_that_is_asked_for(name):
-    checked = read_scenario(scenario(name=name, **{"public-grid": True}))
-    table, moments = table_of(checked)
-    (use,) = checked.schemes
-    assert use.spec()["public-grid"] is True
-    release = open_release(checked, table, moments, use, release_levels(use, checked), 1)
-    assert len(release.key.grid) == 2
-    for _, _, copies in release.blocks():
-        assert not any(((copy / release.key.grid) % 1).any() for copy in copies)
-
-
 @pytest.mark.parametrize(("name", "value", "told"), [("corner-wave", 1, "must be true or false; got 1"),
                                                      ("rotation", True, "must be left out: rotation draws no noise onto a grid")])  # fmt: skip
 def test_a_grid_that_cannot_be_is_refused(name, value, told):
@@ -152,15 +129,3 @@ def test_noise_that_the_grid_cannot_hold_is_refused_before_anything_runs():
         ScenarioError, match="its noise is lost in the last digits of 64-bit numbers"
     ):
         auditor.run(far)
-
-
-def test_the_grid_holds_the_longer_tail_of_laplace_noise_exactly_in_single_precision():
-    """Sixteen deviations are left by one Laplace number in 7·10⁹, and by a Gaussian one in none."""
-    table = as_table(WHOLE)
-    gaussian, laplace = (
-        released_grid(get("scheme", name)(), table, (1.0,), SINGLE_BITS)[0]
-        for name in ("corner-wave", "laplace")
-    )
-    std, largest = WHOLE[:, 0].std(), WHOLE[:, 0].max()
-    assert largest + 16 * std < gaussian * 2**SINGLE_BITS
-    assert largest + 64 * std < laplace * 2**SINGLE_BITS

@@ -47,16 +47,6 @@ def test_a_copy_may_have_suppressed_a_column(folder):
     assert {r.status for r in found.values()} == {"ok"}
 
 
-def test_a_law_s_file_is_looked_for_where_copies_are(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    assert (
-        measured(folder, "copy.csv", levels=[0.5], law={"covariance": "law.csv"})[(1,), "*"].theory
-        is not None
-    )
-    with pytest.raises(auditor.ScenarioError, match=r"law.covariance: there is no file 'lwa.csv'"):
-        measured(folder, "copy.csv", levels=[0.5], law={"covariance": "lwa.csv"})
-
-
 def test_a_complete_copy_of_a_table_that_left_records_out_is_told_the_cause(folder):
     X = pd.read_csv(folder / "original.csv")
     X.loc[3, "a"] = np.nan

@@ -10,7 +10,6 @@ import pytest
 
 import auditor
 from auditor.errors import AuditorWarning
-from auditor.scenario.read import read_scenario
 
 LABELS = list("abcd")
 PRAM = np.array(
@@ -125,17 +124,6 @@ def test_a_stated_law_is_compared_and_no_proof(large):
     assert verdicts(fresh) == {"no-collusion-gain": "fails", "noise-follows-law": "fails"}
 
 
-def test_copies_by_pram_are_audited_and_pooling_them_pays_as_much_as_bayes_says(large):
-    result = large.audit([large.pram(1), large.pram(2)], ["no-collusion-gain"])
-    assert verdicts(result) == {"no-collusion-gain": "fails"}
-    prior = np.bincount(large.x, minlength=4) / large.x.size
-    joint = np.einsum("x,xa,xb->abx", prior, PRAM, PRAM)
-    expected = float((joint**2 / joint.sum(axis=2, keepdims=True)).sum())
-    found = figures(result, "reconstruction_probability", attack="posterior")[1, 2]
-    # learnt from 3,000 records: a little less than by the exact law
-    assert abs(found.value - expected) < 4 * found.std_error + 0.01
-
-
 def test_a_leak_that_only_three_copies_show_is_never_acquitted(large):
     """Any two copies are coin tosses; all three give the record away."""
     n = large.x.size
@@ -147,23 +135,6 @@ def test_a_leak_that_only_three_copies_show_is_never_acquitted(large):
     assert verdicts(large.audit(copies, ["no-collusion-gain"], aligned=True)) == {
         "no-collusion-gain": "fails"
     }
-
-
-def test_what_an_adversary_was_given_tells_no_interval_from_one_release(large):
-    result = large.audit(
-        large.uniform("uniform-multilevel", [0.7, 0.4]),
-        knowledge=[{"known-records": 200}, {"estimated": {"rows": 100}}],
-    )
-    found = [
-        record
-        for record in result.measurements
-        if record.metric in ("accuracy", "collusion_gain") and record.coalition == (1, 2)
-    ]
-    assert len(found) == 4
-    assert all(
-        record.std_error is None and "copies from files do not tell" in record.reason
-        for record in found
-    )
 
 
 @pytest.mark.slow
@@ -192,18 +163,6 @@ def test_honest_copies_are_not_accused_at_a_thousand_records_of_domains_of_any_s
 
 # -- what is odd in copies
 # ---------------------------------------------------------------------------------------------
-
-
-def test_a_class_that_only_copies_show_must_be_declared(small):
-    y = small.put("new", np.where(small.rng.random(300) < 0.1, 4, small.x), [*LABELS, "refused"])
-    with pytest.raises(
-        auditor.AuditorError,
-        match=r"new.csv: column 'job' has \d+ records outside .*declare every value .*categorical: \{job:",
-    ) as said:
-        small.audit([y])
-    assert "refused" not in str(said.value)
-    found = small.audit([y], categorical={"job": [*LABELS, "refused"]})
-    assert figures(found, "accuracy")[1,].value > 0.9
 
 
 def test_another_number_of_rows_and_columns_without_answers_are_refused(small):
@@ -266,20 +225,6 @@ def test_shuffled_rows_are_refused_and_independent_ones_are_warned_of(small):
         small.audit([noise], aligned=True)
 
 
-def test_a_copy_that_is_the_original_is_rebuilt_and_one_value_tells_nothing(small):
-    found = small.audit(
-        [small.put("same", small.x), small.put("again", small.x)], ["no-collusion-gain"]
-    )
-    assert figures(found, "accuracy")[1, 2].value == 1.0
-    assert figures(found, "estimated_retention(copy 1)")[1,].value == 1.0
-    pd.DataFrame({"job": ["a"] * 300}).to_csv(small.path / "x.csv", index=False)
-    one = small.audit(
-        [small.put("one", np.zeros(300, dtype=int)), small.put("two", np.zeros(300, dtype=int))],
-        ["no-collusion-gain"],
-    )
-    assert {record.status for record in one.measurements} <= {"ok", "not-applicable"}
-
-
 @pytest.mark.parametrize(("more", "said"), [
     ({"law": {"scheme": "uniform"}}, "needs the copies' levels"),
     ({"levels": [0.5, 0.5]}, "1 copies need as many levels"),
@@ -290,41 +235,6 @@ def test_a_copy_that_is_the_original_is_rebuilt_and_one_value_tells_nothing(smal
 def test_what_is_said_wrongly_of_copies_is_refused(small, more, said):
     with pytest.raises(auditor.AuditorError, match=said):
         small.audit([small.put("y", small.x)], **more)
-
-
-def test_published_means_categories_where_data_has_some_unless_added_noise_is_stated():
-    document = {
-        "data": {"source": "cps", "bin": {"age": {"quantile": 4}}},
-        "attacks": ["ndr"],
-        "schemes": [{"name": "published", "copies": ["a.csv"]}],
-    }
-    (use,) = read_scenario(document).schemes
-    assert (use.name, use.id) == ("published-categories", "published")
-    document["schemes"][0] |= {"levels": [0.5], "law": {"scheme": "corner-wave"}}
-    assert read_scenario(document).schemes[0].name == "published"
-
-
-def test_numbers_are_cut_into_the_original_s_bins_and_bins_may_stand_for_themselves(tmp_path):
-    rng = np.random.default_rng(4)
-    x = rng.normal(size=400)
-    pd.DataFrame({"x": x}).to_csv(tmp_path / "x.csv", index=False)
-    moved = np.where(rng.random(400) < 0.7, x, rng.permutation(x))
-    edges = [-1e9, -1.0, 0.0, 1.0, 1e9]
-    pd.DataFrame({"x": moved}).to_csv(tmp_path / "numbers.csv", index=False)
-    pd.DataFrame({"x": [f"bin {k}" for k in np.digitize(moved, edges[1:-1]) + 1]}).to_csv(
-        tmp_path / "bins.csv", index=False
-    )
-    result = auditor.run({
-        "seed": 1, "data": {"source": str(tmp_path / "x.csv"), "bin": {"x": {"edges": edges}}}, "attacks": ["posterior"], "coalitions": ["singles"],
-        "schemes": [{"name": "published", "copies": [str(tmp_path / "numbers.csv"), str(tmp_path / "bins.csv")]}],
-    })  # fmt: skip
-    found = figures(result, "distortion")
-    assert found[1,].value == found[2,].value
-
-
-def test_nothing_is_perturbed_by_it(small):
-    with pytest.raises(auditor.AuditorError, match="there is nothing to perturb"):
-        auditor.perturb(small.frame, "published-categories", [0.5], copies=["y.csv"])
 
 
 @pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")

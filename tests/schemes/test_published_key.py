@@ -8,12 +8,10 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import auditor
 from auditor import registry
-from auditor.data.columns.record_keys import RecordKeys, record_keys
+from auditor.data.columns.record_keys import record_keys
 from auditor.errors import AuditorError, AuditorWarning, DataError
 
 ROWS = 120
@@ -92,16 +90,6 @@ def test_what_copies_lack_is_told_beforehand_and_in_the_report(folder):
         assert SECRET not in text
         assert form != "html" or "<script>id" not in text
     assert SECRET not in result.model_dump_json()
-
-
-@QUIETLY
-def test_the_key_may_be_said_with_the_data_or_with_the_copies(folder):
-    with_copies, with_data = (
-        auditor.run(scenario("y1.csv", key="id")),
-        auditor.run(scenario("y1.csv", data={"key": "id"})),
-    )
-    assert figures(with_copies) == figures(with_data)
-    assert with_copies.scenario["data"]["key"] == with_data.scenario["schemes"][0]["key"] == "id"
 
 
 @QUIETLY
@@ -194,70 +182,6 @@ def test_a_key_that_is_none_is_refused_without_being_shown(folder, case):
     assert SECRET not in str(caught.value)
 
 
-def test_a_scenario_has_one_key_and_does_not_audit_it(folder):
-    with pytest.raises(
-        AuditorError, match="must name one key column for the whole scenario; here are 'id', 'a'"
-    ):
-        auditor.run(scenario("y1.csv", data={"key": "id"}, key="a"))
-    with pytest.raises(AuditorError, match="name the key 'b', which is audited"):
-        auditor.run(scenario("y1.csv", data={"columns": ["a", "b"]}, key="b"))
-    with pytest.raises(AuditorError, match=r"data.key must be a column's name; got 3"):
-        auditor.run(scenario("y1.csv", data={"key": 3}))
-
-
-@QUIETLY
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_key_may_have_any_name_and_be_a_number_in_any_spelling(folder, form):
-    for name, keys in (("x", [f"{i:05d}" for i in range(ROWS)]), ("y1", None), ("y2", None)):
-        frame = pd.read_csv(f"{name}.csv")
-        numbers = frame["id"].str.extract(r"(\d+)$")[0].astype(int) + 10_000 * frame[
-            "id"
-        ].str.contains("-")
-        column = pd.Series(keys) if keys else numbers.astype(float if name == "y1" else int)
-        frame = frame.drop(columns="id").assign(**{"<script>": column})
-        frame.to_csv(f"n{name}.csv", index=False) if form == "csv" else frame.to_parquet(
-            f"n{name}.parquet"
-        )
-    data = {"source": f"nx.{form}"}
-    found = auditor.run(scenario(f"ny1.{form}", f"ny2.{form}", data=data, key="<script>"))
-    by_text = auditor.run(scenario("y1.csv", "y2.csv", key="id"))
-    assert figures(found) == figures(by_text)
-    assert [
-        note.replace(f"ny1.{form}", "y1.csv").replace(f"ny2.{form}", "y2.csv")
-        for note in found.releases[0].notes
-    ] == by_text.releases[0].notes
-
-
-@QUIETLY
-def test_rows_order_and_dropped_records_go_with_their_keys(folder):
-    X = pd.read_csv("x.csv")
-    X.assign(b=X["b"].where(X.index != 3), day=range(ROWS, 0, -1)).to_csv("holes.csv", index=False)
-    data = {"source": "holes.csv", "missing": "drop", "rows": 80, "order": "day"}
-    found = auditor.run(scenario("y1.csv", data=data, key="id"))
-    X.head(80).drop(index=3).to_csv("dropped.csv", index=False)
-    wanted = auditor.run(scenario("y1.csv", data={"source": "dropped.csv"}, key="id"))
-    measured, expected = (  # the insider deals rows into halves by their place
-        {
-            key: value
-            for key, (value, _) in figures(result).items()
-            if key[0] != "fitted-to-originals"
-        }
-        for result in (found, wanted)
-    )
-    assert measured == pytest.approx(expected, rel=1e-9)
-    assert found.releases[0].notes == wanted.releases[0].notes
-
-
-@pytest.mark.slow
-@QUIETLY
-def test_a_model_learns_from_the_records_in_common(folder):
-    X = pd.read_csv("x.csv")
-    X.assign(sort=np.where(X["a"] > 0, "up", "down")).to_csv("x.csv", index=False)
-    utility = {"utility": {"target": "sort", "models": ["decision-tree"], "folds": 3}}
-    result = auditor.run(scenario("y1.csv", data={"columns": ["a", "b"]}, key="id") | utility)
-    assert next(r.value for r in result.measurements if r.metric == "utility_decision_tree") > 0.5
-
-
 def test_knowledge_beyond_the_records_in_common_is_refused_before_the_run(folder):
     with pytest.raises(AuditorError, match="known-records"), pytest.warns(AuditorWarning):
         auditor.run(scenario("y2.csv", key="id") | {"knowledge": [{"known-records": 110}]})
@@ -267,35 +191,10 @@ def test_knowledge_beyond_the_records_in_common_is_refused_before_the_run(folder
 # ------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(-(10**30), 10**30), unique=True, max_size=30), st.randoms())
-@settings(max_examples=40, deadline=None)
-def test_whole_numbers_of_any_size_are_found_however_they_are_spelt(numbers, random):
-    spelt = [
-        f"{'-' if n < 0 else random.choice(['', '+'])}{'0' * random.randint(0, 3)}{abs(n)}{random.choice(['', '.0'])}"
-        for n in numbers
-    ]
-    places = list(range(len(numbers)))
-    random.shuffle(places)
-    original, copy = (
-        RecordKeys("k", cells([str(n) for n in numbers])),
-        RecordKeys("k", cells([spelt[place] for place in places])),
-    )
-    assert copy.places_in(original).tolist() == places
-
-
 def cells(values):
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
-
-
-def test_keys_that_are_not_all_numbers_are_compared_as_they_are_written():
-    original = record_keys("k", pd.Series(["007", "7", "A1"]))
-    assert record_keys("k", pd.Series(["A1", " 7 ", "07"])).places_in(original).tolist() == [
-        2,
-        1,
-        -1,
-    ]
 
 
 @pytest.mark.parametrize(
@@ -316,43 +215,3 @@ def test_what_is_neither_a_whole_number_nor_text_is_no_key(column):
         match=r"key column 'k' has [12] cells?, .*in data row 1: neither whole numbers nor text",
     ):
         record_keys("k", pd.Series(column, dtype=object))
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        [None, "a"],
-        [np.nan, 1.0],
-        [pd.NaT, 1],
-        [pd.NA, 2],
-        [Decimal("sNaN"), Decimal(1)],
-        [" \t", "b"],
-    ],
-)
-def test_a_missing_key_is_blank_whatever_it_is_missing_as(column):
-    with pytest.raises(
-        DataError,
-        match=r"key column 'k' has 1 blank cell, in data row 1: every record needs a key of its own",
-    ):
-        record_keys("k", pd.Series(column, dtype=object))
-
-
-@pytest.mark.slow
-@QUIETLY
-def test_dictionary_and_nullable_keys_of_parquet_are_text_and_numbers(folder):
-    for name in ("x", "y1"):
-        frame = pd.read_csv(f"{name}.csv")
-        frame.assign(id=frame["id"].astype("category")).to_parquet(f"{name}-text.parquet")
-        frame.assign(
-            id=frame["id"].str.extract(r"(\d+)$")[0].astype(int).astype("Int64")
-        ).to_parquet(f"{name}-numbers.parquet")
-    wanted = figures(auditor.run(scenario("y1.csv", key="id")))
-    for form in ("text", "numbers"):
-        assert (
-            figures(
-                auditor.run(
-                    scenario(f"y1-{form}.parquet", data={"source": f"x-{form}.parquet"}, key="id")
-                )
-            )
-            == wanted
-        )

@@ -12,13 +12,10 @@ from auditor.data.sources.series import autoregression
 from auditor.errors import AuditorError, ScenarioError
 from auditor.numerics import blocks
 from auditor.numerics.autoregression import Autoregression
-from auditor.runs.batch_files import append_copies
-from auditor.runs.copy_files import write_copies
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless
 from auditor.schemes.base.serial import FORGOTTEN
 from auditor.schemes.corner_wave import CornerWave
-from auditor.schemes.independent import Correlated
 from auditor.testing import check_scheme
 from auditor.testing.contract import ContractError
 
@@ -75,12 +72,6 @@ def test_a_later_batch_goes_on_where_the_one_before_ended_one_record_or_many(sho
     for stop in (21, 22, 30, 120):  # the last of more than a block
         release = release.append(WIDE[len(release.original) : stop], seed=stop)
     holds_its_law(release.extend([2.0], seed=3), np.r_[15:32, 90:100])
-
-
-@pytest.mark.slow_after_first
-@pytest.mark.parametrize(("cls", "serial"), [(CornerWave, list(LAW)), (Correlated, [0.8])])
-def test_it_keeps_the_contract_of_schemes(cls, serial):
-    check_scheme(cls, {"serial": serial})
 
 
 def test_noise_that_is_not_as_it_is_said_to_follow_on_is_found():
@@ -149,28 +140,6 @@ def test_it_follows_the_data_and_is_drawn_afresh_beside_data_in_no_order():
     ).law.serial.coefficients == pytest.approx((a,))
 
 
-def test_a_batch_in_files_goes_on_as_in_memory(tmp_path):
-    X = pd.DataFrame(series(260), columns=["a", "b"])
-    for name, part in (("first", X[:200]), ("second", X[200:])):
-        part.to_csv(tmp_path / f"{name}.csv", index=False)
-    write_copies(
-        str(tmp_path / "first.csv"),
-        "corner-wave",
-        [0.5, 1.0],
-        1,
-        tmp_path / "out",
-        parameters={"serial": "data"},
-    )
-    append_copies(
-        str(tmp_path / "second.csv"), tmp_path / "out", [str(tmp_path / "first.csv")], seed=2
-    )
-    written = pd.read_csv(tmp_path / "out" / "copy-1-batch-2.csv")
-    memory = auditor.perturb(X[:200], "corner-wave", [0.5, 1.0], seed=1, serial="data").append(
-        X[200:].reset_index(drop=True), seed=2
-    )
-    np.testing.assert_allclose(written, memory.copies[0][200:], rtol=1e-12)
-
-
 @pytest.mark.parametrize(("serial", "why"), [
     ([1.0], "stationary"), ([], "1 to 12 coefficients"), ([0.1] * 13, "1 to 12 coefficients"), ("yes", "none"), (["a"], "number"),
 ])  # fmt: skip
@@ -179,13 +148,6 @@ def test_what_is_no_autoregression_is_refused_where_it_stands(serial, why):
         auditor.run({"schema": 1, "data": {"source": "autoregressive", "rows": 50},
                      "schemes": [{"name": "corner-wave", "levels": [1.0], "serial": serial}], "attacks": ["llse"]})  # fmt: skip
     assert "schemes[0].serial" in str(caught.value)
-
-
-def test_the_coefficient_that_a_refusal_names_is_accepted():
-    """Of two columns a block is so long that the largest one would be rounded up to 1."""
-    with pytest.raises(AuditorError, match=r"of less memory, as \[0\.999894\]"):
-        auditor.perturb(series(50), "corner-wave", [1.0], serial=[1 - 1e-6])
-    auditor.perturb(series(50), "corner-wave", [1.0], serial=[0.999894])
 
 
 def test_noise_that_remembers_more_than_a_block_is_refused_and_so_is_a_batch_after_too_few_records(

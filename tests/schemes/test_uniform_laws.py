@@ -8,7 +8,6 @@ from bridge_oracle import Bridge
 from enumeration import enumerate_process, enumerate_requests
 from scipy.stats import chi2
 
-from auditor.errors import AuditorError
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.draws import coins
@@ -102,11 +101,6 @@ def test_joint_law_of_the_process_is_exact_in_every_order_of_requests(size):
         )
 
 
-def test_joint_law_of_the_process_beyond_the_horizon():
-    levels = (0.5, 0.002, 1e-4, 1e-6)
-    np.testing.assert_allclose(enumerate_process(levels, 3), exact(levels, 3), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("make", [Bridge, MultiPertCopies])
 def test_retention_0_and_1_and_a_level_asked_twice(make):
     for order in itertools.permutations((1.0, 0.4, 0.0)):
@@ -169,20 +163,6 @@ def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a
             rtol=0,
             atol=1e-15,
         )
-
-
-def test_history_of_sixty_levels_in_any_order_returns_what_was_released():
-    rng = np.random.default_rng(4)
-    original = rng.integers(0, 3, 4000).astype(np.uint8)
-    levels = rng.permutation(np.r_[rng.uniform(0.001, 1, 56), 0.0, 1.0, 0.5, 0.5])
-    copies = get("scheme", "uniform-multilevel")(implementation="multi-pert").copies(
-        original, 3, Key(9, "u")
-    )
-    released = [np.array(copies.ask(float(level))) for level in levels]
-    assert all(np.array_equal(copies.copy(k + 1), values) for k, values in enumerate(released))
-    ordered = [released[k] for k in np.argsort(-levels, kind="stable")]
-    sizes = 1 + sum((a != b).astype(int) for a, b in itertools.pairwise(ordered))
-    assert np.array_equal(copies.history_sizes(), sizes)  # nothing is held that did not change
 
 
 def test_posterior_of_every_coalition_equals_that_of_its_best_copy():
@@ -284,27 +264,8 @@ def held_bytes(copies):
     return events + sum(snapshot.nbytes for snapshot in copies._snapshots)
 
 
-@pytest.mark.parametrize("name", ["uniform", "uniform-multilevel"])
-@pytest.mark.parametrize("level", [-0.1, 1.5, float("nan")])
-def test_levels_are_probabilities(name, level):
-    with pytest.raises(AuditorError, match="retention probability"):
-        get("scheme", name)().check_levels([0.5, level])
-
-
 # -- the law's own figures
 # ---------------------------------------------------------------------------------------------------------
-
-
-def test_epsilon_of_fresh_copies_adds_up_and_of_multilevel_ones_does_not():
-    fresh, multi = UniformLaw((0.3, 0.5), 50, False), UniformLaw((0.3, 0.5), 50, True)
-    assert multi.epsilon() == pytest.approx(np.log(51.0))
-    assert fresh.epsilon() == pytest.approx(np.log(51.0) + np.log(1 + 50 * 0.3 / 0.7))
-    for law in (fresh, multi):
-        small = UniformLaw(law.levels, 3, law.multilevel)
-        given = small.given_original()
-        assert np.log((given.max(axis=0) / given.min(axis=0)).max()) == pytest.approx(
-            small.epsilon()
-        )
 
 
 def test_sufficiency_is_computed_from_the_law():
@@ -337,24 +298,6 @@ def test_transition_between_levels():
     with pytest.raises(ValueError, match="depends on the prior"):
         law.transition_matrix(2, 1)
     assert odds_ratio(0.0, 5) == 1.0
-
-
-@pytest.mark.parametrize("multilevel", [True, False])
-def test_transition_between_any_pair_by_the_prior(multilevel):
-    levels, prior = (0.8, 0.4, 0.4, 0.0, 1.0), np.array([0.5, 0.3, 0.2])
-    law = UniformLaw(levels, 3, multilevel)
-    joint = law.joint(prior)
-    for source, target in itertools.permutations(range(1, 6), 2):
-        pair = joint.sum(axis=tuple(k for k in range(6) if k not in (source, target)))
-        pair = pair if source < target else pair.T
-        np.testing.assert_allclose(
-            law.transition_matrix(source, target, prior),
-            pair / pair.sum(axis=1, keepdims=True),
-            atol=1e-14,
-        )
-    np.testing.assert_array_equal(law.transition_matrix(2, 2), np.eye(3))
-    with pytest.raises(ValueError, match="depends on the prior"):
-        law.transition_matrix(2, 1)
 
 
 def test_history_bound_of_lemma_2():

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import combinations, permutations
-from math import prod
 
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import gammaln, ive
+from scipy.special import ive
 
 from auditor.numerics.random_streams import stream
 from auditor.schemes import geometric, skellam
-from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate
+from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate, log_skellam
 from auditor.schemes.geometric import rate_gap, split_weights
 
 REACH = 60
@@ -73,19 +72,9 @@ def geometric_bridge(u, gap, low, middle, high):
 
 
 def skellam_bridge(u, gap, low, middle, high):
-    """P(U = u) as ``skellam.bridge`` draws it: arrivals by their Bessel law, of which each is kept or not."""
-    d, share, v = abs(gap), (middle - low) / (high - low), high - low
-    u, n = u * (1 if gap >= 0 else -1), np.arange(60.0)
-    weight = np.exp(2 * n * np.log(v / 2) - gammaln(n + 1) - gammaln(n + d + 1))
-    weight /= weight.sum()
-    found = np.zeros(len(u))
-    for count, w in zip(n[weight > 1e-18], weight[weight > 1e-18], strict=True):
-        less = np.arange(count + 1)
-        parts = stats.binom.pmf(u[:, None] + less, count + d, share) @ stats.binom.pmf(
-            less, count, share
-        )
-        found += w * parts
-    return found
+    """P(U = u) as ``skellam.bridge`` draws it, from its log-probabilities."""
+    parts = log_skellam(u, middle - low) + log_skellam(gap - u, high - middle)
+    return np.exp(parts - log_skellam(np.array(float(gap)), high - low))
 
 
 BRIDGE = {"geometric": geometric_bridge, "skellam": skellam_bridge}
@@ -107,13 +96,6 @@ def test_increments_add_up(law, low, middle, high):
     assert (
         np.abs(STEP[law](K, 0.0, middle) - NoiseDensity(law, np.sqrt(middle)).pdf(K)).sum() < 1e-12
     )
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.5, 2.0), (1e-7, 1e-3), (300.0, 1e6), (4.0, 4.001)])
-def test_the_chance_to_stay_is_the_ratio_of_variances(low, high):
-    q_b, q_c = ratio(low), ratio(high)
-    assert abs(((1 - q_c) / (1 - q_b)) ** 2 * q_b / q_c / (low / high) - 1) < 1e-9
-    assert abs(np.exp(-geometric_rate(low)) / q_b - 1) < 1e-12
 
 
 def test_a_hand_worked_bridge():
@@ -174,7 +156,7 @@ def test_close_variances_and_long_gaps_keep_their_digits(v):
 
 def bridged(law, rng, gap, *levels):
     """Draw one attribute by the process."""
-    return PROCESS[law].bridge(rng, gap[:, None], *np.array(levels)[:, None])[:, 0]
+    return PROCESS[law].between(rng, gap, *levels)
 
 
 @pytest.mark.parametrize("law", STEP)
@@ -236,13 +218,6 @@ def test_drawn_copies_have_the_joint_law(law):
     assert agrees(*joint_counts(law, 20_000, 1))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("law", STEP)
-def test_a_million_drawn_copies_have_the_joint_law(law):
-    """χ² with one false alarm in a million."""
-    assert agrees(*joint_counts(law, 10**6, 2))
-
-
 # -- Theorem 4 by exact posteriors
 # -------------------------------------------------------------------------------------
 
@@ -260,11 +235,6 @@ def joint_of_one_process(law):
         bridges(law, 24, a, b, c)[y3 - y1 + 24, y2 - y1 + 24],
     )
     return PRIOR[x] * STEP[law](y3 - x, 0.0, c) * second * third
-
-
-def joint_of_independent_copies(law):
-    x, *copies = np.ix_(np.arange(4), Y, Y, Y)
-    return PRIOR[x] * prod(STEP[law](y - x, 0.0, v) for y, v in zip(copies, VARIANCES, strict=True))
 
 
 def right(joint, coalition):
@@ -289,19 +259,3 @@ def test_the_posterior_given_a_coalition_is_that_given_its_best_copy(law):
             likely = np.broadcast_to(seen.sum(axis=0, keepdims=True) > 1e-6, posterior.shape)
             assert np.abs(posterior - alone)[likely].max() < 1e-9
             assert abs(right(joint, coalition) - right(joint, coalition[:1])) < 1e-9
-
-
-@pytest.mark.parametrize("law", STEP)
-def test_independent_copies_gain(law):
-    joint = joint_of_independent_copies(law)
-    assert right(joint, (1, 2)) > right(joint, (1,)) + 1e-3
-    assert right(joint, (1, 2, 3)) > right(joint, (1, 2)) + 1e-3
-
-
-def test_laplace_noise_on_a_grid_is_geometric():
-    """Laplace density at whole numbers, made to sum to 1, of scale 1/λ: the same posterior, then, of whatever prior."""
-    lattice = NoiseDensity("laplace", np.sqrt(2.0) / geometric_rate(3.0)).pdf(K)
-    assert (
-        np.abs(lattice / lattice.sum() - NoiseDensity("geometric", np.sqrt(3.0)).pdf(K)).sum()
-        < 1e-12
-    )

@@ -38,7 +38,7 @@ from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.statistics import convolved
+from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array, Blocks, Coalition, Codes
@@ -249,9 +249,9 @@ class _Sight:
         reach = int(np.ceil(REACH * self._std / self._width))
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
         assert self._counts is not None
-        spread = convolved(self._counts.astype(np.float64), kernel / kernel.sum())[
-            :, reach : reach + self._counts.shape[1]
-        ]
+        spread = scipy.signal.fftconvolve(
+            self._counts.astype(np.float64), kernel[None] / kernel.sum(), axes=1
+        )[:, reach : reach + self._counts.shape[1]]
         spread = np.where(spread > 1e-9, spread, 0.0)  # what is below is rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(spread, total, out=np.zeros_like(spread), where=total > 0))

@@ -23,9 +23,8 @@ from auditor.audit.law_tests.last_digits import last_digits_test
 from auditor.audit.law_tests.scores import HARDLY_ANY, release_scores
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.results.evidence import LawTest
-from auditor.schemes.base.increment_density import is_process
 from auditor.schemes.base.noise_density import LATTICE
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, is_process
 from auditor.types import Array
 
 

@@ -29,8 +29,15 @@ from auditor.audit.law_tests.battery import Scores
 from auditor.audit.law_tests.chosen_rows import Rows
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
-from auditor.schemes.base.increment_density import IncrementDensity, increment_density, is_process
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, psd_root, undo_root
+from auditor.schemes.base.noise_law import (
+    IncrementDensity,
+    KroneckerNoise,
+    NoiseLaw,
+    increment_density,
+    is_process,
+    psd_root,
+    undo_root,
+)
 from auditor.types import Array
 
 HARDLY_ANY = 1e-10

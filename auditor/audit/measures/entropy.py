@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from auditor.errors import NotApplicable
-from auditor.numerics.statistics import convolved
+from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
 
@@ -122,7 +122,7 @@ def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
         if noise.on_lattice
         else noise.cdf(offsets + cell / 2.0) - noise.cdf(offsets - cell / 2.0)
     )
-    released = np.clip(convolved(fine, kernel), 0.0, None)
+    released = np.clip(scipy.signal.fftconvolve(fine, kernel), 0.0, None)
     return max(0.0, entropy(released / released.sum(), cell) - noise_entropy(noise))
 
 

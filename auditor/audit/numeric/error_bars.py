@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.numeric.stacked_maps import Members
-from auditor.numerics.statistics import Z_95, jackknife_error, quantile, quantiles
+from auditor.numerics.statistics import Z_95, jackknife_error, quantile
+from auditor.process.deferred import scipy
 from auditor.results.evidence import SAME
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -201,7 +202,7 @@ def from_groups(
         if compared is None
         else against(np.broadcast_to(compared[:, None], distortion.shape))[1]
     )
-    t = quantiles(0.975, degrees)
+    t = scipy.special.stdtrit(degrees, 0.975)
     return Errors(
         Figure.symmetric(distortion, std_error, t),
         Figure.symmetric(own.gain, own.std_error, t),

@@ -25,8 +25,8 @@ from auditor.runs.advice.search import noise_grid
 from auditor.runs.advice.trials import MODEL
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.increments import MultilevelProcess
 from auditor.schemes.base.scheme import table_moments
-from auditor.schemes.increments.scheme import MultilevelProcess
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array
 

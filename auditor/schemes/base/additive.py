@@ -155,8 +155,9 @@ class AdditiveSampler:
         self._steps = steps
         self._uniform = distribution == "uniform"
         # Rows are multiplied as g·Rᵀ; for independent attributes by their deviations.
-        own = np.sqrt(np.clip(np.diag(shape), 0.0, None))
-        self._root = own if is_diagonal(shape) else psd_root(shape).T.copy()
+        alone = is_diagonal(shape)
+        self._root = None if alone else psd_root(shape).T.copy()
+        self._size = np.sqrt(np.clip(np.diag(shape), 0.0, None)) if alone else np.ones(len(shape))
         self._levels = levels
         self._key = key
         self._grid = np.array(key.grid)
@@ -179,7 +180,7 @@ class AdditiveSampler:
                 for innovation, scale in step.fresh:
                     if innovation not in drawn:
                         drawn[innovation] = self._innovation(streams[innovation], y.shape)
-                    y += scale * drawn[innovation]
+                    y += scale * self._size * drawn[innovation]
                     if uses[innovation] == 1:
                         del drawn[innovation]
                 # rounds the process: later copies are drawn from the released values
@@ -187,13 +188,13 @@ class AdditiveSampler:
                     snap(y, self._grid)
 
     def _innovation(self, rng: Rng | SerialRows, shape: tuple[int, ...]) -> Array:
-        """Draw rows of independent numbers of variance 1, times the root of ``K_0``."""
+        """Draw rows of independent numbers of variance 1, times any root of ``K_0``."""
         if not self._uniform:
             g = rng.standard_normal(shape)
         else:
             assert not isinstance(rng, SerialRows), "only normals follow on"
             g = np.sqrt(12.0) * (rng.random(shape) - 0.5)
-        return np.asarray(g * self._root if self._root.ndim == 1 else g @ self._root)
+        return g if self._root is None else g @ self._root
 
     def _stream(self, index: int, copy: int, shape: tuple[int, ...]) -> Rng | SerialRows:
         level, law = self._levels[copy - 1], self._serial

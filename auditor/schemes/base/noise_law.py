@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,14 +236,14 @@ class DenseNoise:
 
     def applied(self, W: Array) -> Array:
         """Return ``W K_Z``, shape (..., MN), for weights on all copies."""
-        return np.asarray((W.reshape(-1, W.shape[-1]) @ self.covariance).reshape(W.shape))
+        return (W.reshape(-1, W.shape[-1]) @ self.covariance).reshape(W.shape)
 
     def coloured(self, U: Array) -> Array:
         """Return ``U rootᵀ``, shape (..., MN).
 
         Rows of U are independent components of variance 1.
         """
-        return np.asarray((U.reshape(-1, U.shape[-1]) @ self.root.T).reshape(U.shape))
+        return (U.reshape(-1, U.shape[-1]) @ self.root.T).reshape(U.shape)
 
     def of(self, copies: Sequence[int]) -> DenseNoise:
         """Return the law of some copies, by copy numbers from 1."""
@@ -264,9 +264,9 @@ def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
     M, N = len(A), len(B)
     by_copy = (W.reshape(-1, N) @ B).reshape(-1, M, N)
     if np.count_nonzero(A) == np.count_nonzero(np.diag(A)):  # independent copies: one factor each
-        return np.asarray((by_copy * np.diag(A)[:, None]).reshape(W.shape))
+        return (by_copy * np.diag(A)[:, None]).reshape(W.shape)
     by_attribute = by_copy.swapaxes(1, 2).reshape(-1, M)
-    return np.asarray((by_attribute @ A).reshape(-1, N, M).swapaxes(1, 2).reshape(W.shape))
+    return (by_attribute @ A).reshape(-1, N, M).swapaxes(1, 2).reshape(W.shape)
 
 
 def _increments(levels: Array) -> tuple[Array, Array]:
@@ -315,7 +315,7 @@ def undo_root(K: Array) -> Array:
     in units of each attribute.
     """
     size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
-    return np.asarray(np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size)
+    return np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size
 
 
 def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
@@ -349,7 +349,7 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     M = law.copies
     if isinstance(law, KroneckerNoise) and law.one_process:
         levels = np.diag(law.level_covariance)
-        return np.asarray(levels[:, None] <= levels)
+        return levels[:, None] <= levels
     if law.distribution != "gaussian":
         return np.zeros((M, M), dtype=bool)
     width = 1 if isinstance(law, KroneckerNoise) else law.width
@@ -372,3 +372,53 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     # min.
     quieter = (deviation[:, None] <= deviation[None] * (1.0 + UNCORRELATED)).all(axis=2)
     return np.asarray((gaps <= size).all(axis=(1, 3)) & quieter)
+
+
+PROCESSES: frozenset[Distribution] = frozenset({"laplace", "geometric", "skellam"})
+"""Non-Gaussian distributions with independent attributes."""
+
+
+def is_process(law: NoiseLaw) -> TypeGuard[KroneckerNoise]:
+    """Whether a law describes non-Gaussian noise that is one process."""
+    return isinstance(law, KroneckerNoise) and law.distribution in PROCESSES
+
+
+class IncrementDensity(NamedTuple):
+    """Increment of one attribute's noise: 0 with probability ``rest``."""
+
+    rest: float
+    moving: NoiseDensity
+
+    def distribution(self, t: Array) -> tuple[Array, Array]:
+        """Return the distribution function and the point probability at t.
+
+        Half of the probability of t itself is included.
+        """
+        at = np.asarray(t, dtype=np.float64)
+        point = (
+            (1.0 - self.rest) * self.moving.pdf(at) if self.moving.on_lattice else np.zeros_like(at)
+        )
+        middle = self.rest * np.where(at == 0.0, 0.5, at > 0.0) + (
+            1.0 - self.rest
+        ) * self.moving.cdf(at)
+        return middle, point + self.rest * (at == 0.0)
+
+    def near_zero(self, reach: float) -> float:
+        """Return the probability of ``|t| ≤ reach``."""
+        beside = np.array([reach, -reach])
+        inside = float(self.moving.between(beside)[0])
+        if self.moving.on_lattice:  # half of the probability of either end
+            inside += float(self.moving.pdf(np.array(reach)))
+        return self.rest + (1.0 - self.rest) * inside
+
+
+def increment_density(
+    law: KroneckerNoise, low: float, high: float, attribute: int
+) -> IncrementDensity:
+    """Return the law of one attribute's ``Z_high − Z_low``, 0 ≤ low < high.
+
+    *Not checked*: that ``is_process`` holds for the law.
+    """
+    if law.distribution == "skellam":
+        return IncrementDensity(0.0, law.density_at(high - low, attribute))
+    return IncrementDensity(low / high, law.density_at(high, attribute))

@@ -104,7 +104,7 @@ def check_covariance(rows: Any) -> Array:
         raise ValueError("must be finite and symmetric, as a covariance is")
     if (np.diag(K) < 0).any() or np.linalg.eigvalsh(C).min(initial=0.0) < -1e-9 * len(C):
         raise ValueError("must be positive semi-definite, as a covariance is")
-    return np.asarray((K + K.T) / 2)
+    return (K + K.T) / 2
 
 
 def noise_shape(
@@ -261,7 +261,7 @@ def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
     if path is None:
         raise AuditorError(f"{field}: there is no file {name!r}")
     try:
-        return np.asarray(np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig"))
+        return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
     except (OSError, ValueError):
         raise AuditorError(f"{field}: {name!r} cannot be read as a CSV file of numbers") from None
 

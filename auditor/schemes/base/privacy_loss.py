@@ -66,10 +66,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    first, second = (
-        scipy.special.log_ndtr(mu / 2.0 - epsilon / mu),
-        scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu),
-    )
+    first = scipy.special.log_ndtr(mu / 2.0 - epsilon / mu)
+    second = scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu)
     # a difference of two near numbers would lose a small δ
     return float(-np.exp(first) * np.expm1(min(0.0, epsilon + second - first)))
 

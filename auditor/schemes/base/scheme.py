@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,11 @@ from auditor.data.request import DataUse
 from auditor.data.shown_columns import ShownColumn
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
+from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
-from auditor.schemes.base.autocorrelation import data_autocorrelations
-from auditor.schemes.base.level_checks import check_each
-from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.noise_law import NoiseLaw, undo_root
 from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Block, Coalition
 
@@ -114,7 +113,7 @@ class TableMoments:
     @cached_property
     def deviation(self) -> Array:
         """Standard deviations, shape (N,)."""
-        return np.asarray(np.sqrt(np.clip(np.diag(self.covariance), 0.0, None)))
+        return np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
 
 
 @dataclass(frozen=True)
@@ -162,13 +161,7 @@ class RowsOf(Sequence[Array]):
     def __len__(self) -> int:
         return len(self._copies)
 
-    @overload
-    def __getitem__(self, place: int) -> Array: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Array]: ...
-    def __getitem__(self, place: int | slice) -> Array | Sequence[Array]:
-        if isinstance(place, slice):
-            return [copy[self._rows] for copy in self._copies[place]]
+    def __getitem__(self, place: Any) -> Any:
         return self._copies[place][self._rows]
 
 
@@ -458,3 +451,82 @@ def table_moments(table: Table) -> TableMoments:
         first,
         population=table.population,
     )
+
+
+Records = Literal["normal", "lognormal", "heaped", "whole", "categories"]
+
+
+class Case(Scheme):
+    """A scheme that ``auditor selftest`` audits, honest or leaking by design.
+
+    It states a law, and the audit tests it, as for any scheme. A self-test of another scheme
+    inherits both classes: ``class Mine(Case, MyScheme)`` with ``honest = True``. Its kind is
+    ``case``, so no scenario can name it.
+    """
+
+    kind = "case"
+    honest: ClassVar[bool] = False
+    """Whether the copies follow the stated law. A failing expectation is then a false alarm, else a
+    detection.
+    """
+    lawful: ClassVar[bool] = False
+    """Whether a leak keeps the stated covariance and is uncorrelated with the records (invisible to
+    linear attacks).
+    """
+    records: ClassVar[Records] = "lognormal"
+    """The perturbed table: two correlated attributes, or one with six categories."""
+    expect: ClassVar[tuple[str, ...]] = ("no-collusion-gain", "noise-follows-law")
+    """Expectations evaluated. A leak counts as found if one of them fails."""
+
+
+def check_each(levels: Sequence[float], fits: Callable[[float], bool], what: str) -> None:
+    """Refuse a level outside the scheme's range.
+
+    Raises
+    ------
+    AuditorError
+        Naming the level.
+    """
+    for number, level in enumerate(levels, start=1):
+        if not fits(level):
+            raise AuditorError(f"level {number} must be {what}; got {level!r}")
+
+
+def check_sizes(levels: Sequence[float], what: str, least: int = 2) -> None:
+    """Refuse a level that is not a whole number of at least ``least``."""
+    wanted = f"{what}, an integer of at least {least}"
+    check_each(
+        levels,
+        lambda level: np.isfinite(level) and level >= least and float(level).is_integer(),
+        wanted,
+    )
+
+
+def check_shares(levels: Sequence[float], what: str, zero: bool = False, one: bool = False) -> None:
+    """Refuse a level outside (0, 1); ``zero`` and ``one`` include the ends."""
+    between = f"{'at least' if zero else 'above'} 0 and {'at most' if one else 'below'} 1"
+    check_each(
+        levels,
+        lambda level: 0 < level < 1 or (zero and level == 0) or (one and level == 1),
+        f"{what}, {between}",
+    )
+
+
+MOST_LAGS = 12
+"""Largest lag: a year of months."""
+
+
+def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array, int]:
+    """Return mean autocorrelations by lag, and the number of values used.
+
+    ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), from ``n · rank K_X`` values; one pass over
+    the table. ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``. The mean is over all directions of the
+    data, each scaled to variance 1.
+    """
+    most = min(MOST_LAGS, table.rows // 4)
+    undo, sums, past = undo_root(K_X), np.zeros(most + 1), np.zeros((most, len(K_X)))
+    for a, b in row_blocks(table.rows, table.width):
+        rows = np.concatenate([past, (table.read(a, b) - mean) @ undo.T])
+        sums += [np.vdot(rows[most:], rows[most - h : len(rows) - h]) for h in range(most + 1)]
+        past = rows[len(rows) - most :]
+    return sums / sums[0], round(sums[0])

@@ -28,8 +28,7 @@ from auditor.errors import AuditorError
 from auditor.numerics.autoregression import Autoregression, yule_walker
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
-from auditor.schemes.base.autocorrelation import MOST_LAGS
-from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.scheme import MOST_LAGS, TableMoments
 from auditor.types import Array
 
 FORGOTTEN = 1e-6

@@ -35,7 +35,7 @@ class Transform:
 
     def undo(self, y: Array) -> Array:
         """Return ``(y − t) M``, shape (b, N): the original if M is orthogonal."""
-        return np.asarray((y - self.shift) @ self.matrix)
+        return (y - self.shift) @ self.matrix
 
     def inverse(self, y: Array) -> Array:
         """Return ``M⁻¹ (y − t)``, shape (b, N), of a square matrix.
@@ -63,7 +63,7 @@ def haar(N: int, rng: Rng, *count: int) -> Array:
     QR of a normal matrix, with R's diagonal positive, is Haar distributed (Mezzadri 2007).
     """
     Q, R = np.linalg.qr(rng.standard_normal((*count, N, N)))
-    return np.asarray(Q * np.where(np.einsum("...ii->...i", R) < 0, -1.0, 1.0)[..., None, :])
+    return Q * np.where(np.einsum("...ii->...i", R) < 0, -1.0, 1.0)[..., None, :]
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters
-from auditor.schemes.base.level_checks import check_sizes
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments
-from auditor.schemes.generalisation.classes import Ground
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments, check_sizes
+from auditor.schemes.generalisation.classes import Ground, by_coalition
 from auditor.schemes.generalisation.copies import (
     blank,
     compose,
@@ -31,7 +30,6 @@ from auditor.schemes.generalisation.copies import (
     to_columns,
 )
 from auditor.schemes.generalisation.partition import Partition, Rules
-from auditor.schemes.generalisation.promises import by_coalition
 from auditor.types import Array, Block, ClassRecords, Coalition, Indices
 
 

@@ -85,10 +85,8 @@ def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDA
 
     Shape (b,), with an indicator of records that some copy does not suppress.
     """
-    shown, values = (
-        classes(copies) >= 0,
-        np.stack([copy["low"][:, attribute] for copy in copies], axis=1),
-    )
+    shown = classes(copies) >= 0
+    values = np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 

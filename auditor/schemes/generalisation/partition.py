@@ -268,11 +268,9 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
     """Return classes as a partition, from each member's range, shapes (m, q)."""
-    numbers, lowest, highest = (
-        np.empty(len(low), dtype=np.intp),
-        np.empty_like(low),
-        np.empty_like(high),
-    )
+    numbers = np.empty(len(low), dtype=np.intp)
+    lowest = np.empty_like(low)
+    highest = np.empty_like(high)
     for number, members in enumerate(classes):
         numbers[members], lowest[members], highest[members] = (
             number,

@@ -21,14 +21,18 @@ import numpy as np
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import register
-from auditor.schemes.base.level_checks import check_sizes
-from auditor.schemes.masking.groups import GROUP, grouping_seconds, in_deviations, nearest_to_random
-from auditor.schemes.masking.masked import MaskedScheme
+from auditor.schemes.masking.groups import (
+    GROUP,
+    GroupScheme,
+    grouping_seconds,
+    in_deviations,
+    nearest_to_random,
+)
 from auditor.types import Array
 
 
 @register
-class Condensation(MaskedScheme):
+class Condensation(GroupScheme):
     """Groups of k records (level = k) replaced by draws of their moments.
 
     Independent in every copy.
@@ -38,16 +42,6 @@ class Condensation(MaskedScheme):
     claims = "Nothing under collusion: pooled draws average to their groups' means. No row of a copy is an original record."
     reference = "aggarwal2004; liu2008, section 1"
     assumes = "Records of a group differ widely, and recipients never pool their copies."
-    trial_levels = (3.0, 10.0, 5.0)
-
-    def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no group size."""
-        check_sizes(levels, "k, the least size of a group")
-        super().check_levels(levels)
-
-    def least_rows(self, levels: Sequence[float]) -> int:
-        """Return k."""
-        return int(max(levels))
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
         """Return the time of grouping and drawing."""

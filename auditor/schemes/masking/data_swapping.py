@@ -24,7 +24,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.level_checks import check_shares
+from auditor.schemes.base.scheme import check_shares
 from auditor.schemes.masking.masked import MaskedScheme
 from auditor.types import Array, Indices
 

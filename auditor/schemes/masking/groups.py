@@ -13,14 +13,33 @@ Time grows with ``n²/k`` for MDAV and nearest neighbours: some seconds for n = 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from auditor.numerics.random_streams import Rng
+from auditor.schemes.base.scheme import check_sizes
+from auditor.schemes.masking.masked import MaskedScheme
 from auditor.types import Array, Indices
 
 NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
 """Seconds per comparison of a record with a group's centre, per value of it, and per group redrawn.
 """
+
+
+class GroupScheme(MaskedScheme):
+    """Base of schemes whose level is k, the least size of a group."""
+
+    trial_levels = (3.0, 10.0, 5.0)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse a level that is no group size."""
+        check_sizes(levels, "k, the least size of a group")
+        super().check_levels(levels)
+
+    def least_rows(self, levels: Sequence[float]) -> int:
+        """Return k."""
+        return int(max(levels))
 
 
 def grouping_seconds(rows: int, width: int, k: float) -> float:
@@ -105,7 +124,7 @@ def means(X: Array, g: Indices) -> Array:
     """Return every record's group mean, shape (n, N)."""
     sums = np.zeros((g.max() + 1, X.shape[1]))
     np.add.at(sums, g, X)
-    return np.asarray((sums / np.bincount(g)[:, None])[g])
+    return (sums / np.bincount(g)[:, None])[g]
 
 
 def _squares(Z: Array, centre: Array) -> Array:

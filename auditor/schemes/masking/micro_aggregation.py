@@ -23,14 +23,19 @@ from pydantic import Field
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.level_checks import check_sizes
-from auditor.schemes.masking.groups import grouping_seconds, in_deviations, mdav, means, runs
-from auditor.schemes.masking.masked import MaskedScheme
+from auditor.schemes.masking.groups import (
+    GroupScheme,
+    grouping_seconds,
+    in_deviations,
+    mdav,
+    means,
+    runs,
+)
 from auditor.types import Array
 
 
 @register
-class MicroAggregation(MaskedScheme):
+class MicroAggregation(GroupScheme):
     """Records, or each column's values, replaced by means of k (level = k).
 
     Groups have at least k members. Deterministic.
@@ -40,7 +45,6 @@ class MicroAggregation(MaskedScheme):
     claims = "By whole records: at least k records share each row of one copy. Nothing under collusion, and nothing column by column."
     reference = "domingo2002; hundepool2012, chapter 3"
     assumes = "Records of a group differ widely, so their mean discloses none of them, and recipients never pool copies of several k."
-    trial_levels = (3.0, 10.0, 5.0)
 
     class Parameters(PluginParameters):
         """Unit of grouping: records or columns."""
@@ -48,15 +52,6 @@ class MicroAggregation(MaskedScheme):
         method: Literal["mdav", "univariate"] = Field(
             "mdav", description="mdav: whole records; univariate: each column by itself"
         )
-
-    def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no group size."""
-        check_sizes(levels, "k, the least size of a group")
-        super().check_levels(levels)
-
-    def least_rows(self, levels: Sequence[float]) -> int:
-        """Return k."""
-        return int(max(levels))
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
         """Return the time of grouping whole records."""

@@ -60,7 +60,7 @@ class MultiplicativeNoise(Scheme):
     def factor_variances(self, levels: Sequence[float]) -> Array:
         """Return the variance of each copy's factors, shape (M,)."""
         v = np.asarray(levels, dtype=np.float64)
-        return np.asarray(np.expm1(v) if self.parameters.logs else v)
+        return np.expm1(v) if self.parameters.logs else v
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
         """Return the exact covariance of ``Y − X``; its distribution is unstated."""

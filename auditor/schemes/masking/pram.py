@@ -29,13 +29,14 @@ from pydantic import Field, field_validator
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError, did_you_mean
+from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, FreshCopies, UniformScheme, categories_of
+from auditor.schemes.replacement.distribution import check_columns
 from auditor.schemes.replacement.draws import sent_through
-from auditor.schemes.replacement.matrix_law import MatrixLaw
+from auditor.schemes.replacement.law import MatrixLaw
 from auditor.text.column_names import counted, quoted
 from auditor.types import Array, Codes
 
@@ -120,16 +121,7 @@ class Pram(UniformScheme):
     def _by_attribute(self, table: CategoricalTable) -> list[Array]:
         stated, names = self.parameters.matrix, table.names
         held = stated if isinstance(stated, dict) else {names[0]: stated}
-        unknown = [name for name in held if name not in names]
-        if unknown:
-            raise AuditorError(
-                f"matrix names column {quoted(unknown[0])}, which is not perturbed{did_you_mean(unknown[0], names)}"
-            )
-        lacking = [name for name in names if name not in held]
-        if lacking:
-            raise AuditorError(
-                f"matrix has none for column {quoted(lacking[0])}; {{column: [[...]]}} gives one for each"
-            )
+        check_columns(held, names, "matrix", "none", "; {column: [[...]]} gives one for each")
         for attribute in table.attributes:
             if len(held[attribute.name]) != attribute.size:
                 has = f"{counted(attribute.size, 'value')}; its matrix has {counted(len(held[attribute.name]), 'row')}"

@@ -19,7 +19,7 @@ import numpy as np
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import register
-from auditor.schemes.base.level_checks import check_shares
+from auditor.schemes.base.scheme import check_shares
 from auditor.schemes.masking.masked import MaskedScheme
 from auditor.types import Array, Indices
 

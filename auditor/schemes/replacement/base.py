@@ -18,9 +18,8 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
-from auditor.schemes.base.level_checks import check_each
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, check_each
 from auditor.schemes.replacement.draws import code_type, kept_or_replaced
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, Codes

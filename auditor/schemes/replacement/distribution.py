@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any, Literal
 
@@ -82,7 +82,7 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
         if stated == "prior"
         else [np.asarray(shares) / sum(shares) for shares in _by_attribute(stated, table)]
     )
-    return np.asarray(reduce(lambda pi, part: np.outer(pi, part).ravel(), parts))
+    return reduce(lambda pi, part: np.outer(pi, part).ravel(), parts)
 
 
 def _marginals(table: CategoricalTable) -> list[Array]:
@@ -102,15 +102,28 @@ def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence
                 f"replacement must be {{column: [...]}} for {counted(len(names), 'column')}: {every}"
             )
         held = {names[0]: held[""]}
-    unknown = [name for name in held if name not in names]
-    if unknown:
-        raise AuditorError(
-            f"replacement names column {quoted(unknown[0])}, which is not perturbed{did_you_mean(unknown[0], names)}"
-        )
-    lacking = [name for name in names if name not in held]
-    if lacking:
-        raise AuditorError(f"replacement has no chances for column {quoted(lacking[0])}")
+    check_columns(held, names, "replacement", "no chances")
     return [_of(attribute, held[attribute.name]) for attribute in table.attributes]
+
+
+def check_columns(
+    held: Iterable[str], names: Sequence[str], what: str, none: str, remedy: str = ""
+) -> None:
+    """Refuse a parameter by column that does not name exactly the perturbed columns.
+
+    Raises
+    ------
+    AuditorError
+        Naming the first unknown or missing column.
+    """
+    for name in held:
+        if name not in names:
+            raise AuditorError(
+                f"{what} names column {quoted(name)}, which is not perturbed{did_you_mean(name, names)}"
+            )
+    for name in names:
+        if name not in held:
+            raise AuditorError(f"{what} has {none} for column {quoted(name)}{remedy}")
 
 
 def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:

@@ -104,7 +104,7 @@ def replacements(
     """
     kind = code_type(size) if kind is None else kind
     if pi is None:
-        return np.asarray(rng.integers(0, size, n, dtype=kind))
+        return rng.integers(0, size, n, dtype=kind)
     return inverse(rng.random(n), pi).astype(kind)
 
 
@@ -160,7 +160,7 @@ class Draws:
 
     def uniforms(self, n: int) -> NDArray[np.float64]:
         """Return n numbers uniform on [0, 1)."""
-        return np.asarray(self._rng.random(n))
+        return self._rng.random(n)
 
     def values(self, n: int) -> Codes:
         """Return n replacements."""

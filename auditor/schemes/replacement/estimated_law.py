@@ -7,7 +7,7 @@ From records whose originals and copies are both known.
 | ``p`` | retention of the nearest uniform law, by maximum likelihood: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
 | ``T_i[x, y]`` | chance that copy i shows y of x: ``(n_xy + w·U[x, y]) / (n_x + w)``, w records by ``U``, the uniform law at p | (s, s) |
 | ``w`` | of `RECORDS_BY_LAW` the likeliest, each row's chances being Dirichlet with ``w·U`` (``evidence``) | scalar |
-| ``P(y_j | x, y_i)`` | chance that copy j shows y_j where copy i shows y_i (``auditor.schemes.replacement.pair_law``) | (s, s, s) |
+| ``P(y_j | x, y_i)`` | chance that copy j shows y_j where copy i shows y_i (``auditor.schemes.replacement.estimated_law``) | (s, s, s) |
 
 The dependence between copies is a tree. In falling order of retention, each copy depends, given the
 original, on the earlier copy that predicts it best. So the copies of a coalition have
@@ -18,6 +18,16 @@ The tree includes independent copies, chains (a multilevel release), and copies 
 best one. An assumption of independence would overstate the pooled posterior, and so the gain of
 pooling. With fewer than `FEWEST_PER_CELL` records per cell of several attributes' product (s²
 cells), each attribute is modelled as perturbed independently.
+
+Equality among x, y_i and y_j has five patterns. Each occurs r times as often as for copies that are
+independent given x:
+
+    ``r_k = (records that show pattern k + 1) / (records expected to by T_j + 1)``
+    ``P(y_j | x, y_i) = T_j[x, y_j] · r_k(x, y_i, y_j) / Z[x, y_i]``, Z such that chances sum to 1
+
+For independent copies every ``r`` is 1. For copies that treat all values equally, like a multilevel
+release's, this is the exact law. With enough records per cell (s³ cells) a table of counts is
+estimated, with ``w`` records by that law: ``(n_xij + w·P(y_j | x, y_i)) / (n_xi + w)``.
 
 An estimated law is the best that an insider could know. It fits the copies it was estimated from,
 so only other records can validate it.
@@ -30,15 +40,99 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.process.deferred import scipy
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor.schemes.replacement.pair_law import BY_LAW, PairLaw, estimated_pair
 from auditor.types import Array, Coalition, Codes
+
+ALL, ONLY_I, ONLY_J, TOGETHER, NONE = range(5)
+"""Patterns: all three agree; ``y_i`` alone shows x; ``y_j`` alone does; the copies agree on another
+value; no two agree.
+"""
+
+BY_LAW = 20.0
+"""Prior weight ``w`` in records of the simpler law, against overfitting of few records."""
+
+
+class PairLaw(NamedTuple):
+    """The law of copy j given the original and copy i.
+
+    Attributes
+    ----------
+    strength : float
+        Gain in log-likelihood over independence, on the records used for estimation.
+    T : ndarray of shape (s, s)
+        ``T_j``.
+    ratios : ndarray of shape (5,)
+        ``r``.
+    total : ndarray of shape (s, s)
+        ``Z``, by x and y_i.
+    table : ndarray of shape (s, s, s) or None
+        By x, y_i and y_j.
+    """
+
+    strength: float
+    T: Array
+    ratios: Array
+    total: Array
+    table: Array | None = None
+
+    def chances(self, y_i: Codes, y_j: Codes) -> Array:
+        """Return ``P(y_j | x, y_i)`` of records for every x, shape (b, s)."""
+        if self.table is not None:
+            return self.table[:, y_i, y_j].T
+        r, rows, same = self.ratios, np.arange(y_i.size), y_i == y_j
+        found = self.T.T[y_j] * np.where(same, r[TOGETHER], r[NONE])[:, None]
+        found[rows, y_j] = self.T[y_j, y_j] * r[ONLY_J]
+        found[rows, y_i] = self.T[y_i, y_j] * np.where(same, r[ALL], r[ONLY_I])
+        return np.asarray(found / self.total.T[y_i])
+
+
+def estimated_pair(x: Codes, y_i: Codes, y_j: Codes, T_j: Array, table: bool) -> PairLaw:
+    """Return the law of copy j given the original and copy i.
+
+    From codes of shape (n,); ``table`` requests an estimate of every cell.
+    """
+    met = np.bincount(_pattern(x, y_i, y_j), minlength=5)
+    by_law = _expected(x, y_i, T_j)
+    ratios = (met + 1.0) / (by_law + 1.0)
+    some = met > 0
+    strength = float(met[some] @ np.log(met[some] / np.maximum(by_law[some], 1e-9)))
+    law = PairLaw(strength, T_j, ratios, _total(T_j, ratios))
+    return law._replace(table=_table(x, y_i, y_j, law)) if table else law
+
+
+def _pattern(x: Codes, y_i: Codes, y_j: Codes) -> NDArray[np.intp]:
+    off = np.where(y_j == x, ONLY_J, np.where(y_i == y_j, TOGETHER, NONE))
+    return np.asarray(np.where(y_i == x, np.where(y_j == x, ALL, ONLY_I), off), dtype=np.intp)
+
+
+def _expected(x: Codes, y_i: Codes, T_j: Array) -> Array:
+    keeps, follows, shown = T_j[x, x], T_j[x, y_i], y_i == x
+    rest = np.clip(1.0 - keeps - np.where(shown, 0.0, follows), 0.0, None)
+    sums = [keeps[shown], rest[shown], keeps[~shown], follows[~shown], rest[~shown]]
+    return np.array([float(part.sum()) for part in sums])
+
+
+def _total(T_j: Array, r: Array) -> Array:
+    keeps = np.diag(T_j)[:, None]
+    Z = keeps * r[ONLY_J] + T_j * r[TOGETHER] + np.clip(1.0 - keeps - T_j, 0.0, None) * r[NONE]
+    np.fill_diagonal(Z, keeps[:, 0] * r[ALL] + (1.0 - keeps[:, 0]) * r[ONLY_I])
+    return np.asarray(Z)
+
+
+def _table(x: Codes, y_i: Codes, y_j: Codes, law: PairLaw) -> Array:
+    s = len(law.T)
+    keys = (x.astype(np.intp) * s + y_i) * s + y_j
+    counts = np.bincount(keys, minlength=s**3).reshape(s, s, s)
+    grid = np.indices((s, s)).reshape(2, -1)
+    by_law = law.chances(*grid).T.reshape(s, s, s)
+    return np.asarray((counts + BY_LAW * by_law) / (counts.sum(axis=2, keepdims=True) + BY_LAW))
+
 
 RECORDS_BY_LAW = (BY_LAW, 5.0, 1.0, 0.2)
 """Candidate prior weights ``w``, in records of the uniform law; small if a copy is far from uniform
@@ -79,10 +173,8 @@ class EstimatedLaw(UniformLaw):
 
     def of(self, copies: Sequence[int]) -> EstimatedLaw:
         """Return the law of a coalition, by places from 1 among these copies."""
-        levels, members = (
-            tuple(self.levels[copy - 1] for copy in copies),
-            tuple(self.members[copy - 1] for copy in copies),
-        )
+        levels = tuple(self.levels[copy - 1] for copy in copies)
+        members = tuple(self.members[copy - 1] for copy in copies)
         return replace(self, levels=levels, members=members)
 
     def transition_matrix(
@@ -100,10 +192,8 @@ class EstimatedLaw(UniformLaw):
 
         From each copy's values, shape (b,).
         """
-        order, place = (
-            [self.members[place] for place in self.descending],
-            {copy: k for k, copy in enumerate(self.members)},
-        )
+        order = [self.members[place] for place in self.descending]
+        place = {copy: k for k, copy in enumerate(self.members)}
         found = self.transitions[order[0]].T[copies[place[order[0]]]]
         for copy in order[1:]:
             parents = [
@@ -118,14 +208,12 @@ class EstimatedLaw(UniformLaw):
                 if pair is None
                 else self.pairs[pair].chances(copies[place[pair[0]]], own)
             )
-        return np.asarray(found)
+        return found
 
     def given_original(self) -> Array:
         """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         outcomes = np.indices((self.size,) * len(self.levels)).reshape(len(self.levels), -1)
-        return np.asarray(
-            self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1))
-        )
+        return self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1))
 
     def epsilon(self) -> float:
         """Return infinity: estimated probabilities bound nothing."""

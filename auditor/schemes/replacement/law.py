@@ -13,13 +13,16 @@ Copies of one multilevel release, in descending order of ``p``, are a Markov cha
 the original (Lemma 1). That holds for any π, as ``1πᵀ·1πᵀ = 1πᵀ`` gives ``T(a)T(b) = T(ab)`` (the
 remark that ends section 5.2). For one value y against all others, the paper's results hold with
 ``1/π_y`` for s.
+
+Copies drawn independently by stated matrices ``T_i`` (gouweleeuw1998) have the joint law
+``Π T_i[x, y_i]`` and ``ε = max_{x, x'} Σ_i max_y ln(T_i[x, y] / T_i[x', y])``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -29,10 +32,6 @@ from numpy.typing import NDArray
 
 from auditor.types import Array, Codes
 
-CHECK_SIZE = 3
-"""Values that cover every case of a pair of copies and an original: equal, or one of two different
-others.
-"""
 EXACTLY = 1e-12
 
 
@@ -112,13 +111,7 @@ class UniformLaw:
     @property
     def rarity(self) -> float:
         """``1/min π``, the size of a uniform domain as rare as the rarest value."""
-        return (
-            self.size
-            if self.replacement is None
-            else math.inf
-            if min(self.replacement) == 0
-            else 1.0 / min(self.replacement)
-        )
+        return self.size if self.replacement is None else _inverse(min(self.replacement))
 
     def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
         """Return the probability of a redrawn y, of every y, shape (b,).
@@ -174,26 +167,23 @@ class UniformLaw:
 
     def given_original(self) -> Array:
         """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
-        s, k = self.size, len(self.levels)
-        joint = np.ones(s)
         if not self.multilevel:
-            for level in self.levels:
-                T = transition_matrix(level, s, self.pi)
-                joint = joint[..., None] * T.reshape(s, *(1,) * (joint.ndim - 1), s)
-            return joint
-        high = 1.0
+            places = range(1, len(self.levels) + 1)
+            return independent([self.transition_matrix(None, place) for place in places], self.size)
+        joint, high = np.ones(self.size), 1.0
         for place in self.descending:  # the copy before is the last axis
-            joint = joint[..., None] * transition_matrix(step(high, self.levels[place]), s, self.pi)
-            high = self.levels[place]
+            low = self.levels[place]
+            joint = joint[..., None] * transition_matrix(step(high, low), self.size, self.pi)
+            high = low
         order = [0, *(place + 1 for place in self.descending)]
-        return np.asarray(np.transpose(joint, np.argsort(order))) if k else joint
+        return np.transpose(joint, np.argsort(order))
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
         """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
 
         From each copy's values, shape (b,), by look-up in the table of all outcomes.
         """
-        return np.asarray(np.moveaxis(self.given_original(), 0, -1)[tuple(copies)])
+        return np.moveaxis(self.given_original(), 0, -1)[tuple(copies)]
 
     def joint(self, prior: Array) -> Array:
         """Return the joint law ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
@@ -219,7 +209,7 @@ class UniformLaw:
         if self.pi is None or not 0.0 < level < 1.0 or self.size == 1:
             return np.full(self.size, odds_ratio(level, self.size))
         with np.errstate(divide="ignore"):
-            return np.asarray(1.0 + level / ((1.0 - level) * self.pi))
+            return 1.0 + level / ((1.0 - level) * self.pi)
 
     def odds_by_value(self) -> Array:
         """Return the odds factor if all copies show y, for every y, shape (s,)."""
@@ -232,51 +222,25 @@ class UniformLaw:
         )
 
     def best_is_sufficient(self) -> bool:
-        """Whether the best copy is sufficient, from the law of every pair with it.
+        """Whether ``P(y_j | y_b, x)`` never depends on x, b being the best copy.
 
-        ``P(y_j | y_b, x)`` must not depend on x. A domain of three covers every case (``merged``).
-        Pairs suffice for any number of copies: given x and y_b fresh copies are independent, and
-        for multilevel copies ``P(rest | y_b, x)`` is a product along the chain (``given_original``)
-        with x in its first step at most.
+        Multilevel copies are a chain from the best one. Fresh copies depend on x alone, by ``p_j``
+        if positive. They do not if ``y_b`` determines x, at ``p_b = 1``.
         """
-        b, few = self.best - 1, self.merged(CHECK_SIZE)
-        return all(
-            _useless(replace(few, levels=(self.levels[b], level)))
-            for place, level in enumerate(self.levels)
-            if place != b
-        )
-
-    def merged(self, size: int) -> UniformLaw:
-        """Return the law over at most ``size`` values, unlikely ones merged.
-
-        The likeliest replacements stay as they are. Merged values follow a law of equal form with
-        summed π, and no dependence on x is lost. Multilevel copies never depend on x given y_b. Of
-        fresh copies ``P(y_j|y_b, x) = T(p_j)[x, y_j]``, and the likeliest replacement w is possible
-        for every x if ``p_b < 1``: given ``y_b = w``, ``T(p_j)[w, w] − T(p_j)[x, w] = p_j``.
-        """
-        few = min(self.size, size)
-        if self.pi is None:  # values are exchangeable: any three will do
-            return replace(self, size=few)
-        shares = np.sort(self.pi)[::-1]
-        return replace(
-            self,
-            size=few,
-            replacement=(*shares[: few - 1].tolist(), float(shares[few - 1 :].sum())),
-        )
+        best, *others = (self.levels[place] for place in self.descending)
+        return self.multilevel or self.size == 1 or best == 1.0 or not any(others)
 
 
-def _useless(two: UniformLaw) -> bool:
-    joint = two.given_original()  # x, y_b, y_j
-    pair = joint.sum(axis=2, keepdims=True)
-    given, possible = (
-        np.divide(joint, pair, out=np.zeros_like(joint), where=pair > 0),
-        np.broadcast_to(pair > 0, joint.shape),
-    )
-    most, least = (
-        given.max(axis=0, where=possible, initial=0.0),
-        given.min(axis=0, where=possible, initial=1.0),
-    )
-    return bool((most - least).max() <= EXACTLY)
+def _inverse(chance: float) -> float:
+    return 1.0 / chance if chance else math.inf
+
+
+def independent(transitions: Sequence[Array], size: int) -> Array:
+    """Return ``Π T_i[x, y_i]`` of copies independent given x, shape (s, …, s) with x first."""
+    joint = np.ones(size)
+    for T in transitions:
+        joint = joint[..., None] * T.reshape(size, *(1,) * (joint.ndim - 1), size)
+    return joint
 
 
 def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
@@ -332,3 +296,77 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     # 0 if no value is kept or drawn
     known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())
     return 1.0 - (known - blind) / (1.0 - blind)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixLaw(UniformLaw):
+    """The law of one tuple's copies given its value.
+
+    Copies of a higher level are less perturbed.
+
+    Attributes
+    ----------
+    transitions : tuple of k ndarrays of shape (s, s)
+        ``T_i``, in the order of the copies; rows are distributions, *not checked*.
+    """
+
+    transitions: tuple[Array, ...] = field(default=(), repr=False)
+    by_retention: ClassVar[bool] = False
+
+    def of(self, copies: Sequence[int]) -> MatrixLaw:
+        """Return the law of a coalition, by copy numbers from 1."""
+        levels, transitions = (
+            tuple(each[copy - 1] for copy in copies) for each in (self.levels, self.transitions)
+        )
+        return replace(self, levels=levels, transitions=transitions)  # type: ignore[arg-type]
+
+    @property
+    def rarity(self) -> float:
+        """One over the smallest transition probability; infinite if one is 0."""
+        return _inverse(min(float(T.min()) for T in self.transitions))
+
+    def transition_matrix(
+        self, source: int | None, target: int, prior: Array | None = None
+    ) -> Array:
+        """Return P(copy ``target`` | copy ``source`` or original); see base."""
+        if source is None:
+            return self.transitions[target - 1]
+        return super().transition_matrix(source, target, prior)
+
+    def likelihood(self, copies: Sequence[Codes]) -> Array:
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
+
+        From each copy's values, shape (b,).
+        """
+        found = np.ones((copies[0].size, self.size))
+        for T, y in zip(self.transitions, copies, strict=True):
+            found *= T.T[y]
+        return found
+
+    def given_original(self) -> Array:
+        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
+        return independent(self.transitions, self.size)
+
+    def epsilon(self) -> float:
+        """Return the local differential privacy ``ε`` of all copies together.
+
+        The largest log-ratio of any outcome under two originals.
+        """
+        total = np.zeros((self.size, self.size))
+        # a value impossible under both originals does not distinguish them
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for T in self.transitions:
+                logs = np.log(T)
+                total += np.array([np.fmax.reduce(row - logs, axis=1) for row in logs])
+        return float(total.max())
+
+    def best_is_sufficient(self) -> bool:
+        """Whether the best copy is sufficient.
+
+        Other copies' rows must be equal for all originals that share a possible value of the best
+        copy.
+        """
+        possible = self.transitions[self.best - 1] > 0
+        others = [T for place, T in enumerate(self.transitions) if place != self.best - 1]
+        sets = np.unique(possible[:, possible.any(axis=0)], axis=1).T
+        return all(np.ptp(T[alike], axis=0).max() <= EXACTLY for T in others for alike in sets)

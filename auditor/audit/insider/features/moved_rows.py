@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from auditor.audit.insider.feature import MOST_PAIRED, Column, Feature, Known, Shown
-from auditor.numerics.statistics import beyond_chance, ranks, standard_ranks
+from auditor.numerics.statistics import beyond_chance, column_ranks, standard_ranks
 from auditor.registry import register
 from auditor.types import Array, Indices
 
@@ -74,7 +74,7 @@ def followed(known: Known, y: Array) -> Indices | None:
     n, there = len(y), np.flatnonzero(np.isfinite(known.left))
     best: tuple[int, Array] = (FOLLOWED, np.empty(0))
     for j in range(y.shape[1]):
-        for x, cells in ((known.x[:, j], y[:, j]), (known.ranks[:, j], ranks(y[:, j]))):
+        for x, cells in ((known.x[:, j], y[:, j]), (known.ranks[:, j], column_ranks(y[:, j]))):
             q = np.full(n, np.nan)
             q[there] = nearest(x[there], cells)
             moved = q - np.arange(n)

@@ -12,7 +12,7 @@ in the copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -20,13 +20,10 @@ from pydantic import Field
 
 from auditor.data.recorded import Recorded
 from auditor.errors import AuditorError
-from auditor.numerics.random_streams import Rng
-from auditor.schemes.base.noise_density import Distribution
+from auditor.schemes.base.increments import MultilevelProcess, ProcessScheme
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.plans import Step, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.schemes.increments.process import Process
-from auditor.schemes.increments.scheme import MultilevelProcess, ProcessScheme
 from auditor.text.column_names import nearest, quoted
 from auditor.types import Array
 
@@ -114,13 +111,9 @@ def units_of(
         A column with noise has no recording step, or one that is no whole multiple of its unit; or
         a unit names no column.
     """
-    by_column = (
-        stated
-        if isinstance(stated, Mapping)
-        else {}
-        if stated is None
-        else dict.fromkeys(recorded.attributes, stated)
-    )
+    by_column = stated or {}
+    if not isinstance(by_column, Mapping):
+        by_column = dict.fromkeys(recorded.attributes, by_column)
     unknown = [name for name in by_column if name not in recorded.attributes]
     if unknown:
         raise AuditorError(
@@ -165,38 +158,3 @@ def check_exact(units: Array, variances: Array, recorded: Recorded) -> None:
             f"column {quoted(recorded.attributes[j])}: values and noise at these levels go beyond 2^50 units of {units[j]:g}, up to where "
             "whole numbers are exact; lower the levels, or round the column to a coarser unit"
         )
-
-
-def process_on_lattice(
-    distribution: Distribution,
-    increment: Callable[[Rng, float, float, int], Array],
-    bridge: Callable[[Rng, Array, float, float, float], Array],
-) -> Process:
-    """Return a process that draws attributes one by one on the lattice.
-
-    Given the increment and bridge of one attribute; lattice noise cannot be rescaled. ``bridge``
-    receives gaps of at least 0 and a middle strictly between the ends; laws are symmetric.
-    """
-
-    def increments(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-        drawn = np.empty(shape)
-        for j, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-            drawn[:, j] = increment(rng, a, b, shape[0])
-        return drawn
-
-    def bridges(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Array:
-        drawn = np.empty(gap.shape)
-        for j, (a, b, c) in enumerate(
-            zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)
-        ):
-            D = gap[:, j]
-            drawn[:, j] = (
-                0.0
-                if b <= a
-                else D
-                if b >= c
-                else np.copysign(1.0, D) * bridge(rng, np.abs(D), a, b, c) + 0.0
-            )
-        return drawn
-
-    return Process(distribution, increments, bridges)

@@ -1,0 +1,305 @@
+"""Schemes whose noise has independent increments in each attribute.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``σ_i²`` | level of copy i: its noise's variance over ``K_0`` | scalar | |
+| ``Sigma`` | ``min(σ_i², σ_j²)`` of one process, ``diag(σ_i²)`` of independent ones | (M, M) | li2011 (19); li2012, Theorem 3 |
+| ``K_0`` | ``diag(K_X)`` by default: each attribute by its own deviation | (N, N) | |
+| ``v`` | variance of one attribute's noise, ``σ²·K_0[j, j]``: the process's time | scalar | |
+| ``Z_v`` | the noise at v, independent of the increments after v; ``Z_0 = 0`` | | |
+| ``a < b < c`` | the variances next below a new copy, its own, and next above | scalars | |
+| ``D`` | ``Z_c − Z_a``, the difference of the two neighbours | (rows,) | |
+
+For any law of the increments, each copy is the least perturbed one plus independent noise, so that
+copy is sufficient. Given its two neighbours a new copy is independent of all others. So
+``Y_b = Y_a + U`` with U drawn from the conditional law of ``Z_b − Z_a`` given D, and ``X`` the copy
+at level 0. Beyond the last copy U is an increment.
+
+Increments of many laws are 0 with positive probability, so two copies share their noise in some
+cells. A copy with ``U = D`` is set equal to its upper neighbour: ``Y_a + (Y_c − Y_a)`` may differ
+in the last bit, and later draws between both must find a gap of 0.
+
+Attributes are independent, since only Gaussian noise keeps its law under mixing. A filter that uses
+the data's correlations removes more of this noise than of corner-wave noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from auditor.data.columns.resolution import MOST_PLACES, SLACK
+from auditor.numerics.blocks import evenly
+from auditor.numerics.random_streams import Rng
+from auditor.registry import PluginParameters
+from auditor.schemes.base.additive import CHUNK_VALUES, AdditiveScheme, noise_stream
+from auditor.schemes.base.grid import snap
+from auditor.schemes.base.noise_density import Distribution
+from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.noise_shapes import ProductShape, product_shape
+from auditor.schemes.base.plans import (
+    ORIGINAL,
+    Step,
+    bridge_plan,
+    fresh_plan,
+    min_covariance,
+    upward_plan,
+)
+from auditor.schemes.base.scheme import Key, Sampler, TableMoments
+from auditor.types import Array
+
+
+class Process(NamedTuple):
+    """A process with independent increments: two functions that draw one attribute.
+
+    Attributes
+    ----------
+    distribution : str
+        Distribution of ``Z_v``.
+    increment : callable
+        ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,), of variances
+        ``low ≤ high``.
+    bridge : callable
+        ``bridge(rng, gap, low, middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low
+        = gap ≥ 0``, shape (rows,), of variances ``low < middle < high``. Exactly 0, or exactly the
+        gap, if the middle copy equals a neighbour. Laws are symmetric.
+
+    Notes
+    -----
+    On a lattice variances are in squared units, and differences in units. Neither function changes
+    its inputs.
+    """
+
+    distribution: Distribution
+    increment: Callable[[Rng, float, float, int], Array]
+    bridge: Callable[[Rng, Array, float, float, float], Array]
+
+    def between(self, rng: Rng, gap: Array, low: float, middle: float, high: float) -> Array:
+        """Return ``Z_middle − Z_low`` given any gap, for ``low ≤ middle ≤ high``."""
+        if middle <= low:
+            return np.zeros_like(gap)
+        if middle >= high:
+            return gap
+        return np.copysign(1.0, gap) * self.bridge(rng, np.abs(gap), low, middle, high) + 0.0
+
+
+class ProcessSampler:
+    """Executes a plan block by block on the copies, with ``X`` as level 0.
+
+    Noise is never stored. A step uses its parents only: none drawn (a copy of its one parent), one
+    (an increment), or two (a bridge).
+
+    Parameters
+    ----------
+    process : Process
+    steps : sequence of Step
+    variances : ndarray of shape (N,)
+        The diagonal of ``K_0``.
+    levels : sequence of M floats
+    key : Key
+    units : ndarray of shape (N,), optional
+        Lattice step of released values.
+    """
+
+    in_order = False
+    """False: a chunk's indicators are all drawn before its sizes, so the draws depend on its number
+    of rows.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        steps: Sequence[Step],
+        variances: Array,
+        levels: Sequence[float],
+        key: Key,
+        units: Array | None = None,
+    ) -> None:
+        self._process, self._steps, self._levels, self._key = process, steps, levels, key
+        self._variances = variances if units is None else variances / units**2
+        self._grid, self._units = np.array(key.grid), units
+        self._fraction = as_fraction(np.ones(len(variances)) if units is None else units)
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``.
+
+        Works in chunks that fit the cache.
+        """
+        streams = {
+            step.copy: noise_stream(self._key, index, step.copy, self._levels[step.copy - 1])
+            for step in self._steps
+        }
+        for start, stop in evenly(0, len(x), x.shape[1], CHUNK_VALUES):
+            for step in self._steps:
+                parents = [
+                    (x if parent == ORIGINAL else out[parent - 1])[start:stop]
+                    for parent, _ in step.parents
+                ]
+                self._draw(step, parents, streams[step.copy], out[step.copy - 1][start:stop])
+
+    def _draw(self, step: Step, parents: Sequence[Array], rng: Rng, y: Array) -> None:
+        if not step.fresh:
+            np.copyto(y, parents[0])
+            return
+        levels = [0.0, *self._levels]
+        low, *high = (levels[parent] for parent, _ in step.parents)
+        gap = self._gap(*parents) if high else None
+        U = np.empty(y.shape)
+        for j, v in enumerate(self._variances.tolist()):
+            a, b = v * low, v * levels[step.copy]
+            if gap is None:
+                U[:, j] = self._process.increment(rng, a, b, len(U))
+            else:
+                U[:, j] = self._process.between(rng, gap[:, j], a, b, v * high[0])
+        self._add(parents[0], U, y)
+        if gap is not None:
+            np.copyto(y, parents[1], where=gap == U)
+
+    def _gap(self, low: Array, high: Array) -> Array:
+        if self._units is None:
+            return high - low
+        if self._grid.size:  # released values lie on the lattice, also where a blank was imputed
+            return np.rint(high / self._units) - np.rint(low / self._units)
+        return np.rint((high - low) / self._units)
+
+    def _add(self, low: Array, U: Array, y: Array) -> None:
+        """Write ``Y_low + U`` to ``y``, on the lattice or, if released, the grid."""
+        if self._units is None:
+            np.add(low, U, out=y)
+            if self._grid.size:
+                snap(y, self._grid)
+            return
+        steps, power = self._fraction
+        k = np.rint(low / self._units)
+        np.divide((k + U) * steps, power, out=y)
+        np.copyto(y, low, where=self._variances == 0)
+        # an audit, where an imputed mean may be off the lattice; the added noise is whole
+        if not self._grid.size:
+            rest = low - k * steps / power
+            off = (np.abs(rest) > SLACK * self._units) & (self._variances > 0)
+            np.add(y, rest, out=y, where=off)
+
+
+def as_fraction(units: Array) -> tuple[Array, Array]:
+    """Return units as ``steps/power``, with a power of ten if possible.
+
+    For units of at most six decimal places. ``k·steps/power`` is then the double nearest to k
+    units: 0.3, not 3·0.1. Powers of two and all other units stay as they are, since multiples of
+    powers of two are exact.
+
+    Examples
+    --------
+    >>> as_fraction(np.array([0.25, 5.0, 1 / 3]))
+    (array([0.25      , 5.        , 0.33333333]), array([1., 1., 1.]))
+    """
+    steps, power = units.copy(), np.ones_like(units)
+    for places in range(MOST_PLACES, -1, -1):
+        whole = np.rint(units * 10.0**places)
+        fits = (np.abs(units * 10.0**places - whole) < 1e-9 * whole) & (np.frexp(units)[0] != 0.5)
+        steps[fits], power[fits] = whole[fits], 10.0**places
+    return steps, power
+
+
+class ProcessScheme(AdditiveScheme):
+    """Base of schemes with noise of independent increments per attribute."""
+
+    process: ClassVar[Process]
+    one_process: ClassVar[bool]
+    """Whether all copies are one process at several levels; else each has its own."""
+    on_public_grid: ClassVar[Process | None] = None
+    """The process in grid units for released copies; None: this one, each step rounded."""
+
+    class Parameters(PluginParameters):
+        """Variance of each attribute's noise at level 1."""
+
+        noise: ProductShape = Field(
+            "data",
+            description="variance of each attribute's noise at level 1: the attribute's own (data), their mean (white), or stated",
+        )
+
+    @property
+    def distribution(self) -> Distribution:
+        """Distribution of the noise."""
+        return self.process.distribution
+
+    def shape(self, table: TableMoments) -> Array:
+        """Return the diagonal ``K_0``, shape (N, N)."""
+        return product_shape(self.parameters.noise, table.covariance, table.spans)
+
+    def units(self, table: TableMoments) -> Array | None:
+        """Return the lattice step of each attribute, shape (N,), or None."""
+        return None
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+        """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
+        Sigma, K_0 = self.level_covariance(levels), self.shape(table)
+        return KroneckerNoise(
+            Sigma,
+            K_0,
+            distribution=self.distribution,
+            one_process=self.one_process,
+            units=self.units(table),
+        )
+
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Sampler:
+        """Return the sampler of copies ``existing + 1 … M``."""
+        process, units = self.process, self.units(table)
+        if key.grid and self.on_public_grid is not None:
+            process, units = self.on_public_grid, np.where(np.array(key.grid) > 0, key.grid, 1.0)
+        return ProcessSampler(
+            process,
+            self.checked_plan(levels, key, existing),
+            np.diag(self.shape(table)),
+            levels,
+            key,
+            units,
+        )
+
+
+class MultilevelProcess(ProcessScheme):
+    """One process for all copies: the least perturbed copy is sufficient."""
+
+    one_process = True
+    claims = "No collusion gain: a coalition does no better than its least perturbed copy, whatever the attack."
+    assumes = (
+        "Nothing of the data: the noise's increments are independent of them and of each other."
+    )
+
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M)."""
+        return min_covariance(levels)
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return one step per copy, from its two neighbouring levels.
+
+        A repeated level returns the existing copy.
+        """
+        return bridge_plan(levels, existing)
+
+    def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return the steps from the lowest new level up.
+
+        Even rounded to a grid, a copy above the last is then a function of it.
+        """
+        return upward_plan(levels, existing)
+
+
+class IndependentProcess(ProcessScheme):
+    """An independent process for every copy, even at a repeated level."""
+
+    one_process = False
+    claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
+    assumes = "Recipients never pool their copies."
+
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
+        return np.diag(np.asarray(levels, dtype=np.float64))
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return one step from the original per new copy."""
+        return fresh_plan(levels, existing)
