@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 from auditor.data import file_rows
 from auditor.data.columns.categorical_table import (
     CategoricalTable,
+    Categories,
     bins_between,
     check_size,
     edges_of,
 )
-from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import Gaps, are_complete, check_rows
 from auditor.data.columns.kinds import identifies
-from auditor.data.columns.scan import Scan
+from auditor.data.columns.scan import Scan, in_threads
 from auditor.data.columns.survey import Column, Domains, Survey
-from auditor.data.columns.threads import in_threads
 from auditor.data.file_rows import Coder, FileRows, Numbers, ProductCodes
 from auditor.data.formats.parts import Held, Records
 from auditor.errors import DataError

@@ -16,11 +16,11 @@ from auditor.data.clean import Asked, cleaned
 from auditor.data.columns.categorical_table import (
     Attribute,
     CategoricalTable,
+    Categories,
     bin_codes,
     codes_in,
     joined,
 )
-from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import are_complete, check_variance, kind_of
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
@@ -150,7 +150,7 @@ def read_copy(
             raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
         values = _numbers(path, table, known)
-        complete = np.isfinite(values).all(axis=1)
+        complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
         keys = table.keys if key else None
         kept, places = _matched(path, complete, keys, table.rows, table.dropped)
     if key is None:

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from auditor.data import file_rows
 from auditor.data.clean import Asked, cleaned, held
 from auditor.data.columns import checks
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.checks import Frame, Missing, check_rows
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.hierarchy import Hierarchy, coded
-from auditor.data.columns.record_keys import record_keys
-from auditor.data.columns.row_order import in_order_of
+from auditor.data.columns.record_keys import in_order_of, record_keys
 from auditor.data.columns.scan import Scale
 from auditor.data.file_rows import FileRows, Numbers
 from auditor.data.formats import file_kinds

@@ -14,9 +14,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from auditor.data.columns.checks import check_rows
-from auditor.data.record_law import RecordLaw
 from auditor.data.request import DataUse, is_file
-from auditor.data.source import Source
+from auditor.data.source import RecordLaw, Source
 from auditor.data.table import Promised, Table
 from auditor.errors import DataError, PluginError, PluginFailed
 from auditor.process.containment import contained

@@ -36,7 +36,7 @@ class DataUse:
     parameters : dict
         The source's own.
     bins, categorical : dict
-        Columns to bin, and categorical columns: see ``auditor.data.columns.category_rules``.
+        Columns to bin, and categorical columns: see ``auditor.data.columns.categorical_table``.
     dates : dict
         Columns to read as days → the format of their text, or None for ISO 8601: see
         ``auditor.data.columns.dates``.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.data.record_law import RecordLaw
-from auditor.process.deferred import pd
+from auditor.process.deferred import pd, scipy
 from auditor.registry import Plugin
+from auditor.types import Array
 
 
 class Outline(NamedTuple):
@@ -119,3 +120,46 @@ def noise_seed(source: str, seed: int, fingerprint: str) -> int:
         if is_public(source)
         else int.from_bytes(hashlib.sha256(f"{seed} {fingerprint}".encode()).digest(), "little")
     )
+
+
+@dataclass(frozen=True)
+class RecordShape:
+    """Distribution of one attribute, standardised.
+
+    Attributes
+    ----------
+    cdf : callable
+        Distribution function of arrays; continuous.
+    low, high : float
+        Ends of the support, or of all but a share of 1e-12.
+    """
+
+    cdf: Callable[[Array], Array]
+    low: float
+    high: float
+
+
+def normal_cdf(t: Array) -> Array:
+    """Return ``Φ(t)``."""
+    return np.asarray(scipy.special.ndtr(t))
+
+
+NORMAL = RecordShape(normal_cdf, -7.5, 7.5)
+
+
+@dataclass(frozen=True)
+class RecordLaw:
+    """Law of independent records, up to means and covariances.
+
+    Attributes
+    ----------
+    shapes : mapping
+        Attribute → its shape, if attributes are independent. Empty: jointly normal.
+    """
+
+    shapes: Mapping[str, RecordShape] = field(default_factory=dict)
+
+    @property
+    def normal(self) -> bool:
+        """Whether records are jointly normal."""
+        return not self.shapes

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from auditor.data.bounds import check_bounds
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.hierarchy import hierarchy_of
 from auditor.data.outlined import outlined_table
 from auditor.data.request import is_file

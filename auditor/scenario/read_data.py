@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from auditor import registry
-from auditor.data.columns.category_rules import parse_bins, parse_domains
+from auditor.data.columns.categorical_table import parse_bins, parse_domains
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.columns.dates import parse_dates
 from auditor.data.formats.file_kinds import SAID, SUFFIXES

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.data.record_law import NORMAL, RecordLaw
-from auditor.data.source import Source
+from auditor.data.source import NORMAL, RecordLaw, Source
 from auditor.numerics.statistics import standardised
 from auditor.process.deferred import pd
 from auditor.testing.contract import SEED, check_plugin, made, nothing_else_raised, require

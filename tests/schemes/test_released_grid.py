@@ -260,7 +260,7 @@ def umask(request):
 def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_follows_the_umask(
     tmp_path, monkeypatch, umask
 ):
-    from auditor.data.formats import writers as writing
+    from auditor.data.formats import release_folder as writing
 
     modes, append = [], writing._Csv.append
 

@@ -10,8 +10,8 @@ import pytest
 
 import auditor
 from auditor import registry
+from auditor.data.bounds import recorded
 from auditor.data.microdata import as_table
-from auditor.data.recorded import recorded
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies

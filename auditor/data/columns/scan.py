@@ -15,18 +15,24 @@ result does not depend on the number of workers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from auditor.data.columns.threads import in_threads
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.numerics.moments import by_run, subtract_row
 from auditor.process.environment import one_thread
 from auditor.types import Array
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 
 Read = Callable[[int, int], Array]
 """Returns rows ``start`` to ``stop`` of a table, shape (stop − start, N)."""
@@ -169,3 +175,36 @@ def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
     digest = hashlib.sha256(whole.digests).hexdigest()
     covariance = whole.products / whole.rows
     return Scan(whole.rows, shift, whole.mean, covariance, whole.low, whole.high, digest)
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MOST_THREADS = 4
+"""Each holds a batch of records; more would saturate disk or memory."""
+
+
+def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """Yield the result for each item, in order, with few started in advance."""
+    # with logging some milliseconds, wasted on tables of one stripe
+    from concurrent.futures import ThreadPoolExecutor
+
+    threads = min(
+        MOST_THREADS,
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+    )
+    waiting: deque[Future[R]] = deque()
+    # `close_up` finds threads by this name
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # No wait: after an error the generator may be collected in any thread at any moment, and a
+        # starting thread holds the lock that the end of every other needs
+        # (`threading._shutdown_locks_lock`).
+        pool.shutdown(wait=False, cancel_futures=True)

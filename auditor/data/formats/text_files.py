@@ -19,10 +19,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from auditor.data.formats.file_kinds import PACKED, bounded, check_size
+from auditor.data.formats.file_kinds import PACKED, bounded, check_size, remembered
 from auditor.data.formats.headers import LOOKED_AT, check_names, check_records
 from auditor.data.formats.number_marks import NEITHER, Marks, as_numbers, marks_of
-from auditor.data.formats.stamps import remembered
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd
 from auditor.text.safe_text import with_formula

@@ -18,7 +18,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from auditor.data.recorded import Recorded
+from auditor.data.bounds import Recorded
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng
 from auditor.schemes.base.additive import Step
