@@ -56,12 +56,15 @@ class Cleaned:
     ----------
     numeric : tuple of N str
         Columns of finite numbers.
+    required : tuple of str
+        Columns whose gaps exclude a record.
     numbers : FileRows
     survey : Survey
     chosen : Categories
     """
 
     numeric: tuple[str, ...]
+    required: tuple[str, ...]
     numbers: FileRows
     survey: Survey
     chosen: Categories
@@ -98,7 +101,7 @@ class Cleaned:
             coders.append(Coder(self.survey.columns[name].domain(name, domain)))
         attributes = tuple(coder.attribute for coder in coders)
         check_size(attributes)
-        decode = ProductCodes(tuple(coders), self.numbers.decode.required)
+        decode = ProductCodes(tuple(coders), self.required)
         return CategoricalTable(attributes, held(replace(self.numbers, decode=decode)))
 
 
@@ -146,13 +149,12 @@ def cleaned(
             f"an audit needs at least 2 records; `missing: drop` leaves {counted(found.kept, 'record')}"
         )
     gaps = any(columns[name].missing.count for name in names)
-    rows = FileRows(
-        tuple(pieces), tuple(counts), Numbers(numeric, tuple(names) if drop and gaps else ())
-    )
+    required = tuple(names) if drop and gaps else ()
+    rows = FileRows(tuple(pieces), tuple(counts), Numbers(numeric, required))
     if asked.missing == "mean" and gaps and numeric:
         missing = np.array([columns[name].missing.count for name in numeric])
         rows = replace(rows, decode=Numbers(numeric, fill=_means(rows, missing)))
-    return Cleaned(numeric, rows, found, chosen)
+    return Cleaned(numeric, required, rows, found, chosen)
 
 
 def held(rows: FileRows) -> NDArray[Any] | FileRows:

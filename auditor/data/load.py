@@ -188,9 +188,9 @@ def load_table(
         frame = frame.drop(columns=[name for name in {order, key} if name is not None])
         frame = coded(frame, dict(hierarchies), missing)
         names, pieces = list(map(str, frame)), [Held(frame, len(frame))]
-        if keys is not None and missing == "drop":
-            keys = keys.some(checks.are_complete(frame, names))
     found = cleaned(pieces, names, asked, chosen)
+    if keys is not None and found.required:
+        keys = keys.some(checks.are_complete(frame, found.required))
     content = held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0))
     described = (drawn.source.description, drawn.source.licence) if drawn else ("", "")
     table = Table(
