@@ -36,9 +36,8 @@ from auditor.data.formats.parts import (
     size_of_values,
     whole_frame,
 )
-from auditor.data.outlined import OPTIONS, asked_source, select
 from auditor.data.request import is_file
-from auditor.data.source import Source
+from auditor.data.source import OPTIONS, Source, asked_source, select
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 from auditor.numerics.random_streams import stream

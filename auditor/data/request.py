@@ -65,26 +65,24 @@ class DataUse:
 
     def spec(self) -> dict[str, Any]:
         """Return the request in scenario form, with defaults."""
-        categories = {"bin": self.bins} if self.bins else {}
-        categories |= {"categorical": self.categorical} if self.categorical else {}
-        categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
-        categories |= {"dates": self.dates} if self.dates else {}
-        categories |= (
-            {"bounds": {name: list(ends) for name, ends in self.bounds.items()}}
-            if self.bounds
-            else {}
-        )
+        optional = {
+            "order": self.order,
+            "key": self.key,
+            "first-batch": self.first_batch,
+            "bin": self.bins,
+            "categorical": self.categorical,
+            "hierarchies": self.hierarchies,
+            "dates": self.dates,
+            "bounds": {name: list(ends) for name, ends in self.bounds.items()},
+        }
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),
-            **({} if self.order is None else {"order": self.order}),
-            **({} if self.key is None else {"key": self.key}),
-            **({} if self.first_batch is None else {"first-batch": self.first_batch}),
             "rows": self.rows,
             "missing": self.missing,
             "standardize": self.standardize,
             "disclosure": self.disclosure,
-            **categories,
+            **{name: value for name, value in optional.items() if value},
             **self.parameters,
         }
 

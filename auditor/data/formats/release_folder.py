@@ -174,7 +174,7 @@ class TableFiles:
     ) -> None:
         self._paths, self._edition, self._commit = list(paths), edition, commit
         self._temporary: list[Path] = []
-        self._files: list[Any] = []
+        self._files: list[_File] = []
 
     def __enter__(self) -> TableFiles:
         try:
@@ -183,9 +183,7 @@ class TableFiles:
                     dir=path.parent, prefix=f".{path.name}-{self._edition}"
                 )
                 self._temporary.append(Path(name))
-                self._files.append(
-                    _Parquet(descriptor) if path.suffix == ".parquet" else _Csv(descriptor)
-                )
+                self._files.append(_File(descriptor, path.suffix))
         except BaseException:
             self._discard()
             raise
@@ -222,37 +220,26 @@ class TableFiles:
             temporary.unlink(missing_ok=True)
 
 
-class _Csv:
-    def __init__(self, descriptor: int) -> None:
-        self._handle = os.fdopen(descriptor, "w", encoding="utf-8", newline="")
-        self._header = True
+class _File:
+    """One file, by its suffix CSV or Parquet."""
 
-    def append(self, frame: pd.DataFrame) -> None:
-        names = [without_formula(str(name)) for name in frame.columns]
-        frame.to_csv(
-            self._handle, index=False, header=names if self._header else False, lineterminator="\n"
-        )
-        self._header = False
-
-    def finish(self) -> None:
-        self._handle.flush()
-        os.fsync(self._handle.fileno())
-        self._handle.close()
-
-    def close(self) -> None:
-        self._handle.close()
-
-
-class _Parquet:
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, suffix: str) -> None:
         self._handle = os.fdopen(descriptor, "wb")
+        self._is_parquet = suffix == ".parquet"
+        self._begun = False
         self._writer: pq.ParquetWriter | None = None
 
     def append(self, frame: pd.DataFrame) -> None:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._handle, table.schema)
-        self._writer.write_table(table)
+        if self._is_parquet:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            self._writer = self._writer or pq.ParquetWriter(self._handle, table.schema)
+            self._writer.write_table(table)
+        else:
+            names = [without_formula(str(name)) for name in frame.columns]
+            frame.to_csv(
+                self._handle, index=False, header=not self._begun and names, lineterminator="\n"
+            )
+            self._begun = True
 
     def finish(self) -> None:
         if self._writer is not None:
