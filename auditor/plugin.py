@@ -59,8 +59,7 @@ from auditor.adversary.knowledge import (
 )
 from auditor.adversary.view import View
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
-from auditor.data.record_law import RecordLaw, RecordShape
-from auditor.data.source import Outline, Source
+from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, PluginError
 from auditor.expectations.base import Expectation, Filter, Judgement

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 import auditor
-from auditor.data.sources.cps import Cps
+from auditor.data.sources.shipped import Cps
 from auditor.results.advice import Tried
 from auditor.runs.advice.advise import advise
 from auditor.runs.advice.request import Request

@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 from auditor.data import file_rows
 from auditor.data.columns.categorical_table import (
     CategoricalTable,
+    Categories,
     bins_between,
     check_size,
     edges_of,
 )
-from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import Gaps, are_complete, check_rows
 from auditor.data.columns.kinds import identifies
-from auditor.data.columns.scan import Scan
+from auditor.data.columns.scan import Scan, in_threads
 from auditor.data.columns.survey import Column, Domains, Survey
-from auditor.data.columns.threads import in_threads
 from auditor.data.file_rows import Coder, FileRows, Numbers, ProductCodes
 from auditor.data.formats.parts import Held, Records
 from auditor.errors import DataError
@@ -57,12 +56,15 @@ class Cleaned:
     ----------
     numeric : tuple of N str
         Columns of finite numbers.
+    required : tuple of str
+        Columns whose gaps exclude a record.
     numbers : FileRows
     survey : Survey
     chosen : Categories
     """
 
     numeric: tuple[str, ...]
+    required: tuple[str, ...]
     numbers: FileRows
     survey: Survey
     chosen: Categories
@@ -99,7 +101,7 @@ class Cleaned:
             coders.append(Coder(self.survey.columns[name].domain(name, domain)))
         attributes = tuple(coder.attribute for coder in coders)
         check_size(attributes)
-        decode = ProductCodes(tuple(coders), self.numbers.decode.required)
+        decode = ProductCodes(tuple(coders), self.required)
         return CategoricalTable(attributes, held(replace(self.numbers, decode=decode)))
 
 
@@ -147,13 +149,12 @@ def cleaned(
             f"an audit needs at least 2 records; `missing: drop` leaves {counted(found.kept, 'record')}"
         )
     gaps = any(columns[name].missing.count for name in names)
-    rows = FileRows(
-        tuple(pieces), tuple(counts), Numbers(numeric, tuple(names) if drop and gaps else ())
-    )
+    required = tuple(names) if drop and gaps else ()
+    rows = FileRows(tuple(pieces), tuple(counts), Numbers(numeric, required))
     if asked.missing == "mean" and gaps and numeric:
         missing = np.array([columns[name].missing.count for name in numeric])
         rows = replace(rows, decode=Numbers(numeric, fill=_means(rows, missing)))
-    return Cleaned(numeric, rows, found, chosen)
+    return Cleaned(numeric, required, rows, found, chosen)
 
 
 def held(rows: FileRows) -> NDArray[Any] | FileRows:

@@ -1,31 +1,40 @@
-"""Read a copy from a file and match it to the original by row or key."""
+"""Read a copy of numbers or categories from a file, matched by row or key."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.clean import Asked, cleaned
-from auditor.data.columns.category_rules import Categories
-from auditor.data.columns.checks import check_variance
+from auditor.data.columns.categorical_table import (
+    Attribute,
+    CategoricalTable,
+    Categories,
+    bin_codes,
+    codes_in,
+    joined,
+)
+from auditor.data.columns.checks import are_complete, check_variance, kind_of
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole_frame
+from auditor.data.load import read_columns
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
 from auditor.results.files import located
-from auditor.text.column_names import listed, nearest, quoted
-from auditor.types import Array, Indices
+from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.types import Array, Codes, Indices
 
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
@@ -87,16 +96,8 @@ def named_after(path: Path) -> Iterator[None]:
     try:
         yield
     except AuditorError as error:
-        raise AuditorError(
-            str(error) if str(error).startswith(path.name) else f"{path.name}: {error}"
-        ) from None
-
-
-def check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
-    """Refuse a copy with fewer records, or with more if ``exact``."""
-    if found < rows or (exact and found > rows):
-        unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
-        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+        prefix = "" if str(error).startswith(path.name) else f"{path.name}: "
+        raise AuditorError(f"{prefix}{error}") from None
 
 
 def copy_file(name: str, base: Path | None) -> Path:
@@ -151,33 +152,54 @@ def read_copy(
             raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
         values = _numbers(path, table, known)
-        kept = np.arange(len(values))
-        # `missing: drop` also applies to copies that kept their blanks
-        if key is None and table.dropped and len(values) > table.rows:
-            kept = np.flatnonzero(~np.isnan(values).any(axis=1))
-            values = values[kept]
-        places = (
-            np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
-        )
+        complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
+        keys = table.keys if key else None
+        kept, places = _matched(path, complete, keys, table.rows, table.dropped)
     if key is None:
-        check_rows_match(path, len(values), table.rows, exact, why)
+        _check_rows_match(path, len(kept), table.rows, exact, why)
     found = (places >= 0) & (places < table.rows)
     joined, held = np.full((table.rows, table.width), np.nan), np.zeros(table.rows, dtype=bool)
-    joined[places[found]], held[places[found]] = values[found], True
+    joined[places[found]], held[places[found]] = values[kept[found]], True
     rows = np.full(table.rows, -1)
     rows[places[found]] = kept[found]
-    others = tuple(name for name in known if name not in (*table.attributes, key, ""))
-    beyond = 0 if key is None else int((~found).sum())
     return Copy(
         path.name,
         joined,
         held,
         np.asarray(np.isfinite(values).any(axis=0)),
-        others,
-        beyond,
+        tuple(name for name in known if name not in (*table.attributes, key, "")),
+        0 if key is None else int((~found).sum()),
         rows,
         _order(places[found], table.rows),
     )
+
+
+def _matched(
+    path: Path, complete: NDArray[np.bool_], keys: RecordKeys | None, rows: int, dropped: bool
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return rows of the file, and their places in the original; −1 if absent.
+
+    By key, or in order. ``missing: drop`` also applies to copies that kept their blanks.
+    """
+    found = np.arange(len(complete))
+    if keys is not None:
+        known = reading.header(path)
+        if keys.name not in known:
+            raise DataError(
+                f"there is no key column {quoted(keys.name)}{nearest(keys.name, filter(None, known))}"
+            )
+        cells = pd.Series(column_as_written(pieces_of(path), keys.name), dtype=object)
+        return found, record_keys(keys.name, cells).places_in(keys)
+    if dropped and len(found) > rows:
+        found = np.flatnonzero(complete)
+    return found, np.arange(len(found))
+
+
+def _check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
+    """Refuse a copy with fewer records, or with more if ``exact``."""
+    if found < rows or (exact and found > rows):
+        unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
+        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
 
 
 def _order(places: NDArray[np.intp], rows: int) -> Array | None:
@@ -191,30 +213,98 @@ def _order(places: NDArray[np.intp], rows: int) -> Array | None:
 
 def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
     names = table.attributes
-    there = [j for j, name in enumerate(names) if name in known]
-    if not there:
+    had = [name for name in names if name in known]
+    if not had:
         raise DataError(
             f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
         )
-    had = tuple(names[j] for j in there)
     frame = whole_frame(pieces_of(path), had, None)
     frame = in_days(frame, {name: table.dates[name] for name in had if name in table.dates})
     found = cleaned([Held(frame, len(frame))], had, Asked(None, "keep", True), Categories())
     values = np.full((len(frame), len(names)), np.nan)
-    values[:, there] = found.numbers.read(0, len(frame))
-    said = np.flatnonzero(~np.isnan(values).all(axis=0))
+    values[:, [names.index(name) for name in had]] = found.numbers.read(0, len(frame))
+    said = ~np.isnan(values).all(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
-        check_variance(tuple(names[j] for j in said), np.nanvar(values[:, said], axis=0))
+        check_variance(list(compress(names, said)), np.nanvar(values[:, said], axis=0))
     return values
 
 
-def places_by_key(
-    path: Path, keys: RecordKeys | None, key: str, known: Sequence[str]
-) -> NDArray[np.intp]:
-    """Return each record's place in the original; −1 if absent."""
-    assert keys is not None, "a scenario's data have the key of its schemes"
-    if key not in known:
-        raise DataError(f"there is no key column {quoted(key)}{nearest(key, filter(None, known))}")
-    return record_keys(
-        key, pd.Series(column_as_written(pieces_of(path), key), dtype=object)
-    ).places_in(keys)
+class CodeCopy(NamedTuple):
+    """A categorical copy's codes, complete records, and file rows (−1 if lacking), shape (n,)."""
+
+    codes: Codes
+    full: NDArray[np.bool_]
+    rows: Indices
+
+
+def read_codes(
+    path: Path,
+    data: CategoricalTable,
+    keys: RecordKeys | None = None,
+    exact: bool = False,
+    why: str = "",
+    dropped: bool = False,
+) -> CodeCopy:
+    """Return a categorical copy in the original's records.
+
+    Parameters
+    ----------
+    path : Path
+        A file with the categorical columns of the original; other columns are ignored.
+    data : CategoricalTable
+        The original. For a binned column a copy may hold numbers, which are binned, or the bins'
+        names.
+    keys : RecordKeys, optional
+        The original's, to join by. Otherwise the copy's first records are the original's, in its
+        order.
+    exact, why
+        As in ``read_copy``.
+    dropped : bool
+        Whether records with a blank were excluded from the original, and so from the copy.
+
+    Raises
+    ------
+    AuditorError
+        The file is missing or lacks a column, has another number of rows, no keys, or a value
+        outside the domain. No message holds a value.
+    """
+    with named_after(path):
+        frame = read_columns(str(path), list(data.names))
+        complete = are_complete(frame, data.names)
+        kept, places = _matched(path, complete, keys, data.rows, dropped)
+    if keys is None:
+        _check_rows_match(path, len(kept), data.rows, exact, why)
+    columns = [_codes(path, frame[a.name].iloc[kept], a) for a in data.attributes]
+    full = np.logical_and.reduce([column >= 0 for column in columns])
+    found = np.flatnonzero(full & (places >= 0) & (places < data.rows))
+    copy = CodeCopy(
+        np.zeros(data.rows, dtype=data.code_type),
+        np.zeros(data.rows, dtype=bool),
+        np.full(data.rows, -1),
+    )
+    copy.codes[places[found]] = joined(data.attributes, [column[found] for column in columns])
+    copy.full[places[found]] = True
+    copy.rows[places[found]] = kept[found]
+    return copy
+
+
+def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[np.intp]:
+    """Return one column's codes, shape (records,); −1 for a missing answer."""
+    codes, given = np.full(len(column), -1, dtype=np.intp), column.notna().to_numpy()
+    answers = column[given]
+    if attribute.edges is not None and kind_of(answers) == "numbers":
+        codes[given] = bin_codes(answers.to_numpy(dtype=np.float64), attribute.edges)
+        return codes
+    found = codes_in(attribute.labels, answers)
+    # digits may be numbers in one file, and text in another with a non-numeric value
+    as_text = [str(label) for label in attribute.labels]
+    if (found < 0).any() and len(set(as_text)) == len(as_text):
+        found = np.where(found < 0, codes_in(as_text, answers.astype(str)), found)
+    outside = int((found < 0).sum())
+    if outside:
+        where = f"{path.name}: column {quoted(attribute.name)} has {counted(outside, 'record')} outside the original's domain"
+        raise AuditorError(
+            f"{where}; declare every value that a copy may show, as `categorical: {{{attribute.name}: [...]}}`"
+        )
+    codes[given] = found
+    return codes

@@ -15,7 +15,7 @@ import numpy as np
 from auditor.data.columns.checks import check_rows
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import Column, column_of
-from auditor.data.columns.row_order import follows_the_one_before, in_order_of
+from auditor.data.columns.record_keys import follows_the_one_before, in_order_of
 from auditor.data.formats.parts import Piece, coded_columns, column_as_written, whole_frame
 from auditor.data.load import source_frame, source_pieces
 from auditor.data.request import is_file

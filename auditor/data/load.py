@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from auditor.data import file_rows
 from auditor.data.clean import Asked, cleaned, held
 from auditor.data.columns import checks
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.checks import Frame, Missing, check_rows
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.hierarchy import Hierarchy, coded
-from auditor.data.columns.record_keys import record_keys
-from auditor.data.columns.row_order import in_order_of
+from auditor.data.columns.record_keys import in_order_of, record_keys
 from auditor.data.columns.scan import Scale
 from auditor.data.file_rows import FileRows, Numbers
 from auditor.data.formats import file_kinds
@@ -37,9 +36,8 @@ from auditor.data.formats.parts import (
     size_of_values,
     whole_frame,
 )
-from auditor.data.outlined import OPTIONS, asked_source, select
 from auditor.data.request import is_file
-from auditor.data.source import Source
+from auditor.data.source import OPTIONS, Source, asked_source, select
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 from auditor.numerics.random_streams import stream
@@ -195,11 +193,11 @@ def load_table(
         frame = frame.drop(columns=[name for name in {order, key, unit} if name is not None])
         frame = coded(frame, dict(hierarchies), missing)
         names, pieces = list(map(str, frame)), [Held(frame, len(frame))]
-        if missing == "drop":
-            complete = checks.are_complete(frame, names)
-            keys = None if keys is None else keys.some(complete)
-            units = None if units is None else units[complete]
     found = cleaned(pieces, names, asked, chosen)
+    if (keys is not None or units is not None) and found.required:
+        complete = checks.are_complete(frame, found.required)
+        keys = None if keys is None else keys.some(complete)
+        units = None if units is None else units[complete]
     content = held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0))
     described = (drawn.source.description, drawn.source.licence) if drawn else ("", "")
     table = Table(

@@ -10,11 +10,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from auditor.data.columns.dates import days_of, plain_days
+from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import is_parquet
+from auditor.data.formats.parts import parts, pieces_of
 from auditor.data.load import file_pieces, source_frame
 from auditor.data.request import is_file
 from auditor.errors import DataError
 from auditor.process.deferred import pd
+from auditor.results.files import located
+from auditor.text.column_names import nearest, quoted
 
 Stored = Literal["date", "time", "integer", "float", ""]
 """Kind stored in a file: dates, times, integers or floats; "" in a text file."""
@@ -177,3 +181,65 @@ def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.Data
     """Yield the records of some columns that are complete in others."""
     for frame in frames:
         yield frame[~blanks.take(len(frame)).any(axis=1)].reset_index(drop=True)
+
+
+class Kept(InStep):
+    """Some columns of a file or folder of parts, read in order.
+
+    Parameters
+    ----------
+    data : str
+        A path to a file of data.
+    columns : sequence of str
+        In output order.
+    rows : int, optional
+        Number of first records.
+    blanks : InStep, optional
+        Of the perturbed columns: records that lack any of these are skipped.
+
+    Raises
+    ------
+    DataError
+        ``data`` is no file, or lacks a column.
+    """
+
+    def __init__(
+        self,
+        data: str,
+        columns: Sequence[str],
+        rows: int | None = None,
+        blanks: InStep | None = None,
+    ) -> None:
+        names = column_names(data)
+        for column in columns:
+            if column not in names:
+                raise DataError(
+                    f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
+                )
+        self.columns = list(columns)
+        pieces = (piece for path in _files(data) for piece in pieces_of(path))
+        frames = first(
+            (frame for piece in pieces for frame in piece.frames(self.columns, as_written=True)),
+            rows,
+        )
+        super().__init__(
+            frames if blanks is None else complete(frames, blanks), "the columns to keep"
+        )
+
+
+def column_names(data: str) -> list[str]:
+    """Return the columns of a file, in order.
+
+    Raises
+    ------
+    DataError
+        ``data`` is no file.
+    """
+    if not is_file(data) or not located(data):
+        raise DataError(f"columns can be kept of a file; {quoted(data)} is none")
+    return reading.header(_files(data)[0])
+
+
+def _files(data: str) -> list[Path]:
+    path = located(data)[0]
+    return parts(path) if path.is_dir() else [path]

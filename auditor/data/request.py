@@ -22,8 +22,6 @@ class DataUse:
         A column that orders the records; not audited.
     key : str or None
         A column that identifies records, to join copies from files; not audited.
-    unit : str or None
-        A column that identifies the protected units, such as persons or households; not audited.
     first_batch : int or None
         Number of records of the first batch, if records arrived in batches; noise is scaled to it.
     rows : int or None
@@ -38,7 +36,7 @@ class DataUse:
     parameters : dict
         The source's own.
     bins, categorical : dict
-        Columns to bin, and categorical columns: see ``auditor.data.columns.category_rules``.
+        Columns to bin, and categorical columns: see ``auditor.data.columns.categorical_table``.
     dates : dict
         Columns to read as days → the format of their text, or None for ISO 8601: see
         ``auditor.data.columns.dates``.
@@ -50,6 +48,8 @@ class DataUse:
     tolerance : dict
         Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
         default a tenth of the interquartile range.
+    unit : str or None
+        A column that identifies the protected units, such as persons or households; not audited.
     """
 
     source: str
@@ -72,28 +72,26 @@ class DataUse:
 
     def spec(self) -> dict[str, Any]:
         """Return the request in scenario form, with defaults."""
-        categories = {"bin": self.bins} if self.bins else {}
-        categories |= {"categorical": self.categorical} if self.categorical else {}
-        categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
-        categories |= {"dates": self.dates} if self.dates else {}
-        categories |= (
-            {"bounds": {name: list(ends) for name, ends in self.bounds.items()}}
-            if self.bounds
-            else {}
-        )
-        categories |= {"tolerance": self.tolerance} if self.tolerance else {}
+        optional = {
+            "order": self.order,
+            "key": self.key,
+            "unit": self.unit,
+            "first-batch": self.first_batch,
+            "bin": self.bins,
+            "categorical": self.categorical,
+            "hierarchies": self.hierarchies,
+            "dates": self.dates,
+            "bounds": {name: list(ends) for name, ends in self.bounds.items()},
+            "tolerance": self.tolerance,
+        }
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),
-            **({} if self.order is None else {"order": self.order}),
-            **({} if self.key is None else {"key": self.key}),
-            **({} if self.unit is None else {"unit": self.unit}),
-            **({} if self.first_batch is None else {"first-batch": self.first_batch}),
             "rows": self.rows,
             "missing": self.missing,
             "standardize": self.standardize,
             "disclosure": self.disclosure,
-            **categories,
+            **{name: value for name, value in optional.items() if value},
             **self.parameters,
         }
 

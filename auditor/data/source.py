@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from auditor import registry
-from auditor.data.record_law import RecordLaw
-from auditor.process.deferred import pd
-from auditor.registry import Plugin
+from auditor.data.columns.checks import check_rows
+from auditor.data.request import DataUse, is_file
+from auditor.data.table import Promised, Table
+from auditor.errors import DataError, PluginError, PluginFailed
+from auditor.process.containment import contained
+from auditor.process.deferred import pd, scipy
+from auditor.process.memory import check_room
+from auditor.registry import Plugin, PluginParameters, get
+from auditor.text.column_names import listed, nearest, quoted
+from auditor.types import Array
 
 
 class Outline(NamedTuple):
@@ -119,3 +129,194 @@ def noise_seed(source: str, seed: int, fingerprint: str) -> int:
         if is_public(source)
         else int.from_bytes(hashlib.sha256(f"{seed} {fingerprint}".encode()).digest(), "little")
     )
+
+
+@dataclass(frozen=True)
+class RecordShape:
+    """Distribution of one attribute, standardised.
+
+    Attributes
+    ----------
+    cdf : callable
+        Distribution function of arrays; continuous.
+    low, high : float
+        Ends of the support, or of all but a share of 1e-12.
+    """
+
+    cdf: Callable[[Array], Array]
+    low: float
+    high: float
+
+
+def normal_cdf(t: Array) -> Array:
+    """Return ``Φ(t)``."""
+    return np.asarray(scipy.special.ndtr(t))
+
+
+NORMAL = RecordShape(normal_cdf, -7.5, 7.5)
+
+
+@dataclass(frozen=True)
+class RecordLaw:
+    """Law of independent records, up to means and covariances.
+
+    Attributes
+    ----------
+    shapes : mapping
+        Attribute → its shape, if attributes are independent. Empty: jointly normal.
+    """
+
+    shapes: Mapping[str, RecordShape] = field(default_factory=dict)
+
+    @property
+    def normal(self) -> bool:
+        """Whether records are jointly normal."""
+        return not self.shapes
+
+
+OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
+"""Options of every source in addition to its own parameters."""
+
+
+def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
+    """Return a table whose records are made on first use by ``make``.
+
+    None if the records must be read first.
+
+    Raises
+    ------
+    DataError
+        The source refuses the request.
+    """
+    looked_at = (
+        use.bins,
+        use.categorical,
+        use.dates,
+        use.hierarchies,
+        use.order,
+        use.key,
+        use.unit,
+        use.bounds,
+        use.first_batch,
+    )
+    if is_file(use.source) or any(looked_at):
+        return None
+    with asked_source(use.source, use.parameters, use.rows) as made:
+        known = made.outline(use.rows)
+        if known is None:
+            return None
+        N, (mean, K) = len(known.columns), map(np.asarray, (known.mean, known.covariance))
+        if (
+            mean.shape != (N,)
+            or K.shape != (N, N)
+            or not np.isfinite([mean @ mean, np.abs(K).sum()]).all()
+        ):
+            raise PluginError(
+                f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None"
+            )
+        names = tuple(select(known.columns, use.columns, made.labels))
+        places = [known.columns.index(name) for name in names]
+        moments = mean[places], K[np.ix_(places, places)]
+    check_rows(known.rows, use.rows)
+    content, dropped = Promised((known.rows, len(names)), moments, make), use.missing == "drop"
+    return Table(
+        names,
+        content,
+        use.source,
+        made.description,
+        made.licence,
+        standardized=use.standardize,
+        dropped=dropped,
+    )
+
+
+def law_of(use: DataUse) -> RecordLaw | None:
+    """Return the law of the requested records; None for a file.
+
+    None also if the request transforms the records.
+
+    Raises
+    ------
+    PluginError
+        The source returned no law; its own code may raise anything.
+    """
+    if is_file(use.source) or use.order is not None or use.dates or use.hierarchies:
+        return None
+    cls: type[Source] = get("source", use.source)
+    found = cls(_parameters(cls, use.parameters)).law()
+    if found is not None and not isinstance(found, RecordLaw):
+        raise PluginError(
+            f"source {use.source!r} broke its contract: `law` must return a RecordLaw, or None"
+        )
+    return found
+
+
+def select(
+    known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None
+) -> list[str]:
+    """Return the selected names, in order; "" denotes an unnamed column.
+
+    An unnamed column cannot be requested. ``beside`` are the columns ``order`` and ``key``, always
+    selected.
+    """
+    others = {use: name for use, name in beside.items() if name is not None}
+    for use, name in others.items():
+        if not name or name not in known:
+            raise DataError(
+                f"there is no column {quoted(name)}{nearest(name, filter(None, known))}", (use,)
+            )
+    if columns is None:
+        return [name for name in known if name not in labels or name in others.values()]
+    named = [name for name in known if name]
+    twice = sorted({name for name in columns if list(columns).count(name) > 1})
+    if twice:
+        raise DataError(f"`columns` names {listed(twice)} more than once")
+    unknown = [
+        f"there is no column {quoted(name)}{nearest(name, named)}"
+        for name in columns
+        if name not in named
+    ]
+    if unknown:
+        raise DataError(
+            "; ".join(unknown),
+            ("columns", next(at for at, name in enumerate(columns) if name not in named)),
+        )
+    return list(dict.fromkeys([*columns, *others.values()]))
+
+
+@contextmanager
+def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
+    """Build a source for a query; convert its exceptions to our errors.
+
+    They are errors of the request, or of the plugin.
+    """
+    cls: type[Source] = get("source", name)
+    with contained() as failure:
+        made = cls(_parameters(cls, parameters))
+        check_room(rows or 0, made.width())
+        yield made
+        return
+    if failure.cause in (MemoryError, OverflowError):  # too many rows requested
+        raise failure.cause from None
+    failure.raise_ours()
+    raise PluginFailed(f"source {name!r} failed: {failure.reason}")
+
+
+def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:
+    try:
+        return cls.Parameters.model_validate(dict(values), by_name=True, by_alias=True)
+    except ValidationError as error:
+        known = [field.alias or name for name, field in cls.Parameters.model_fields.items()]
+        problems = [
+            _problem(detail, known)
+            for detail in error.errors(include_url=False, include_input=False)
+        ]
+        raise DataError(f"source {cls.name!r}: " + "; ".join(problems)) from None
+
+
+def _problem(detail: Mapping[str, Any], known: Sequence[str]) -> str:
+    place = detail["loc"]
+    if detail["type"] == "extra_forbidden" and len(place) == 1:
+        return f"there is no parameter {quoted(place[0])}{nearest(place[0], [*known, *OPTIONS])}"
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return f"parameter {quoted('.'.join(map(str, place)))}: {message}" if place else message

@@ -22,7 +22,7 @@ from auditor.data.columns.checks import kind_of
 from auditor.data.copies import read_copy
 from auditor.data.formats.file_kinds import SAID
 from auditor.data.formats.readers import header
-from auditor.data.formats.writers import SUFFIXES, TableFiles
+from auditor.data.formats.release_folder import SUFFIXES, TableFiles
 from auditor.data.load import load_table, read_columns
 from auditor.data.request import DataUse, is_file
 from auditor.data.source import is_public

@@ -24,9 +24,8 @@ from auditor.data.formats.release_folder import (
 )
 from auditor.data.load import file_notes
 from auditor.data.microdata import as_table
-from auditor.data.raw_columns import blank_cells
+from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
-from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd

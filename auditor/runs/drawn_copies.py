@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import CategoricalTable, split
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import CategoricalTable, Categories, split
 from auditor.data.columns.dates import SINCE
 from auditor.data.load import load_table
 from auditor.data.raw_columns import Blanks, Stored, blank_cells, raw_frames, stored_kinds

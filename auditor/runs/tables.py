@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from auditor.data.bounds import check_bounds
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.hierarchy import hierarchy_of
-from auditor.data.outlined import outlined_table
 from auditor.data.request import is_file
+from auditor.data.source import outlined_table
 from auditor.data.table import Table
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic import WithJsonSchema as Schema
 
 from auditor import registry
-from auditor.data.columns.category_rules import parse_bins, parse_domains
+from auditor.data.columns.categorical_table import parse_bins, parse_domains
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.columns.dates import parse_dates
 from auditor.data.columns.hierarchy import hierarchy_of

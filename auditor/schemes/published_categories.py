@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from auditor.data.code_copies import CodeCopy, read_codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
-from auditor.data.copies import JOIN_REMEDY
+from auditor.data.copies import JOIN_REMEDY, CodeCopy, read_codes
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.shown_columns import ShownColumn, shown_columns

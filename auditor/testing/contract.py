@@ -32,40 +32,108 @@ class ContractError(AssertionError):
 
     def __init__(self, cls: type[Plugin], check: str, said: str) -> None:
         self.check = check
-        super().__init__(
-            f"{getattr(cls, 'kind', 'plugin')} {getattr(cls, 'name', cls.__name__)!r} fails the check {check!r}: {said}"
-        )
+        kind, name = getattr(cls, "kind", "plugin"), getattr(cls, "name", cls.__name__)
+        super().__init__(f"{kind} {name!r} fails the check {check!r}: {said}")
 
 
-def require(cls: type[Plugin], check: str, holds: object, said: str) -> None:
-    """Check a condition.
+class Contract:
+    """Checks of one plugin class.
 
-    Raises
-    ------
-    ContractError
-        It does not hold; ``said`` states expected and found.
+    Parameters
+    ----------
+    cls : type
+        The class, registered or not.
+    parameters : mapping, optional
+        In scenario spelling; default ``cls.trial``.
     """
-    if not holds:
-        raise ContractError(cls, check, said)
 
+    def __init__(self, cls: type[Any], parameters: Mapping[str, Any] | None = None) -> None:
+        self.cls = cls
+        self.stated = parameters
+        self.parameters = dict(cls.trial if parameters is None else parameters)
 
-def wrote(error: BaseException) -> bool:
-    """Whether an exception is numpy's refusal to write to a read-only array."""
-    return isinstance(error, ValueError) and "read-only" in str(error)
+    def require(self, check: str, holds: object, expected: str, found: object = "others") -> None:
+        """Check a condition.
 
+        Raises
+        ------
+        ContractError
+            It does not hold.
+        """
+        if not holds:
+            raise ContractError(self.cls, check, f"expected {expected}, found {found}")
 
-@contextmanager
-def nothing_else_raised(cls: type[Plugin], check: str) -> Iterator[None]:
-    """Report any exception of a plugin as a broken contract."""
-    try:
-        yield
-    except ContractError:
-        raise
-    except (Exception, SystemExit) as error:
-        check = READS_ONLY if wrote(error) else check
-        raise ContractError(
-            cls, check, f"expected no error, found {type(error).__name__}: {error}"
-        ) from error
+    @contextmanager
+    def no_other_error(self, check: str) -> Iterator[None]:
+        """Report any exception of the plugin as a broken contract."""
+        try:
+            yield
+        except ContractError:
+            raise
+        except (Exception, SystemExit) as error:
+            # numpy's refusal to write to a read-only array
+            wrote = isinstance(error, ValueError) and "read-only" in str(error)
+            said = f"expected no error, found {type(error).__name__}: {error}"
+            raise ContractError(self.cls, READS_ONLY if wrote else check, said) from error
+
+    def make(self) -> Any:
+        """Return a new plugin.
+
+        Raises
+        ------
+        ContractError
+            The parameters are refused.
+        """
+        try:
+            return self.cls(self.cls.Parameters.model_validate(self.parameters))
+        except ValidationError as error:
+            said = f"expected parameters to try it with, in its `trial` or from the caller, found that {error}"
+            raise ContractError(self.cls, "can be made", said) from error
+
+    def check_description(self) -> None:
+        """Check a plugin's description and that its parameters are data."""
+        cls = self.cls
+        name = getattr(cls, "name", None)
+        self.require(
+            "named",
+            getattr(cls, "kind", None) in KINDS and isinstance(name, str) and name,
+            f"a `name` and one of the kinds {', '.join(KINDS)}",
+            f"name {name!r}",
+        )
+        summary, fields = cls.summary(), cls.Parameters.model_fields
+        self.require(
+            "documented",
+            len(summary) > 20 and summary.endswith("."),
+            "a docstring whose first line is a sentence, as `auditor list` shows it",
+            repr(summary),
+        )
+        described, a_text = "parameters described", "a docstring of `Parameters`"
+        self.require(described, cls.Parameters.__doc__, a_text, "none")
+        for field, info in fields.items():
+            self.require(described, info.description, f"a description of {field!r}", "none")
+        self.require(
+            "unknown parameters refused",
+            not self._is_accepted({**self.parameters, "no-such-thing": 1}),
+            "an error for the parameter 'no-such-thing'",
+            "that it is taken",
+        )
+        required = any(info.is_required() for info in fields.values())
+        if self.stated is not None or cls.trial or not required:
+            given = self.make().parameters
+            written = given.model_dump(mode="json", by_alias=True)
+            again = load(yaml.safe_dump(written)).value
+            self.require(
+                "parameters are data",
+                self._is_accepted(again) and cls.Parameters.model_validate(again) == given,
+                f"{written} to be the same parameters again from YAML",
+            )
+
+    def _is_accepted(self, values: Any) -> bool:
+        try:
+            self.cls.Parameters.model_validate(values)
+        except ValidationError:
+            return False
+        return True
 
 
 def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None) -> None:
@@ -84,89 +152,7 @@ def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None)
         Name, kind or docstring is missing, a parameter has no description, an unknown parameter is
         accepted, or parameters change in a round trip through YAML.
     """
-    require(
-        cls,
-        "named",
-        getattr(cls, "kind", None) in KINDS
-        and isinstance(getattr(cls, "name", None), str)
-        and cls.name,
-        f"expected a `name` and one of the kinds {', '.join(KINDS)}, found name {getattr(cls, 'name', None)!r}",
-    )
-    require(
-        cls,
-        "documented",
-        len(cls.summary()) > 20 and cls.summary().endswith("."),
-        f"expected a docstring whose first line is a sentence, as `auditor list` shows it, found {cls.summary()!r}",
-    )
-    require(
-        cls,
-        "parameters described",
-        cls.Parameters.__doc__,
-        "expected a docstring of `Parameters`, found none",
-    )
-    for field, info in cls.Parameters.model_fields.items():
-        require(
-            cls,
-            "parameters described",
-            info.description,
-            f"expected a description of the parameter {field!r}, found none",
-        )
-    given = dict(cls.trial if parameters is None else parameters)
-    _unknown_refused(cls, given)
-    if (
-        parameters is not None
-        or cls.trial
-        or not any(info.is_required() for info in cls.Parameters.model_fields.values())
-    ):
-        _survive_yaml(cls, given)
-
-
-def _unknown_refused(cls: type[Plugin], given: dict[str, Any]) -> None:
-    try:
-        cls.Parameters.model_validate({**given, "no-such-thing": 1})
-    except ValidationError:
-        return
-    raise ContractError(
-        cls,
-        "unknown parameters refused",
-        "expected an error for the parameter 'no-such-thing', found that it is taken",
-    )
-
-
-def _survive_yaml(cls: type[Plugin], given: dict[str, Any]) -> None:
-    plugin = made(cls, given)
-    written = plugin.parameters.model_dump(mode="json", by_alias=True)
-    try:
-        again = cls.Parameters.model_validate(load(yaml.safe_dump(written)).value)
-    except ValidationError as error:
-        raise ContractError(
-            cls,
-            "parameters are data",
-            f"expected {written} to be taken again from YAML, found that {error}",
-        ) from error
-    require(
-        cls,
-        "parameters are data",
-        again == plugin.parameters,
-        f"expected the same parameters again from YAML, found {again!r} for {plugin.parameters!r}",
-    )
-
-
-def made(cls: type[Any], parameters: Mapping[str, Any] | None = None) -> Any:
-    """Return a new plugin with given parameters, by default ``trial``.
-
-    Raises
-    ------
-    ContractError
-        The parameters are refused.
-    """
-    try:
-        return cls(
-            cls.Parameters.model_validate(dict(cls.trial if parameters is None else parameters))
-        )
-    except ValidationError as error:
-        said = f"expected parameters to try it with, in its `trial` or from the caller, found that {error}"
-        raise ContractError(cls, "can be made", said) from error
+    Contract(cls, parameters).check_description()
 
 
 def digest(arrays: Iterable[Any]) -> str:

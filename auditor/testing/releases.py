@@ -1,14 +1,15 @@
-"""Releases for attack checks: numbers, categories and corner cases."""
+"""Test tables, schemes and releases for checks of plugins."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from auditor import registry
 from auditor.adversary.attack import Attack, RowAttack
 from auditor.adversary.handed_back import checked
 from auditor.adversary.knowable import check_knowledge
@@ -28,14 +29,68 @@ from auditor.audit.numeric.neighbours import shown, with_known
 from auditor.data.microdata import as_categories
 from auditor.data.table import Table
 from auditor.errors import AuditorError
+from auditor.process.deferred import pd
 from auditor.runs import perturb_categories
 from auditor.runs.estimate import Held, rebuilt
 from auditor.schemes.base.scheme import Key, Scheme, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.testing.contract import SEED, digest
-from auditor.testing.tables import answers, as_numbers, levels_of, people
 from auditor.types import Array, Coalition, Microdata
+
+NAMES = ("a", "b", "c")
+TABLE_SEED = 20_120_629
+"""Different from the schemes' seed, whose noise could otherwise equal the table's numbers."""
+
+
+def people(rows: int, own: float) -> Array:
+    """Return correlated attributes, shape (rows, 3), mean 100, std about 10.
+
+    ``own`` is the relative size of each attribute's independent part.
+    """
+    rng = np.random.default_rng(TABLE_SEED)
+    return 100.0 + 10.0 * (rng.standard_normal((rows, 1)) + own * rng.standard_normal((rows, 3)))
+
+
+def as_numbers(values: Array) -> Table:
+    """Return an audit's table, with one record or constants allowed."""
+    values = np.ascontiguousarray(values)
+    values.flags.writeable = False
+    return Table(NAMES[: values.shape[1]], values)
+
+
+def answers(rows: int, values: int = 3) -> pd.Series[Any]:
+    """Return one column of categories with unequal frequencies."""
+    chosen = np.random.default_rng(TABLE_SEED).choice(3, rows, p=[0.5, 0.3, 0.2]) % values
+    return pd.Series([f"v{place}" for place in chosen], name="a").astype(
+        pd.CategoricalDtype(["v0", "v1", "v2"])
+    )
+
+
+def schemes_of(families: Sequence[str]) -> list[Scheme]:
+    """Return a scheme per family that makes copies, for each trial.
+
+    Built-in schemes that state their noise have priority, then names in order.
+    """
+    found: dict[str, type[Scheme]] = {}
+    known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]
+    # a third-party scheme may break its law
+    for cls in sorted(
+        known, key=lambda cls: (not cls.__module__.startswith("auditor."), not cls.adds_noise)
+    ):
+        if cls.makes_copies and cls.family in families:
+            found.setdefault(cls.family, cls)
+    return [
+        cls(cls.Parameters.model_validate(dict(trial)))
+        for cls in found.values()
+        for trial in (cls.trial, *cls.other_trials)
+    ]
+
+
+def levels_of(scheme: Scheme) -> tuple[float, ...]:
+    """Return a scheme's default levels, or three trial levels."""
+    return scheme.default_levels() or scheme.trial_levels
+
 
 ROWS = 200
 OWN = 0.05
@@ -49,27 +104,21 @@ class WroteError(Exception):
 
 def states(rows: int) -> list[Knowledge]:
     """Return every state of knowledge that this number of records allows."""
-    half = rows // 2
-    known: list[Knowledge] = [
-        Estimated(max(2, rows - rows // 4)),
-        KnownRecords(half),
-        UnmatchedRecords(half),
-        KnownSample(half),
-    ]
-    modelled = PublishedModel(max(2, rows - rows // 4), target="b", on=("a",), known=True)
-    trees = [
-        PublishedModel(modelled.rows, target="b", on=("a",), known=known, depth=1)
-        for known in (False, True)
-    ]
-    always = [
+    half, most = rows // 2, max(2, rows - rows // 4)
+    model = PublishedModel(most, target="b", on=("a",), known=True)
+    always: list[Knowledge] = [
         Perfect(),
         UniformPrior(),
         KnownAttributes(("a",)),
         KnownAttributes(("a", "b")),
-        modelled,
-        *trees,
+        model,
+        replace(model, known=False, depth=1),
+        replace(model, depth=1),
+        Estimated(most),
     ]
-    return [*always, *(known if half else known[:1])]
+    if not half:
+        return always
+    return [*always, KnownRecords(half), UnmatchedRecords(half), KnownSample(half)]
 
 
 @dataclass(frozen=True)
@@ -84,19 +133,19 @@ class Case(ABC):
         """Return the attack's checked estimate, as in an audit."""
 
     @abstractmethod
-    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
-        """Return estimates of some records, from one pass and record by record.
-
-        The result is None for an attack that is not fitted to rows.
-        """
-
-    @abstractmethod
     def shown(self) -> Iterator[Array]:
         """Yield every array that an attack could write to."""
 
     @abstractmethod
     def states(self) -> list[Knowledge]:
         """Return possible states of knowledge."""
+
+    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
+        """Return estimates of some records, from one pass and record by record.
+
+        The result is None for an attack that is not fitted to rows.
+        """
+        return None
 
     def refuse(self, attack: Attack) -> None:
         """Raise the attack's objections to scheme or table."""
@@ -191,9 +240,6 @@ class Categories(Case):
         )
         return found.posterior
 
-    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> None:
-        """Return None, because posteriors are per outcome, not per record."""
-
     def shown(self) -> Iterator[Array]:
         """Yield the codes."""
         for column in (self.original, *self.copies):
@@ -201,15 +247,14 @@ class Categories(Case):
 
     def states(self) -> list[Knowledge]:
         """Return the states of knowledge on categories."""
-        most = len(self.original)
-        possible = [state for state in states(most) if not isinstance(state, KnownAttributes)]
-        margins = PublishedRules(((str(self.original.name),),))
+        rows = len(self.original)
         return [
-            margins,
+            PublishedRules(((str(self.original.name),),)),
             *(
                 state
-                for state in possible
-                if not isinstance(state, Estimated) or state.rows <= most
+                for state in states(rows)
+                if not isinstance(state, KnownAttributes)
+                and not (isinstance(state, Estimated) and state.rows > rows)
             ),
         ]
 

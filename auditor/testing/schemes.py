@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from auditor.audit.law_tests.categorical import SCORED_ROWS, score_tests
 from auditor.audit.law_tests.numeric import in_memory_tests
-from auditor.data.table import Table
+from auditor.data.microdata import as_categories
 from auditor.errors import AuditorError
+from auditor.numerics.random_streams import stream
+from auditor.process.deferred import scipy
 from auditor.process.environment import one_thread
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.plans import implied_level_covariance
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import Key, Scheme, table_moments
 from auditor.schemes.base.serial import whitened
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.testing.categorical_copies import CategoricalCopies
-from auditor.testing.contract import (
-    LEVEL,
-    READS_ONLY,
-    SEED,
-    ContractError,
-    check_plugin,
-    digest,
-    made,
-    nothing_else_raised,
-    require,
-)
-from auditor.testing.tables import as_numbers, levels_of, people
+from auditor.schemes.replacement.law import MatrixLaw
+from auditor.testing.contract import LEVEL, READS_ONLY, SEED, Contract, digest
+from auditor.testing.releases import answers, as_numbers, levels_of, people
 from auditor.types import Array
 
 ROWS = 20_000
 """Detects a standard deviation off by 3 %, or a correlation by 0.05, at ``LEVEL`` over about 100
 tests."""
 ROWS_WITHOUT_LAW = 400
+ROWS_OF_CATEGORIES = 100_000
+"""Detects a retention probability off by 0.01 at ``LEVEL``."""
+VALUES = 3
 OUT = 2
 """Copies already released in the extension check."""
 
@@ -68,240 +64,235 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
     expectation `noise-follows-law`; categories use a χ² test over all outcomes. An honest scheme
     fails with probability 1e-6 per test.
     """
-    check_plugin(cls, parameters)
-    require(
-        cls,
-        "says what it promises",
-        isinstance(getattr(cls, "family", None), str) and len(cls.claims) > 10,
-        "expected `family`, and what it promises under collusion in `claims`, found one of them empty",
-    )
-    if not cls.makes_copies:
-        return
-    _impossible_refused(cls, made(cls, parameters))
-    with one_thread(), nothing_else_raised(cls, "draws"):
-        if issubclass(cls, UniformScheme):
-            CategoricalCopies(cls, parameters).check()
-        else:
-            _numbers(cls, parameters).check()
+    contract = _CategoriesContract if issubclass(cls, UniformScheme) else _NumbersContract
+    contract(cls, parameters).check()
 
 
-def _impossible_refused(cls: type[Scheme], scheme: Scheme) -> None:
-    for level in (float("nan"), -1.0):
-        try:
-            scheme.check_levels([level])
-        except AuditorError:
-            continue
-        raise ContractError(
-            cls,
-            "refuses impossible levels",
-            f"expected an AuditorError for a level of {level}, found none",
-        )
-
-
-# -- numbers
-# -----------------------------------------------------------------------------------------------------------
-
-
-def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Numbers:
-    scheme: Scheme = made(cls, parameters)
-    levels, few = levels_of(scheme), _people(cls, ROWS_WITHOUT_LAW)
-    law = scheme.law(levels, table_moments(few))
-    stated = (
-        law is not None
-        or scheme.transformed(levels, table_moments(few), Key(SEED, scheme.name)) is not None
-    )
-    table = _people(cls, ROWS) if stated else few
-    return _Numbers(cls, parameters, table, table_moments(table), levels, table.values.copy())
-
-
-def _people(cls: type[Scheme], rows: int) -> Table:
-    """Return a table for the scheme, whole numbers for lattice noise."""
-    values = people(rows, 0.8)
-    return as_numbers(np.rint(values) if cls.on_lattice else values)
-
-
-def unwritten(copy: Array) -> Array:
-    """Fill a copy with set bits (NaN for doubles), to detect unwritten cells."""
-    copy.view(np.uint8)[...] = 255
-    return copy
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    cls: type[Scheme]
-    parameters: Mapping[str, Any] | None
-    table: Table = field(repr=False)
-    moments: TableMoments = field(repr=False)
-    levels: tuple[float, ...]
-    before: Array = field(repr=False)
+class _SchemeContract(Contract):
+    levels: tuple[float, ...] = ()
 
     def check(self) -> None:
-        copies = self._draw(self._key(SEED))
-        self._require("finite", self._finite(copies), "expected finite numbers, found others")
-        again = self._draw(self._key(SEED))
-        self._require(
-            "same seed, same copies",
-            digest(copies) == digest(again),
-            "expected the same copies from the same key, found others",
+        self.check_description()
+        self.require(
+            "says what it promises",
+            isinstance(getattr(self.cls, "family", None), str) and len(self.cls.claims) > 10,
+            "`family`, and what it promises under collusion in `claims`",
+            "one of them empty",
         )
-        self._require(
-            READS_ONLY,
-            digest([self.before]) == digest([self.table.values]),
-            "expected the table as it was, found that its values changed",
-        )
-        law = self._law()
-        if law is not None and np.diag(law.covariance).any():
-            other = self._draw(self._key(SEED + 1))
-            self._require(
-                "another seed, other copies",
-                digest(copies) != digest(other),
-                "expected other noise from another key, found the same",
+        if not self.cls.makes_copies:
+            return
+        scheme = self.make()
+        for level in (float("nan"), -1.0):
+            try:
+                scheme.check_levels([level])
+            except AuditorError:
+                continue
+            an_error = f"an AuditorError for a level of {level}"
+            self.require("refuses impossible levels", False, an_error, "none")
+        with one_thread(), self.no_other_error("draws"):
+            self.levels = levels_of(scheme)
+            self.check_copies()
+
+    def check_copies(self) -> None:
+        raise NotImplementedError
+
+    def key(self, seed: int, block: int = 0) -> Key:
+        return Key(seed, self.cls.name, matrices=SEED, block=block)
+
+    def require(self, check: str, holds: object, expected: str, found: object = "others") -> None:
+        where = f", at levels {list(self.levels)}" if self.levels else ""
+        super().require(check, holds, expected, f"{found}{where}")
+
+    def require_law(self, check: str, tests: Sequence[Any]) -> None:
+        """Require all tests of the law, by Bonferroni."""
+        for test in tests:  # moments first: a variance explains more than its distribution
+            self.require(
+                check,
+                test.p * len(tests) > LEVEL,
+                f"by the stated law that {test.where} {test.expected:.4g}",
+                f"{test.observed:.4g} ({test.statistic}, {test.rows:,} rows, p = {test.p:.1g})",
             )
-            self._blocks(law)
-        self._plan()
-        self._follows("follows its law", law, copies, self._key(SEED))
-        self._nested(copies)
-        self._extension(copies, law)
 
-    def _draw(
-        self, key: Key, copies: Sequence[Array] | None = None, existing: int = 0
-    ) -> list[Array]:
-        scheme = self._scheme()
-        out = (
-            [unwritten(scheme.blank(*self.table.values.shape)) for _ in self.levels]
-            if copies is None
-            else list(copies)
+
+class _CategoriesContract(_SchemeContract):
+    """Copies of one column of three categories, drawn one by one."""
+
+    def check_copies(self) -> None:
+        table = as_categories(answers(ROWS_OF_CATEGORIES))
+        scheme = self.make().over(table)
+        original = table.codes.copy()
+        before, copies = original.copy(), []
+        made = scheme.copies(original, VALUES, self.key(SEED))
+        for number, level in enumerate(self.levels, start=1):
+            copies.append(made.ask(level).copy())
+            same = all(np.array_equal(made.copy(k), copy) for k, copy in enumerate(copies, 1))
+            as_drawn = f"copies 1 to {number} as drawn"
+            self.require("extension leaves copies as they are", same, as_drawn)
+        again = scheme.copies(original, VALUES, self.key(SEED))
+        same = digest([again.ask(level) for level in self.levels]) == digest(copies)
+        self.require("same seed, same copies", same, "the same copies from the same key")
+        untouched = np.array_equal(before, original)
+        self.require(READS_ONLY, untouched, "the codes as they were")
+        for check, key in (
+            ("another seed, other copies", self.key(SEED + 1)),
+            ("own draws in every block", self.key(SEED, block=1)),
+        ):
+            drawn = scheme.copies(original, VALUES, key).ask(self.levels[0])
+            self.require(check, not np.array_equal(drawn, copies[0]), "other draws", "the same")
+        law = scheme.channel(self.levels, VALUES)
+        self._check_frequencies(law.given_original(), [original, *copies])
+        if law.by_retention or isinstance(law, MatrixLaw):
+            first = [column[:SCORED_ROWS] for column in (original, *copies)]
+            numbers, originals = range(1, len(first)), {"original": first[0]}
+            scores = score_tests(law, first, numbers, originals, stream(SEED, "scores"))
+            self.require_law("follows its law", list(scores))
+
+    def _check_frequencies(self, given: Array, columns: Sequence[Any]) -> None:
+        """Test outcomes of value and copies by χ²; one degree less per value."""
+        shape, original = (VALUES,) * len(columns), columns[0]
+        inside = all(copy.shape == original.shape and (copy < VALUES).all() for copy in columns)
+        codes = f"codes from 0 to {VALUES - 1}, one a record"
+        self.require("follows its law", inside, codes)
+        places = np.ravel_multi_index(tuple(columns), shape)
+        found = np.bincount(places, minlength=given.size).reshape(shape)
+        counts = np.bincount(original, minlength=VALUES)
+        expected = given * counts.reshape(-1, *(1,) * (len(shape) - 1))
+        off = (found - expected) ** 2 / expected
+        p = float(scipy.special.chdtrc(off.size - VALUES, off.sum()))
+        value, *copies = place = np.unravel_index(off.argmax(), shape)
+        self.require(
+            "follows its law",
+            p > LEVEL,
+            f"{expected[place]:.1f} of {len(original):,} records with value {value} and copies "
+            f"{[int(k) for k in copies]} by the stated law",
+            f"{found[place]} (p = {p:.1g})",
         )
-        for _ in drawn_blocks(scheme, self.table, self.levels, key, out, existing):
-            pass
-        return out
 
-    def _finite(self, copies: Sequence[Array]) -> bool:
-        return all(
-            np.isfinite(self._scheme().to_columns(copy, self.table.attributes)).all()
-            for copy in copies
-        )
 
-    def _scheme(self) -> Scheme:
-        scheme: Scheme = made(self.cls, self.parameters)
-        return scheme
+class _NumbersContract(_SchemeContract):
+    """Copies of three correlated attributes."""
 
-    def _key(self, seed: int) -> Key:
-        return Key(seed, self.cls.name, matrices=SEED)
+    def check_copies(self) -> None:
+        # a scheme without a law needs few records
+        for rows in (ROWS_WITHOUT_LAW, ROWS):
+            values = people(rows, 0.8)
+            self.table = as_numbers(np.rint(values) if self.cls.on_lattice else values)
+            self.moments = table_moments(self.table)
+            law = self._law()
+            if law is None:
+                break
+        before = digest([self.table.values])
+        copies, again = self._draw(SEED), self._draw(SEED)
+        self._require_finite(copies)
+        same = digest(copies) == digest(again)
+        self.require("same seed, same copies", same, "the same copies from the same key")
+        untouched = before == digest([self.table.values])
+        self.require(READS_ONLY, untouched, "the table as it was")
+        if law is not None:
+            wanted = (len(self.levels), self.table.width)
+            fits = (law.copies, law.width) == wanted
+            self.require("follows its law", fits, f"a law of {wanted} copies and attributes")
+            if np.diag(law.covariance).any():
+                other = digest(copies) != digest(self._draw(SEED + 1))
+                self.require("another seed, other copies", other, "other noise", "the same")
+                self._check_blocks()
+        self._check_plan()
+        self._check_law("follows its law", law, copies, SEED)
+        self._check_nested(copies)
+        self._check_extension(copies, law)
 
     def _law(self) -> NoiseLaw | None:
-        scheme = self._scheme()
-        transformed = scheme.transformed(self.levels, self.moments, self._key(SEED))
-        law = scheme.law(self.levels, self.moments) if transformed is None else transformed.law
-        if law is not None:
-            found, wanted = (law.copies, law.width), (len(self.levels), self.table.width)
-            self._require(
-                "follows its law",
-                found == wanted,
-                f"expected a law of {wanted} copies and attributes, found one of {found}",
-            )
+        scheme = self.make()
+        transformed = scheme.transformed(self.levels, self.moments, self.key(SEED))
+        law: NoiseLaw | None = (
+            scheme.law(self.levels, self.moments) if transformed is None else transformed.law
+        )
         return law
 
-    def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
-        transformed = self._scheme().transformed(self.levels, self.moments, key)
-        return copies if transformed is None else transformed.undo(copies)
+    def _draw(self, seed: int, out: Sequence[Array] = (), existing: int = 0) -> list[Array]:
+        scheme, shape = self.make(), self.table.values.shape
+        copies = list(out) or [_unwritten(scheme.blank(*shape)) for _ in self.levels]
+        key = self.key(seed)
+        for _ in drawn_blocks(scheme, self.table, self.levels, key, copies, existing):
+            pass
+        return copies
 
-    def _blocks(self, law: NoiseLaw) -> None:
+    def _require_finite(self, copies: Iterable[Array]) -> None:
+        columns = (self.make().to_columns(copy, self.table.attributes) for copy in copies)
+        self.require("finite", all(np.isfinite(x).all() for x in columns), "finite numbers")
+
+    def _check_blocks(self) -> None:
         """Draw two blocks in both orders, and equal rows in two blocks."""
-        x = self.table.values[:100]
-        found = []
+        x, found = self.table.values[:100], []
         for order in ((0, 1), (1, 0)):
-            sampler = self._scheme().sampler(self.levels, self.moments, self._key(SEED))
-            drawn = {
-                index: [np.full((100, self.table.width), np.nan) for _ in self.levels]
-                for index in order
-            }
+            sampler = self.make().sampler(self.levels, self.moments, self.key(SEED))
+            drawn = {index: [np.full(x.shape, np.nan) for _ in self.levels] for index in order}
             for index in order:
                 sampler.block(index, x, drawn[index])
-            found.append(drawn)
-        self._require(
-            "blocks in any order",
-            all(digest(found[0][index]) == digest(found[1][index]) for index in (0, 1)),
-            "expected the same copies of a block whichever block was drawn first, found others",
-        )
-        self._require(
-            "own draws in every block",
-            digest(found[0][0]) != digest(found[0][1]),
-            "expected other noise in the second block of rows, found the first's",
-        )
+            found.append([digest(drawn[index]) for index in (0, 1)])
+        same = "the same copies of a block whichever block was drawn first"
+        self.require("blocks in any order", found[0] == found[1], same)
+        own = "other noise in the second block of rows"
+        self.require("own draws in every block", found[0][0] != found[0][1], own, "the first's")
 
-    def _plan(self) -> None:
-        scheme = self._scheme()
+    def _check_plan(self) -> None:
+        scheme = self.make()
         if not isinstance(scheme, AdditiveScheme):
             return
         Sigma = scheme.level_covariance(self.levels)
         for existing in (0, OUT):
             before = Sigma[:existing, :existing] if existing else None
-            drawn = implied_level_covariance(
-                scheme.plan(self.levels, existing), len(self.levels), before
-            )
+            plan = scheme.plan(self.levels, existing)
+            drawn = implied_level_covariance(plan, len(self.levels), before)
             i, j = np.unravel_index(np.abs(drawn - Sigma).argmax(), Sigma.shape)
-            self._require(
+            self.require(
                 "plan draws from the law",
                 np.allclose(drawn, Sigma, rtol=1e-9, atol=1e-9 * float(np.abs(Sigma).max())),
-                f"expected {Sigma[i, j]:.6g} between copies {i + 1} and {j + 1}, as `level_covariance` says, found that `plan` "
-                f"with {existing} copies out draws from {drawn[i, j]:.6g}",
+                f"{Sigma[i, j]:.6g} between copies {i + 1} and {j + 1}, as `level_covariance` says",
+                f"that `plan` with {existing} copies out draws from {drawn[i, j]:.6g}",
             )
 
-    def _follows(self, check: str, law: NoiseLaw | None, copies: Sequence[Array], key: Key) -> None:
+    def _check_law(
+        self, check: str, law: NoiseLaw | None, copies: Sequence[Array], seed: int
+    ) -> None:
         if law is None:
             return
-        transformed = self._scheme().transformed(self.levels, self.moments, key)
-        noisy, X, names = self._noise(copies, key), self.table.values, self.table.attributes
+        scheme, X = self.make(), self.table.values
+        transformed = scheme.transformed(self.levels, self.moments, self.key(seed))
+        noisy = copies if transformed is None else transformed.undo(copies)
         if law.serial is not None:
             noisy, law = whitened(law.serial, X, noisy), replace(law, serial=None)
         if law.distribution == "unstated":
-            apart = self._scheme().drawn_apart(self.levels, X, noisy)
+            apart = scheme.drawn_apart(self.levels, X, noisy)
             if apart is None:
                 return
             X, noisy, law = apart
-        tests = in_memory_tests(X, noisy, law, names, transformed is None)
-        for test in tests:  # moments first: a variance explains more than its distribution
-            self._require(
-                check,
-                test.p * len(tests) > LEVEL,
-                f"expected by the stated law that {test.where} {test.expected:.4g}, found {test.observed:.4g} "
-                f"({test.statistic}, {test.rows:,} rows, p = {test.p:.1g})",
-            )
+        names = self.table.attributes
+        self.require_law(check, list(in_memory_tests(X, noisy, law, names, transformed is None)))
 
-    def _extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
+    def _check_extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
         """Extend the released copies with another key."""
-        out = [
-            *(copy.copy() for copy in copies[:OUT]),
-            *(unwritten(np.empty_like(copy)) for copy in copies[OUT:]),
-        ]
-        self._draw(self._key(SEED + 2), out, OUT)
-        self._require(
-            "extension leaves copies as they are",
-            digest(out[:OUT]) == digest(copies[:OUT]),
-            "expected copies that are out as they were, found others",
-        )
-        self._require(
-            "finite", self._finite(out), "expected finite numbers in an extension, found others"
-        )
-        self._follows("extension follows the law", law, out, self._key(SEED + 2))
-        self._nested(out)
+        unwritten = [_unwritten(np.empty_like(copy)) for copy in copies[OUT:]]
+        out = self._draw(SEED + 2, [*(copy.copy() for copy in copies[:OUT]), *unwritten], OUT)
+        same = digest(out[:OUT]) == digest(copies[:OUT])
+        as_before = "copies that are out as they were"
+        self.require("extension leaves copies as they are", same, as_before)
+        self._require_finite(out)
+        self._check_law("extension follows the law", law, out, SEED + 2)
+        self._check_nested(out)
 
-    def _nested(self, copies: Sequence[Array]) -> None:
+    def _check_nested(self, copies: Sequence[Array]) -> None:
         """Check that of two nested copies one is sufficient for the other."""
         if not getattr(self.cls, "nested", False):
             return
-        numbers = range(1, len(copies) + 1)
-        nested = self._scheme().sufficient(
-            [(0, self.table.values, list(copies))], list(combinations(numbers, 2))
-        )
-        for (one, other), says in nested.items():
-            self._require(
-                "classes are nested",
-                says,
-                f"expected the classes of copies {one} and {other} to be unions of one another's, "
-                "found that some cut them",
-            )
+        pairs = list(combinations(range(1, len(copies) + 1), 2))
+        nested = self.make().sufficient([(0, self.table.values, list(copies))], pairs)
+        for (one, other), holds in nested.items():
+            unions = f"the classes of copies {one} and {other} to be unions of one another's"
+            self.require("classes are nested", holds, unions, "that some cut them")
 
-    def _require(self, check: str, holds: object, said: str) -> None:
-        require(self.cls, check, holds, f"{said}, at levels {list(self.levels)}")
+
+def _unwritten(copy: Array) -> Array:
+    """Fill a copy with set bits (NaN for doubles), to detect unwritten cells."""
+    copy.view(np.uint8)[...] = 255
+    return copy

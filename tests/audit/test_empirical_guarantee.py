@@ -12,7 +12,7 @@ import pytest
 
 import auditor
 from auditor.audit.measures.empirical_guarantee import BeyondTest, ShiftTest, audited
-from auditor.data.recorded import Recorded
+from auditor.data.bounds import Recorded
 from auditor.errors import ScenarioError
 from auditor.registry import _plugins, register
 from auditor.scenario.read import read_scenario

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.audit.measures.entropy_bound import entropy_power, given_others, least_errors
-from auditor.data.record_law import NORMAL, RecordLaw
-from auditor.data.sources.components import SHAPES
-from auditor.data.sources.intervals import Intervals
+from auditor.data.source import NORMAL, RecordLaw
+from auditor.data.sources.components import SHAPES, Intervals
 from auditor.errors import NotApplicable
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise

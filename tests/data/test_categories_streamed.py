@@ -15,8 +15,7 @@ import pytest
 from large_tables import FORMS, load, write
 
 from auditor.data import file_rows as streamed
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, Categories
 from auditor.data.formats import parts as pieces
 from auditor.data.table import Table
 from auditor.errors import DataError

@@ -8,10 +8,10 @@ import pytest
 
 import auditor
 from auditor.data import file_rows as streamed
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats import parts as pieces
 from auditor.data.load import load_table
-from auditor.data.unperturbed_columns import Kept
+from auditor.data.raw_columns import Kept
 from auditor.errors import DataError
 
 HELD, PIECE = 2**26, 2**22

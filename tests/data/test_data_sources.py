@@ -9,10 +9,9 @@ import pytest
 
 from auditor import registry
 from auditor.data.load import load_table
-from auditor.data.outlined import outlined_table
 from auditor.data.request import DataUse
-from auditor.data.source import Source
-from auditor.data.sources import cps
+from auditor.data.source import Source, outlined_table
+from auditor.data.sources import shipped as cps
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 

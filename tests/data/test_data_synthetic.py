@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from auditor.data.load import load_table
-from auditor.data.outlined import outlined_table
 from auditor.data.request import DataUse
-from auditor.data.source import Outline
+from auditor.data.source import Outline, outlined_table
 from auditor.data.sources import census_like, gaussian
-from auditor.data.sources.components import SHAPES, Components
-from auditor.data.sources.intervals import Intervals
+from auditor.data.sources.components import SHAPES, Components, Intervals
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 from auditor.testing import ContractError, check_source

@@ -24,7 +24,7 @@ BY_HAND = [
 
 
 def loaded(path: Any, **options: Any) -> Any:
-    from auditor.data.columns.category_rules import Categories
+    from auditor.data.columns.categorical_table import Categories
 
     categories = Categories({}, options.pop("categorical", {}))
     return load_table(str(path), rng=np.random.default_rng(0), categories=categories, **options)

@@ -8,7 +8,7 @@ import pytest
 
 from auditor.data import describe as describing
 from auditor.data.columns.kinds import column_of
-from auditor.data.columns.row_order import follows_the_one_before
+from auditor.data.columns.record_keys import follows_the_one_before
 from auditor.data.describe import describe, describe_frames
 from auditor.data.formats import parts
 

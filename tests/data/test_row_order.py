@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.columns.row_order import in_order_of
+from auditor.data.columns.record_keys import in_order_of
 from auditor.data.load import load_table, load_target
 from auditor.data.sources.series import autoregression
 from auditor.errors import AuditorError, DataError

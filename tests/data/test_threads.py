@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from auditor.data.columns.threads import in_threads
+from auditor.data.columns.scan import in_threads
 
 
 def test_results_come_in_the_order_of_the_items() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import Categories
 from auditor.data.load import load_table
 from auditor.errors import ScenarioError
 from auditor.results.model import AuditResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from auditor.data.sources.census_like import CensusLike
-from auditor.data.sources.cps import Cps
+from auditor.data.sources.shipped import Cps
 from auditor.errors import AuditorError
 from auditor.runs.plan import outline
 from auditor.scenario.read import read_scenario

@@ -136,7 +136,7 @@ def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
 
 
 def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
-    from auditor.data.formats import writers as writing
+    from auditor.data.formats import release_folder as writing
 
     source, appended = tmp_path / "table.parquet", []
     frame.to_parquet(source)
@@ -157,7 +157,7 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
 def test_copies_that_are_there_already_stay_until_new_ones_are_whole(
     tmp_path, frame, held, monkeypatch
 ):
-    from auditor.data.formats import writers as writing
+    from auditor.data.formats import release_folder as writing
 
     source, out = tmp_path / "table.parquet", tmp_path / "out"
     frame.to_parquet(source)
@@ -175,7 +175,7 @@ def test_copies_that_are_there_already_stay_until_new_ones_are_whole(
 
 SLOW = """
 import sys, time
-from auditor.data.formats import writers as writing
+from auditor.data.formats import release_folder as writing
 append = writing._Csv.append
 def slow(self, frame):
     append(self, frame)

@@ -54,7 +54,7 @@ def cells(path):
 def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(
     path, tmp_path, monkeypatch, batch, scheme, column, level
 ):
-    monkeypatch.setattr(parts, "BATCH_ROWS", batch)
+    monkeypatch.setattr(parts, "CSV_BYTES", 40 * batch)
     write_copies(
         path, scheme, [level, level / 2], 1, tmp_path / "out", [column], keep=["zip", "note", "id"]
     )

@@ -457,7 +457,7 @@ def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_n
 
 def slow_writes() -> None:
     """Let this process spend most of its time between one change of a file and the next."""
-    from auditor.data.formats import writers
+    from auditor.data.formats import release_folder as writers
 
     append, publish = writers._Csv.append, writers.publish
 
@@ -477,7 +477,7 @@ KILLS = int(os.environ.get("AUDITOR_KILLS", "4"))
 SLOW = """
 import sys, time
 from auditor.cli import main
-from auditor.data.formats import writers
+from auditor.data.formats import release_folder as writers
 append = writers._Csv.append
 def slow(self, frame):
     append(self, frame)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from pydantic import ConfigDict
 
-from auditor.data.record_law import NORMAL, RecordLaw
+from auditor.data.source import NORMAL, RecordLaw
 from auditor.plugin import (
     AdditiveScheme,
     Affine,

@@ -34,7 +34,7 @@ from dataclasses import replace
 import numpy as np
 
 from auditor.audit.measures.entropy import entropy, information, noise_entropy
-from auditor.data.record_law import NORMAL, RecordLaw, RecordShape
+from auditor.data.source import NORMAL, RecordLaw, RecordShape
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, in_own_units, is_diagonal, regression

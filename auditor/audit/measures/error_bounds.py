@@ -20,9 +20,8 @@ from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.measures.entropy_bound import least_errors
 from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.views import Gathered
-from auditor.data.outlined import law_of
-from auditor.data.record_law import RecordLaw
 from auditor.data.request import DataUse
+from auditor.data.source import RecordLaw, law_of
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained

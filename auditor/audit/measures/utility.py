@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import Categories
 from auditor.data.load import load_target
 from auditor.data.request import is_file
 from auditor.data.table import Table

@@ -18,7 +18,7 @@ The first rule that fits decides.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -76,6 +76,7 @@ _AMOUNT = re.compile(
 """Text that reads as a number: such a column may be a salary, not an identifier."""
 
 Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
+MIXED = "mixed or nested values"
 USED = ("number", "date", "category")
 """The kinds that are audited."""
 
@@ -142,33 +143,31 @@ def column_of(
     ('number', 'identifier')
     """
     there = cells.dropna()
-    blank, found = 1.0 - len(there) / max(1, len(cells)), kind_of(cells)
+    blank, kind = 1.0 - len(there) / max(1, len(cells)), kind_of(cells)
+    values = 0 if kind == MIXED else int(there.nunique())
+    column = Column(name, "unusable", "", blank, values)
     if there.empty:
-        return Column(name, "unusable", "has no values", blank)
+        return replace(column, why="has no values")
     if blank > MOST_BLANK:
-        return Column(name, "unusable", "has more blanks than values", blank)
-    if found == "mixed or nested values":
-        return Column(name, "unusable", "holds values of several kinds, or nested ones", blank)
-    values = int(there.nunique())
+        return replace(column, why="has more blanks than values")
+    if kind == MIXED:
+        return replace(column, why="holds values of several kinds, or nested ones")
     if values == 1:
-        return Column(name, "unusable", "is the same in every record", blank, 1)
-    look = {
-        "numbers": _number,
-        "booleans": _boolean,
-        "text": _text,
-        "categories": _text,
-        "dates": _date,
-    }.get(found)
-    if look is None:
-        return Column(name, "unusable", f"holds {found}", blank, values)
-    facts: dict[str, Any] = look(
-        name, there, values, len(there) if records is None else records * (1.0 - blank)
-    )
-    if facts["kind"] == "number" and (coded or (facts["step"] >= 1.0 and _CODE.search(name))):
-        few = _is_few(values, MOST_WORDS, len(there))
+        return replace(column, why="is the same in every record")
+    if kind in ("text", "categories"):
+        return _text(column, there)
+    if kind == "dates":
+        return _date(column, there, None)
+    if kind == "booleans":
+        return replace(column, kind="category", why="holds booleans")
+    if kind != "numbers":
+        return replace(column, why=f"holds {kind}")
+    column = _number(column, there, len(there) if records is None else records * (1.0 - blank))
+    if column.kind == "number" and (coded or (column.step >= 1.0 and _CODE.search(name))):
+        few: Kind = "category" if _is_few(values, MOST_WORDS, len(there)) else "unusable"
         why = "holds codes written in digits, to which no noise can be added"
-        facts = {"kind": "category" if few else "unusable", "why": why}
-    return Column(name, blank=blank, values=values, **facts)
+        return Column(name, few, why, blank, values)
+    return column
 
 
 def identifies(name: str, x: Array, records: float) -> bool:
@@ -185,24 +184,26 @@ def identifies(name: str, x: Array, records: float) -> bool:
     return 0 < len(there) == len(np.unique(there)) and bool(_counts(name, there, records))
 
 
-def _number(name: str, there: pd.Series[Any], values: int, records: float) -> dict[str, Any]:
+def _number(column: Column, there: pd.Series[Any], records: float) -> Column:
     x = column_floats(there)
     if not np.isfinite(x).all():
-        return {"kind": "unusable", "why": "has infinite values"}
+        return replace(column, why="has infinite values")
     if not _varies(x):
-        return {
-            "kind": "unusable",
-            "why": "varies by less, or by more, than double precision can compute with",
-        }
+        why = "varies by less, or by more, than double precision can compute with"
+        return replace(column, why=why)
+    counts = _counts(column.name, x, records) if column.values == len(x) else ""
+    if counts:
+        return replace(column, kind="identifier", why=counts)
+    column = replace(column, numeric=True, step=_step(x), heap=_heap(there, column.values))
+    if _is_few(column.values, MOST_NUMBERS, len(x)):
+        return replace(column, kind="category", why="holds numbers with few different values")
+    return replace(column, kind="number", why="holds numbers")
+
+
+def _step(x: Array) -> float:
     grid = Grid()
     grid.add(x)
-    why = _counts(name, x, records) if values == len(x) else ""
-    if why:
-        return {"kind": "identifier", "why": why}
-    about = {"numeric": True, "step": grid.step, "heap": _heap(there, values)}
-    if _is_few(values, MOST_NUMBERS, len(x)):
-        return {"kind": "category", "why": "holds numbers with few different values", **about}
-    return {"kind": "number", "why": "holds numbers", **about}
+    return grid.step
 
 
 def _varies(x: Array) -> bool:
@@ -224,9 +225,7 @@ def _counts(name: str, x: Array, records: float) -> str:
     ):
         return "goes up or down evenly from record to record, and numbers them"
     # a count may start off a multiple of its step, and exceed the exact range of a double
-    apart = Grid()
-    apart.add(x - x.min())
-    if len(x) >= FEWEST_COUNTED and np.ptp(x) / apart.step + 1 <= 2.0 * records:
+    if len(x) >= FEWEST_COUNTED and np.ptp(x) / _step(x - x.min()) + 1 <= 2.0 * records:
         return "is different in every record and sequential, and numbers them"
     if (x == np.rint(x)).all() and (_WORD.search(name) or _CAPITAL.search(name)):
         return "is a whole number, different in every record, and is named as an identifier"
@@ -242,40 +241,30 @@ def _is_few(values: int, most: int, cells: int) -> bool:
     return values <= most and values * FEWEST_EACH <= cells
 
 
-def _boolean(name: str, there: pd.Series[Any], values: int, records: float) -> dict[str, Any]:
-    return {"kind": "category", "why": "holds booleans"}
-
-
-def _text(name: str, there: pd.Series[Any], values: int, records: float) -> dict[str, Any]:
+def _text(column: Column, there: pd.Series[Any]) -> Column:
     text = there.astype(object).astype(str)
     different = pd.Series(text.unique())
     numbers = bool(pd.to_numeric(different, errors="coerce").notna().all())
     formats = [] if numbers else _formats(different)
     if len(formats) == 1:
-        return _date(name, there, values, records, formats[0])
+        return _date(column, there, formats[0])
     if formats:
-        return {
-            "kind": "unusable",
-            "why": f"holds dates that read as {' or '.join(map(str, formats))}, and nothing tells which",
-        }
-    if _is_few(values, MOST_WORDS, len(there)):
-        return {"kind": "category", "why": "holds text with few different values"}
+        several = " or ".join(map(str, formats))
+        return replace(column, why=f"holds dates that read as {several}, and nothing tells which")
+    if _is_few(column.values, MOST_WORDS, len(there)):
+        return replace(column, kind="category", why="holds text with few different values")
     if numbers:
-        return {"kind": "unusable", "why": "holds numbers written as text"}
+        return replace(column, why="holds numbers written as text")
     amounts = text.str.fullmatch(_AMOUNT)
     if amounts.all():
-        return {
-            "kind": "unusable",
-            "why": "holds numbers with marks that are not read, as of money or per cent: write them without",
-        }
+        why = "holds numbers with marks that are not read, as of money or per cent: write them without"
+        return replace(column, why=why)
     if amounts.mean() > MOST_BLANK:
-        return {
-            "kind": "unusable",
-            "why": "holds numbers and some text: leave that blank if it stands for none",
-        }
-    if values == len(there):
-        return {"kind": "identifier", "why": "is text that is different in every record"}
-    return {"kind": "free text", "why": "is text with many different values"}
+        why = "holds numbers and some text: leave that blank if it stands for none"
+        return replace(column, why=why)
+    if column.values == len(there):
+        return replace(column, kind="identifier", why="is text that is different in every record")
+    return replace(column, kind="free text", why="is text with many different values")
 
 
 def _formats(different: pd.Series[Any]) -> list[str | None]:
@@ -288,26 +277,17 @@ def _formats(different: pd.Series[Any]) -> list[str | None]:
     return list(found)
 
 
-def _date(
-    name: str, there: pd.Series[Any], values: int, records: float, form: str | None = None
-) -> dict[str, Any]:
+def _date(column: Column, there: pd.Series[Any], form: str | None) -> Column:
     days = days_of(there, form).to_numpy(dtype=np.float64)
     if np.isnan(days).any():
-        return {"kind": "unusable", "why": "holds dates beyond what can be counted in days"}
+        return replace(column, why="holds dates beyond what can be counted in days")
     if not _varies(days):
-        return {"kind": "unusable", "why": "is the same day in every record"}
-    if len(days) > 2 and ((np.diff(days) > 0).all() or (np.diff(days) < 0).all()):
-        return {
-            "kind": "identifier",
-            "why": "holds dates that are different in every record and in order: it says which came after which",
-        }
-    grid = Grid()
-    grid.add(days)
-    return {
-        "kind": "date",
-        "why": "holds dates",
-        "numeric": True,
-        "step": grid.step,
-        "heap": _heap(there, values),
-        "form": form,
-    }
+        return replace(column, why="is the same day in every record")
+    gaps = np.diff(days)
+    if len(gaps) > 1 and ((gaps > 0).all() or (gaps < 0).all()):
+        why = "holds dates that are different in every record and in order: it says which came after which"
+        return replace(column, kind="identifier", why=why)
+    heap = _heap(there, column.values)
+    return replace(
+        column, kind="date", why="holds dates", numeric=True, step=_step(days), heap=heap, form=form
+    )

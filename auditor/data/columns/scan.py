@@ -15,15 +15,23 @@ result does not depend on the number of workers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from auditor.data.columns.threads import in_threads
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.environment import one_thread
 from auditor.types import Array
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 
 Read = Callable[[int, int], Array]
 """Returns rows ``start`` to ``stop`` of a table, shape (stop − start, N)."""
@@ -42,16 +50,16 @@ class Part:
         ``P``.
     low, high : ndarrays of shape (N,)
         Least and largest value.
-    digests : tuple of bytes
+    digests : bytes
         SHA-256 of each block.
     """
 
     rows: int
-    mean: Array = field(repr=False)
-    products: Array = field(repr=False)
-    low: Array = field(repr=False)
-    high: Array = field(repr=False)
-    digests: tuple[bytes, ...] = field(repr=False)
+    mean: Array
+    products: Array
+    low: Array
+    high: Array
+    digests: bytes
 
     @classmethod
     def of(cls, x: Array, shift: Array) -> Part:
@@ -62,24 +70,18 @@ class Part:
         mean = columns @ np.ones(len(x)) / len(x)
         columns -= mean[:, None]
         digest = hashlib.sha256(np.ascontiguousarray(x).data).digest()
-        return cls(len(x), mean, columns @ columns.T, low, high, (digest,))
+        return cls(len(x), mean, columns @ columns.T, low, high, digest)
 
     def __add__(self, other: Part) -> Part:
         """Return the scan of both parts' rows."""
         rows = self.rows + other.rows
-        apart = other.mean - self.mean
-        products = (
-            self.products
-            + other.products
-            + np.outer(apart, apart) * (self.rows * (other.rows / rows))
-        )
-        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        apart, share = other.mean - self.mean, other.rows / rows
         return Part(
             rows,
-            self.mean + apart * (other.rows / rows),
-            products,
-            low,
-            high,
+            self.mean + apart * share,
+            self.products + other.products + np.outer(apart, apart) * (self.rows * share),
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
             self.digests + other.digests,
         )
 
@@ -115,21 +117,6 @@ class Scan:
         """Mean, shape (N,)."""
         return self.shift + self.residue
 
-    @classmethod
-    def join(cls, parts: Iterable[Part], shift: Array) -> Scan:
-        """Return the scan of a table from its stripes, in order."""
-        whole = joined(parts)
-        digest = hashlib.sha256(b"".join(whole.digests)).hexdigest()
-        return cls(
-            whole.rows,
-            shift,
-            whole.mean,
-            whole.products / whole.rows,
-            whole.low,
-            whole.high,
-            digest,
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Scale:
@@ -158,37 +145,6 @@ class Scale:
         return np.asarray(x * self.std + self.residue + self.shift)
 
 
-def joined(parts: Iterable[Part]) -> Part:
-    """Return the parts as one, joined in order."""
-    rest = iter(parts)
-    whole = next(rest)
-    # overflow is refused by name afterwards
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for part in rest:
-            whole = whole + part
-    return whole
-
-
-def first_shift(read: Read, rows: int, width: int) -> Array:
-    """Return the first block's mean, shape (N,); 0 where not finite."""
-    start, stop = row_blocks(rows, width)[0]
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = read(start, stop).mean(axis=0)
-    return np.where(np.isfinite(mean), mean, 0.0)
-
-
-def scan_stripes(
-    read: Read, rows: int, width: int, shift: Array, wanted: Sequence[int] | None = None
-) -> list[Part]:
-    """Return the scans of some stripes, by number; of all by default."""
-    blocks, cuts = row_blocks(rows, width), stripes(rows, width)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return [
-            joined(Part.of(read(*blocks[k]), shift) for k in range(*cuts[number]))
-            for number in (range(len(cuts)) if wanted is None else wanted)
-        ]
-
-
 def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
     """Return the scan of a table of finite numbers.
 
@@ -199,9 +155,55 @@ def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
     rows, width : int
         The table's shape.
     """
+    blocks = row_blocks(rows, width)
+
+    def scan_stripe(stripe: tuple[int, int]) -> Part:
+        read = open_()
+        # overflow is refused by name afterwards
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return reduce(add, (Part.of(read(*block), shift) for block in blocks[slice(*stripe)]))
+
     with one_thread():  # sums in linear algebra depend on its number of threads
-        shift, numbers = first_shift(open_(), rows, width), range(len(stripes(rows, width)))
-        # a small table is finished before a thread starts
-        each = in_threads if len(numbers) > 1 else map
-        found = each(lambda number: scan_stripes(open_(), rows, width, shift, [number]), numbers)
-        return Scan.join((part for parts in found for part in parts), shift)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            shift = open_()(*blocks[0]).mean(axis=0)
+            shift = np.where(np.isfinite(shift), shift, 0.0)
+            cuts = stripes(rows, width)
+            # a small table is finished before a thread starts
+            parts = in_threads(scan_stripe, cuts) if len(cuts) > 1 else map(scan_stripe, cuts)
+            whole = reduce(add, parts)
+    digest = hashlib.sha256(whole.digests).hexdigest()
+    covariance = whole.products / whole.rows
+    return Scan(whole.rows, shift, whole.mean, covariance, whole.low, whole.high, digest)
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MOST_THREADS = 4
+"""Each holds a batch of records; more would saturate disk or memory."""
+
+
+def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """Yield the result for each item, in order, with few started in advance."""
+    # with logging some milliseconds, wasted on tables of one stripe
+    from concurrent.futures import ThreadPoolExecutor
+
+    threads = min(
+        MOST_THREADS,
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+    )
+    waiting: deque[Future[R]] = deque()
+    # `close_up` finds threads by this name
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # No wait: after an error the generator may be collected in any thread at any moment, and a
+        # starting thread holds the lock that the end of every other needs
+        # (`threading._shutdown_locks_lock`).
+        pool.shutdown(wait=False, cancel_futures=True)

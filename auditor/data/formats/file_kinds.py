@@ -9,14 +9,39 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from zipfile import ZipFile
 
-from auditor.data.formats.stamps import remembered
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd
 from auditor.text.column_names import counted
+
+T = TypeVar("T")
+
+
+def remembered(files: int) -> Callable[[Callable[[Path], T]], Callable[[Path], T]]:
+    """Return a decorator that caches a function of a path.
+
+    For the last ``files`` files.
+    """
+
+    def decorate(find: Callable[[Path], T]) -> Callable[[Path], T]:
+        @lru_cache(maxsize=files)
+        def found(path: str, changed: int, size: int) -> T:
+            del changed, size  # part of the cache's key
+            return find(Path(path))
+
+        @wraps(find)
+        def of(path: Path) -> T:
+            status = path.stat()
+            return found(str(path), status.st_mtime_ns, status.st_size)
+
+        return of
+
+    return decorate
+
 
 MOST_BYTES = 2**30
 """Largest unpacked size of a file that is read whole."""

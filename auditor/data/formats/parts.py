@@ -14,11 +14,17 @@ from pathlib import Path
 from typing import IO, Any
 
 from auditor.data.columns.checks import Frame
-from auditor.data.columns.threads import in_threads
+from auditor.data.columns.scan import in_threads
 from auditor.data.formats import readers as reading
-from auditor.data.formats.file_kinds import SUFFIXES, held, is_parquet, is_text, labelled
+from auditor.data.formats.file_kinds import (
+    SUFFIXES,
+    held,
+    is_parquet,
+    is_text,
+    labelled,
+    remembered,
+)
 from auditor.data.formats.headers import LOOKED_AT
-from auditor.data.formats.stamps import remembered
 from auditor.data.formats.text_files import opened, start_of, text_frame
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq

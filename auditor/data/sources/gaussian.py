@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from auditor.data.record_law import RecordLaw
-from auditor.data.source import Source
+from auditor.data.source import RecordLaw, Source
 from auditor.errors import DataError
 from auditor.numerics.linear_algebra import in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from auditor.data.bounds import Bounds, check_bounds
-from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
 from auditor.data.load import load_table, read_columns

@@ -18,7 +18,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from auditor.data.recorded import Recorded
+from auditor.data.bounds import Recorded
 from auditor.errors import AuditorError
 from auditor.schemes.base.increments import MultilevelProcess, ProcessScheme
 from auditor.schemes.base.noise_law import KroneckerNoise

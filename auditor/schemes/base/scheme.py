@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 import numpy as np
 
 from auditor import registry
-from auditor.data.bounds import spans
-from auditor.data.recorded import Recorded, recorded
+from auditor.data.bounds import Recorded, recorded, spans
 from auditor.data.request import DataUse
 from auditor.data.shown_columns import ShownColumn
 from auditor.data.table import Audited, Table
