@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from itertools import chain
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import Conclusion, Share
+from auditor.audit.base.request import Share
 from auditor.audit.base.uses import make_scheme
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
@@ -29,8 +29,6 @@ from auditor.schemes.replacement.base import Copies, UniformScheme, fork
 from auditor.schemes.replacement.estimated_law import EstimatedLaw
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Codes
-
-C = TypeVar("C")
 
 KEEP_BYTES = 2**29
 """Copies of a table in memory up to this size stay there for the next pass; others are drawn again,
@@ -109,13 +107,6 @@ class UniformRelease:
         here = chain.from_iterable(walk(job, self.block, self.data.rows, BLOCK_WIDTH))
         found: Iterator[P] = here if self.share is None else self.share(job)
         return added_up(job, found)
-
-    def concluded(self, job: Job[P], kind: type[C], conclude: Callable[[P], C]) -> C:
-        """Return what ``conclude`` makes of what a job finds: aggregates of a ``kind`` that may be kept where the counts may not be."""
-        if self.share is None:
-            return conclude(self.go_through(job))
-        (found,) = self.share(job, Conclusion(kind, conclude))
-        return cast(C, found)
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
         """Return one block with its copies; ``drawn`` is whether what makes them is wanted too."""
