@@ -15,7 +15,6 @@ import auditor
 from auditor.audit.categorical import stored_sums
 from auditor.audit.categorical.posterior_measures import Sums
 from auditor.audit.categorical.posterior_pass import Found, MeasureJob
-from auditor.audit.counts import outcome_counts
 from auditor.process.interrupt import CtrlC
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.runs import passes
@@ -121,35 +120,6 @@ def test_who_knows_records_goes_through_the_rows_again(document, gone):
     assert figures(auditor.run(document, output="audit", resume=True)) == undisturbed
     served = [knowledge for name, knowledge in gone if name == "MeasureJob"]
     assert served == [["known-records(400)"]] * 3 + [["perfect", "known-records(400)"]] * 2
-
-
-@pytest.mark.slow
-def test_what_a_pass_led_to_is_kept_where_its_counts_are_not(document, gone, monkeypatch):
-    """Gains that tell what pooling buys, of as many passes as coalitions are dealt into: figures that the task will hold."""
-    monkeypatch.setattr(outcome_counts, "PASS_CELLS", 1)
-    undisturbed = auditor.run(document)
-    whole = list(gone)
-    first = [name for name, _ in whole].index("MatchingJob")
-    assert whole[first:].count(("MatchingJob", [])) > 6 * STEPS
-    gone.clear()
-    stopped_at(first + 3 * STEPS + 2, document, gone)
-    gains = [value for name, value in lines() if "stripes" not in name]
-    assert len(gains) == 3
-    assert figures(auditor.run(document, output="audit", resume=True)) == figures(undisturbed)
-    assert gone == [
-        *whole[:MEASURED],
-        *whole[MEASURED + STEPS : first],
-        *whole[first + 3 * STEPS :],
-    ]
-    held = journal().read_text()
-    assert all(repr(number) in held for number in fractions(gains))
-
-
-def fractions(value) -> list[float]:
-    """Return every number with a fraction in a JSON value."""
-    if isinstance(value, list):
-        return [number for part in value for number in fractions(part)]
-    return [value] if isinstance(value, float) and value % 1 else []
 
 
 @pytest.mark.slow
