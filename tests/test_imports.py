@@ -45,7 +45,7 @@ below, never from one above."""
 AUDIT_ROOMS: list[tuple[str, ...]] = [
     ("numeric", "counts"),
     ("base",),
-    ("measures", "anonymity", "pooling", "law_tests"),
+    ("measures", "anonymity", "law_tests"),
     ("insider", "insider_noise"),
     ("categorical", "attempts"),
     ("",),

@@ -16,15 +16,9 @@ from auditor.audit.cost import (
     results_bytes,
     tries,
 )
-from auditor.audit.counts.outcome_counts import (
-    FEWEST_PENDING,
-    MOST_CELLS,
-    PASS_CELLS,
-    possible_cells,
-)
+from auditor.audit.counts.outcome_counts import MOST_CELLS, PASS_CELLS, possible_cells
 from auditor.audit.law_tests.categorical import SCORE_BYTES, scored_copies, scored_rows
 from auditor.audit.numeric.gather import MOST_SHUFFLED
-from auditor.audit.pooling.matching_records import MOST_LABELLED, MOST_NUMBERS
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
@@ -101,13 +95,6 @@ def _counted(here: Scenario, n: int, s: int, sizes: list[int]) -> int:
     """What outcomes of coalitions take while they are counted, in one pass."""
     several = [k for k in sizes if k > 1]
     cells = 0
-    if any(use.expectation.needs_pooling for use in here.judged) and several:
-        most = [
-            min(n, possible_cells(n, s, k) * 32, MOST_NUMBERS)
-            for k in several
-            if k <= MOST_LABELLED
-        ]
-        cells = max([min(sum(most), max(PASS_CELLS, max(most, default=0))), FEWEST_PENDING])
     if here.measure("belief-gap") is not None and several:
         most = [min(possible_cells(n, s, k), MOST_CELLS) for k in several]
         cells = max(cells, min(sum(most), max(PASS_CELLS, *most)))

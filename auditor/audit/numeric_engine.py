@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
@@ -35,6 +34,7 @@ from auditor.audit.base.request import ReleaseRequest, parts_in_steps
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.insider.fitted import fitted_records
 from auditor.audit.insider.gain import MOST_VALUES, insider_gains
+from auditor.audit.insider.noise_gain import noise_gains, unresolved
 from auditor.audit.insider_noise.records import insider_noise_records
 from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.closeness import Baseline, baseline, closeness_records, sampled
@@ -57,8 +57,6 @@ from auditor.audit.numeric.gather import Stripe, draws_of
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.views import Gathered
-from auditor.audit.pooling.differences import near_copies, with_differences
-from auditor.audit.pooling.linear import pooling_evidence
 from auditor.data.shown_columns import ShownColumn
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.blocks import row_blocks
@@ -69,6 +67,7 @@ from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, Poolin
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import AttackUse, PluginUse, Scenario
+from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 from auditor.types import Array, Coalition
 
 INSIDER = -1
@@ -249,20 +248,13 @@ class Session:
         if opened.pooling:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
-            groups, near = with_near_differences(opened)
             insider = made[INSIDER].gains if INSIDER in made else learnt_gains(opened)
-            found = near, insider, opened.release.scheme.makes_copies
-            evidence.pooling.update(
-                pooling_evidence(opened.needed, groups, table.width, opened.law, *found)
-            )
+            evidence.pooling.update(pooling_evidence(opened, insider))
         elif opened.pooling:
             several = [coalition for coalition in opened.needed if len(coalition) > 1]
             told = opened.release.scheme.sufficient(opened.release.blocks(), several)
             evidence.pooling.update(
-                {
-                    coalition: Pooling(says, (), (), 1, by_classes=True)
-                    for coalition, says in told.items()
-                }
+                {coalition: Pooling(says, by_classes=True) for coalition, says in told.items()}
             )
 
     def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[Attempt]:
@@ -513,12 +505,25 @@ def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:
     )
 
 
-def with_near_differences(opened: Opened) -> tuple[list[Moments], NDArray[np.intp] | None]:
-    """Return moments by row group, beside those of differences where copies are too near each other for moments to tell apart."""
-    release, table, groups = opened.release, opened.release.table, opened.gathered.groups
-    near = near_copies(Moments.merge(groups), table.width)
-    if near is None:
-        return groups, None
-    return with_differences(
-        opened.undone(release.blocks)(), table.rows, release.moments.mean, near
-    ), near
+def pooling_evidence(
+    opened: Opened, insider: Mapping[Coalition, InsiderGain]
+) -> dict[Coalition, Pooling]:
+    """Return the evidence on every coalition of two copies or more, with the insider's gains."""
+    law, total = opened.law, Moments.merge(opened.gathered.groups)
+    several = [coalition for coalition in opened.needed if len(coalition) > 1]
+    if not several:
+        return {}
+    noise = noise_gains(several, total, law) if isinstance(law, KroneckerNoise) else {}
+    useless = None if law is None else makes_useless(law)
+    lost = unresolved(several, total, opened.release.table.width)
+    proved = opened.release.scheme.makes_copies
+    return {
+        one: Pooling(
+            None if useless is None else one_suffices(useless, one),
+            noise.get(one),
+            one in lost,
+            insider.get(one),
+            proved,
+        )
+        for one in several
+    }

@@ -26,12 +26,10 @@ from auditor.numerics.statistics import (
 from auditor.results.evidence import (
     ROW_REDRAWS,
     InsiderGain,
-    MatchingGain,
     NoiseGain,
     PairedGain,
     Pooling,
     ReleaseEvidence,
-    averaged,
 )
 from auditor.results.records import (
     FEWEST_REPLICATES,
@@ -68,16 +66,11 @@ class Gain(NamedTuple):
     degrees: float
     rows: int
     guard: bool = False
-    """Whether it can only refute: the best linear attack where the noise itself can be measured,
-    which is the finer test."""
+    """Whether it can only refute: the insider learner where a law proves that there is no gain."""
     noise: tuple[NoiseGain, ...] = ()
     """Measured shares of noise taken off, one a replicate; they are tested exactly."""
-    matching: tuple[MatchingGain, ...] = ()
-    """What records that look alike say: all that may decide must show no gain, and any one may
-    refute."""
     estimated: bool = False
-    """Whether it is of the best linear attack or of the insider learner, which are fitted to the
-    originals."""
+    """Whether it is of the insider learner, which is fitted to the originals."""
     insider: InsiderGain | None = None
     """Gains of the insider learner, all attributes together."""
     flattered: float = 0.0
@@ -93,8 +86,6 @@ class Gain(NamedTuple):
         """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
         if self.noise:
             return share_tests(self.noise, margin)
-        if self.matching:
-            return matching_tests(self.matching, margin)
         if self.insider:
             tests = [
                 self.insider.p_values(place, margin) for place in range(len(self.insider.gain))
@@ -113,18 +104,6 @@ class Gain(NamedTuple):
             observations = sum(part.observations for part in self.noise)
             return math.ceil(
                 self.rows * observations_needed(regressors, margin, level, POWER) / observations
-            )
-        if self.matching:
-            blind = max(one.blind for one in deciding(self.matching))
-            # half the margin for either; the share of records like no other falls as fast as their
-            # number grows
-            distinct = math.ceil(2.0 * self.rows * blind / margin)
-            return max(
-                distinct,
-                rows_needed(
-                    self.rows, self.std_error, margin / 2.0, quantile(1 - level) + quantile(POWER)
-                )
-                or 0,
             )
         distance = math.sqrt(margin) if self.insider else margin
         error = max(self.insider.std_error) if self.insider else self.std_error
@@ -175,26 +154,6 @@ def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
     if R < FEWEST_REPLICATES:
         return float(gains.mean()), math.inf, math.inf
     return float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(R), R - 1.0
-
-
-def deciding(matching: Sequence[MatchingGain]) -> list[MatchingGain]:
-    """Return the gains that may say «no gain»; all of them if none may."""
-    return [one for one in matching if not one.guard] or list(matching)
-
-
-def matching_tests(matching: Sequence[MatchingGain], margin: float) -> tuple[float, float]:
-    """Return p-values against «some gain is at least the margin» and «every gain is at most the margin».
-
-    The first is the largest of those looks that may decide, records like no other counted as given
-    away (an intersection of claims needs no correction); the second Bonferroni's over all of them.
-    """
-    below = [
-        one_sided(one.gain + one.blind, margin, one.std_error, one.degrees)
-        for one in matching
-        if not one.guard
-    ]
-    above = [one_sided(-one.gain, -margin, one.std_error, one.degrees) for one in matching]
-    return max(below, default=1.0), min(1.0, len(above) * min(above))
 
 
 def attack_gains(
@@ -260,22 +219,6 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
             )
 
 
-def best_linear_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
-    """Gains of the best linear attack; replicates are separate noise, so their evidence is averaged.
-
-    They are a guard where the noise is measured, which is finer, and where the insider learner is,
-    which is linear at first.
-    """
-    for scheme, coalition, parts, rows in together(pooling):
-        who = f"the best linear attack, learnt from the originals, on {scheme}"
-        degrees = sum(part.degrees for part in parts)
-        guard = all(part.noise is not None or part.insider is not None for part in parts)
-        for column in range(len(parts[0].gain)):
-            mean = math.fsum(part.gain[column] for part in parts) / len(parts)
-            error = math.sqrt(math.fsum(part.std_error[column] ** 2 for part in parts)) / len(parts)
-            yield Gain(who, coalition, mean, error, degrees, rows, guard, estimated=True)
-
-
 def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
     """Gains of the insider learner; a guard where the scheme's own law proves that there are none, else they must show none."""
     named = {(copies.point, copies.scheme, copies.coalition) for copies in pooling}
@@ -284,7 +227,7 @@ def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
         found, guard = copies.pooling.insider, copies.pooling.proof
         cell = copies.point, copies.scheme, copies.coalition if found is None else found.copies
         if (
-            not copies.pooling.gain
+            copies.pooling.by_classes
             or copies.replicate > 1
             or cell in seen
             or (guard and found is None)
@@ -313,28 +256,6 @@ def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
                 estimated=True,
                 insider=found,
                 covered=cell in named,
-            )
-
-
-def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]:
-    """Gains of the best attack of any kind on categorical copies, replicates averaged one by one."""
-    for scheme, coalition, parts, rows in together(pooling):
-        if same := grouped(((one.how, one.copies), one) for part in parts for one in part.matching):
-            matching = tuple(averaged(group) for group in same.values())
-            surest = max(matching, key=lambda one: one.gain - 3.0 * one.std_error)
-            largest = max(
-                deciding(matching), key=lambda one: one.gain + one.blind + 2.0 * one.std_error
-            )
-            reported = surest if surest.gain - 3.0 * surest.std_error > margin else largest
-            who = f"the best attack of any kind, learnt from the originals, on {scheme}"
-            yield Gain(
-                who,
-                coalition,
-                reported.gain,
-                reported.std_error,
-                reported.degrees,
-                rows,
-                matching=matching,
             )
 
 

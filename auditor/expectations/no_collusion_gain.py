@@ -53,9 +53,6 @@ from auditor.expectations.collusion_gains import (
     Gain,
     PooledCopies,
     attack_gains,
-    best_gains,
-    best_linear_gains,
-    deciding,
     insider_gains,
     noise_gains,
 )
@@ -115,14 +112,13 @@ class NoCollusionGain(Expectation):
             if record.attack != FITTED
             or (str(record.sweep), record.scheme, record.coalition) not in learnt_of
         ]
-        learnt = *best_linear_gains(pooling), *insider_gains(pooling), *best_gains(pooling, margin)
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
         blind = mere_guesses(evidence.measurements)
         found = attack_gains(
             [record for record in records if _cell(record) not in blind], evidence.releases
         )
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
-        gains = *measured, *noise_gains(pooling), *learnt
+        gains = *measured, *noise_gains(pooling), *insider_gains(pooling)
         parts = [
             by_law(pooling, margin, level),
             by_theory(records),
@@ -301,8 +297,7 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
         why = "too few rows to test anything" if gains else "nothing to test"
         return Judgement("undecided", f"on the data: {why}")
     verdicts = _verdicts(tested, margin, level)
-    # Without a law of one shape the best linear attack is what decides, so that where it cannot be
-    # learnt nothing does.
+    # Without a proved law the insider learner decides. Where it cannot be fitted nothing does.
     not_estimated = [
         gain for gain in gains if gain.estimated and not gain.guard and not gain.measured
     ]
@@ -341,16 +336,6 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
     """Say that no gain reaches the margin, and what else the tests found."""
     hurt = sum(gain.gain + 3.0 * gain.std_error < -margin for gain in tested)
     more = f" (pooling does harm in {hurt} of them)" if hurt else ""
-    threes = sum(any(one.copies != gain.coalition for one in gain.matching) for gain in tested)
-    if threes:
-        which = f"{threes} coalitions are" if threes > 1 else "one coalition is"
-        more += (
-            f"; {which} too wide for these rows and judged by threes of copies, the best among them"
-        )
-    guards = [gain for gain in tested if gain.guard and gain.estimated and not gain.insider]
-    if guards:
-        widest = max(1.96 * gain.std_error for gain in guards)
-        more += f"; nor does the best linear attack learnt from the originals gain, to ± {_share(widest)} or finer"
     more += _ruled_out(tested)
     count = sum(not gain.guard for gain in tested)
     return f"{count} gains are all below {_percent(margin)}, the largest {_bar(largest)} ({largest.cell}){more}"
@@ -358,15 +343,10 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
 
 def _ruled_out(tested: Sequence[Gain]) -> str:
     """Say which adversaries the data rule out, and from which gain on: the noise tells of linear ones most finely."""
+    noise = [gain.beyond for gain in tested if gain.noise]
     learnt = [gain.beyond for gain in tested if gain.insider]
-    linear = [gain.beyond for gain in tested if gain.noise] or [
-        gain.beyond for gain in tested if gain.estimated and not gain.insider
-    ]
-    parts = [
-        f"no {who} attack beyond {_share(max(found))}"
-        for who, found in (("linear", linear), ("boosted-tree", learnt))
-        if found
-    ]
+    named = ("linear", noise), ("boosted-tree" if noise else "linear or boosted-tree", learnt)
+    parts = [f"no {who} attack beyond {_share(max(found))}" for who, found in named if found]
     return f"; {', '.join(parts)}" if parts else ""
 
 
@@ -381,11 +361,7 @@ def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
         if gain.from_files
         else REPLICATES
     )
-    blind = (
-        max((one.blind for one in deciding(gain.matching)), default=0.0) if gain.matching else 0.0
-    )
-    like_no_other = f" and {blind:.2%} of records like no other" if blind > 0 else ""
-    return f"cannot tell {_bar(gain)}{like_no_other} from the margin of {_percent(margin)} ({gain.cell}, {gain.rows:,} rows); {rows}"
+    return f"cannot tell {_bar(gain)} from the margin of {_percent(margin)} ({gain.cell}, {gain.rows:,} rows); {rows}"
 
 
 def _bar(gain: Gain) -> str:

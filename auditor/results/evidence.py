@@ -121,49 +121,6 @@ class LawTest(NamedTuple):
     departure: str = "a correlation"
 
 
-class MatchingGain(NamedTuple):
-    """What some copies gain over the best of them, from records that look alike to them, whatever the law.
-
-    Gathered by ``auditor.audit.pooling.matching_records``.
-
-    Attributes
-    ----------
-    how : str
-        ``patterns`` or ``values``: what counts as alike.
-    copies : tuple of int
-        A coalition, or three copies of one that is too wide.
-    gain, std_error, degrees : float
-        The collusion gain of the best attack of any kind, its standard error and degrees of
-        freedom.
-    blind : float
-        Share of records nothing is known of: each of them might be given away.
-    guard : bool
-        Whether it can only refute.
-    """
-
-    how: str
-    copies: Coalition
-    gain: float
-    std_error: float
-    degrees: float
-    blind: float
-    guard: bool
-
-
-def averaged(matching: Sequence[MatchingGain]) -> MatchingGain:
-    """Return the mean of the same gain in several replicates, which are separate noise."""
-    R, first = len(matching), matching[0]
-    return MatchingGain(
-        first.how,
-        first.copies,
-        math.fsum(one.gain for one in matching) / R,
-        math.sqrt(math.fsum(one.std_error**2 for one in matching)) / R,
-        math.fsum(one.degrees for one in matching),
-        math.fsum(one.blind for one in matching) / R,
-        any(one.guard for one in matching),
-    )
-
-
 @dataclass(frozen=True)
 class Pooling:
     """What one coalition gains, judged without trusting the scheme's word.
@@ -173,18 +130,8 @@ class Pooling:
     sufficient : bool or None
         Whether the stated law makes one copy of the coalition say all there is, or the classes that
         copies show; None where there is neither.
-    gain : tuple of float
-        By attribute, collusion gain of the best linear attack fitted to the originals themselves,
-        cross-fitted: nobody without the originals can do better with a linear attack. NaN where
-        there are too few rows to learn from.
-    std_error : tuple of float
-        Standard errors: a jackknife's, and what learning adds to it.
-    degrees : int
-        Their degrees of freedom.
     noise : NoiseGain or None
         What the measured noise of the copies says, where the law states one shape for all of them.
-    matching : tuple of MatchingGain
-        What records that look alike say of categorical copies.
     unresolved : bool
         Whether some combination of the copies is lost in second moments, so that what it gives away
         is unknown.
@@ -196,11 +143,7 @@ class Pooling:
     """
 
     sufficient: bool | None
-    gain: tuple[float, ...]
-    std_error: tuple[float, ...]
-    degrees: int
     noise: NoiseGain | None = None
-    matching: tuple[MatchingGain, ...] = ()
     unresolved: bool = False
     insider: InsiderGain | None = None
     proved: bool = True

@@ -8,10 +8,10 @@ import pytest
 
 import auditor
 from auditor.adversary.affine import AffineStack
+from auditor.audit.insider.noise_gain import noise_gains
 from auditor.audit.numeric import stacked_maps
 from auditor.audit.numeric.linear_errors import squared_errors
 from auditor.audit.numeric.stacked_maps import Maps, Members
-from auditor.audit.pooling.linear import noise_gains
 from auditor.numerics.linear_algebra import Regressors, ranked_regression
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -201,7 +202,7 @@ def gain_of(x, copies):
 
 def verdicts(found):
     """Verdicts on copies with their scheme's law, with one that is only said to be theirs, and without one."""
-    whole = Pooling(True, (0.0, 0.0), (1e-4, 1e-4), 31, NoiseGain(2e-5, 2, 40_000), insider=found)
+    whole = Pooling(True, NoiseGain(2e-5, 2, 40_000), insider=found)
     for pooling in (
         whole,
         replace(whole, proved=False),
@@ -230,8 +231,7 @@ def test_honest_noise_on_a_skewed_table_holds_and_names_the_adversaries():
     lawful, stated, silent = verdicts(gain_of(*release(rows=8_000)))
     assert [one.status for one in (lawful, stated, silent)] == ["holds"] * 3
     for one in (lawful, stated, silent):
-        assert "no linear attack beyond" in one.why
-        assert "no boosted-tree attack beyond 0." in one.why
+        assert re.search(r"no (linear or )?boosted-tree attack beyond 0\.", one.why)
 
 
 @pytest.mark.slow
@@ -252,10 +252,7 @@ def test_without_proof_a_learner_that_cannot_see_leaves_it_undecided():
 
 def test_the_gain_of_a_wider_coalition_refutes_nothing_of_a_part():
     wider = InsiderGain(1, (1, 2, 3), (0.4, 0.0), (0.01, 0.01), (900.0, 900.0), 20_000)
-    pooling, judge = (
-        Pooling(None, (0.0, 0.0), (1e-4, 1e-4), 31, insider=wider),
-        NoCollusionGain().judge,
-    )
+    pooling, judge = (Pooling(None, insider=wider), NoCollusionGain().judge)
     assert (
         judge(Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 20_000, {(1, 2): pooling})])).status
         == "undecided"

@@ -6,11 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.audit.pooling.cross_fitting import _Fit, cross_fitted_gain
-from auditor.audit.pooling.differences import near_copies
-from auditor.audit.pooling.linear import noise_gains
 from auditor.numerics.combination import best_unbiased_combination, within_grain
-from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 from auditor_attacks.llse import llse_weights
 from tests.llse_error import llse_error
@@ -191,53 +187,6 @@ def test_totals_beside_their_parts_and_copies_that_repeat_hide_nothing(tmp_path)
     assert verdict.status == "holds", verdict.why
 
 
-@given(seed=st.integers(0, 2**32 - 1), M=st.integers(2, 5))
-@settings(max_examples=40, deadline=None)
-def test_differences_taken_row_by_row_change_no_regression(seed, M):
-    """Of copies that are apart, declared near: any coalition's copies and their differences span the same."""
-    rng = np.random.default_rng(seed)
-    n, N = 60, 2
-    X = rng.normal(size=(n, N))
-    copies = [X + rng.normal(size=(n, N)) for _ in range(M)]
-    near = np.minimum(np.arange(M), rng.integers(0, M))
-    near = near[near]
-    coalitions = [
-        tuple(sorted(rng.choice(M, size=k, replace=False) + 1)) for k in (*[1] * 8, 2, 2, M)
-    ]
-    coalitions = sorted({*coalitions, *((c + 1,) for c in range(M))}, key=lambda c: (len(c), c))
-    plain = [Moments.of(np.hstack([X, *copies])[part::4]) for part in range(4)]
-    beside = [
-        Moments.of(
-            np.hstack([X, *copies, *(y - copies[r] for y, r in zip(copies, near, strict=True))])[
-                part::4
-            ]
-        )
-        for part in range(4)
-    ]
-    for one, other in zip(
-        cross_fitted_gain(coalitions, plain, N, None),
-        cross_fitted_gain(coalitions, beside, N, None, near),
-        strict=True,
-    ):
-        np.testing.assert_allclose(one, other, atol=1e-8)
-    law = KroneckerNoise(np.eye(M), np.eye(N))
-    shares = (
-        noise_gains(coalitions, Moments.merge(plain), law),
-        noise_gains(coalitions, Moments.merge(beside), law, near),
-    )
-    for coalition, found in shares[0].items():
-        assert shares[1][coalition].share == pytest.approx(found.share, abs=1e-9)
-        assert shares[1][coalition].regressors == found.regressors
-
-
-def test_only_copies_that_moments_cannot_tell_apart_are_near():
-    X = np.random.default_rng(1).normal(size=(50, 2))
-    Z = np.random.default_rng(2).normal(size=(50, 2))
-    copies = [X + Z, X + (1 + 1e-5) * Z, X + 2 * Z, X + Z, X + (2 + 1e-9) * Z]
-    assert near_copies(Moments.of(np.hstack([X, *copies])), 2).tolist() == [0, 0, 2, 0, 2]
-    assert near_copies(Moments.of(np.hstack([X, *copies[1:3]])), 2) is None
-
-
 # -- the combination itself
 # ------------------------------------------------------------------------------------------------
 
@@ -319,21 +268,3 @@ def test_few_rows_decide_nothing_in_favour(rows, scheme):
         assert [
             verdict.expectation for verdict in result.expectations if verdict.status == "holds"
         ] == []
-
-
-def test_what_estimating_costs_other_rows_is_a_sum_over_them():
-    """``s² (p − q)/(m − p − 2) Σ_t (1 + (1 + (y_t − ȳ)ᵀ Cov(Y_b)⁺ (y_t − ȳ))/m)``, of the other half's rows one by one."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(300, 2)) @ [[1.0, 0.6], [0.0, 0.8]]
-    rows = np.hstack([X, X + rng.normal(size=X.shape), X + 2.0 * rng.normal(size=X.shape)])
-    rows -= rows.mean(axis=0)
-    train, test = rows[:120], rows[120:]
-    fit = _Fit.of([(1,), (2,), (1, 2)], Moments.of(train), 2)
-    mean, m = train[:, 2:4].mean(axis=0), 120
-    inverse = np.linalg.pinv(np.cov(train[:, 2:4], rowvar=False, bias=True))
-    reach = sum(1 + (1 + (y - mean) @ inverse @ (y - mean)) / m for y in test[:, 2:4])
-    halves = [Moments.of(test[:70]), Moments.of(test[70:])]
-    cost = fit.cost(np.zeros((3, 2), dtype=np.intp), fit.reach(halves)).sum(axis=0)
-    assert fit.ranks[2] - fit.ranks[0] == 2
-    assert cost[2] == pytest.approx(fit.left[2] * 2 / (m - fit.ranks[2] - 2) * reach, rel=1e-9)
-    assert cost[0] == pytest.approx([0.0, 0.0])

@@ -16,8 +16,6 @@ from auditor.audit.counts.outcome_counts import (
     chosen,
     different,
 )
-from auditor.audit.pooling import matching_records as alike
-from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key
 
@@ -97,52 +95,6 @@ def test_passes_hold_no_more_than_they_may(monkeypatch):
     monkeypatch.setattr(counts, "PASS_CELLS", 10)
     dealt = batches([("a", 4), ("b", 6), ("c", 1), ("d", 50), ("e", 2)])
     assert dealt == [["a", "b"], ["c"], ["d"], ["e"]]
-
-
-def drawn(n, size, levels, seed):
-    x = np.random.default_rng(seed).integers(0, size, n).astype(np.uint8)
-    copies = get("scheme", "uniform")().copies(x, size, Key(seed, "u"))
-    return x, [copies.ask(level) for level in levels]
-
-
-def in_parts(make, x, copies, groups, parts):
-    whole = make()
-    for part in np.array_split(np.arange(x.size), parts):
-        piece = make()
-        piece.take(x[part], [copy[part] for copy in copies], groups[part])
-        piece.shorten()
-        whole.add(piece)
-    return whole
-
-
-@pytest.mark.parametrize("most", [2**22, 2**10])
-@pytest.mark.parametrize("size", [3, 50])
-def test_looks_are_the_same_in_any_number_of_parts(monkeypatch, most, size):
-    """Also where row groups and patterns are given up in some part, which must not depend on the cut."""
-    monkeypatch.setattr(alike, "MOST_NUMBERS", most)
-    x, copies = drawn(6_000, size, (0.7, 0.5, 0.4, 0.3), 1)
-    groups = np.arange(x.size) % 32
-    values = {
-        in_parts(lambda: ValueCounts(x.size, size, 4, 32), x, copies, groups, parts).gain()
-        for parts in (1, 5, 60)
-    }
-    patterns = {
-        in_parts(lambda: PatternCounts(4, 32), x, copies, groups, parts).gain(size)
-        for parts in (1, 5, 60)
-    }
-    assert len(values) == len(patterns) == 1
-    assert (patterns == {None}) == (most == 2**10)
-
-
-def test_a_sample_of_outcomes_estimates_the_gain_of_all(monkeypatch):
-    x, copies = drawn(60_000, 8, (0.6, 0.5, 0.4), 2)
-    groups = np.arange(x.size) % 32
-    whole = in_parts(lambda: ValueCounts(x.size, 8, 3, 32), x, copies, groups, 3).gain()
-    monkeypatch.setattr(counts, "MOST_CELLS", 2**10)
-    some = in_parts(lambda: ValueCounts(x.size, 8, 3, 32), x, copies, groups, 3).gain()
-    assert some != whole
-    assert whole.gain > 20 * whole.std_error
-    assert abs(some.gain - whole.gain) < 4.5 * np.hypot(some.std_error, whole.std_error)
 
 
 @pytest.mark.parametrize(

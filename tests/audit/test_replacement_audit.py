@@ -24,8 +24,6 @@ from auditor.audit.categorical.posterior_measures import (
 from auditor.audit.categorical.share_gap import share_gap
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.measures.empirical_epsilon import Trials
-from auditor.audit.pooling.categorical import CoalitionMatching, gains_of
-from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts
 from auditor.data.columns.categorical_table import Attribute, product
 from auditor.errors import AuditorWarning, ScenarioError
 from auditor.runs.perturb import make_plugin
@@ -246,43 +244,6 @@ def test_distance_from_the_law_has_mean_0():
 
 # -- what pooling buys
 # -----------------------------------------------------------------------------------------------------
-
-
-def test_patterns_of_honest_copies_gain_nothing_once_the_best_copy_s_value_is_beside_them():
-    x = np.random.default_rng(5).choice(4, 60_000, p=PRIOR).astype(np.uint8)
-    _, (worse, best) = drawn(x, 4, (0.3, 0.5), 5)
-    groups = np.arange(x.size) % 32
-    bare, labelled = PatternCounts(2, 32), ValueCounts(x.size, 4, 2, 32, labelled=True)
-    for counts in (bare, labelled):
-        counts.take(x, [best, worse], groups)
-    # a common value agrees by chance: the pattern tells which it is
-    assert bare.gain(4).gain > 5 * bare.gain(4).std_error
-    assert abs(labelled.gain().gain) < 4 * labelled.gain().std_error + 1e-4
-    _, fresh = drawn(x, 4, (0.3, 0.5), 5, scheme="uniform")
-    leaks = ValueCounts(x.size, 4, 2, 32, labelled=True)
-    leaks.take(x, fresh[::-1], groups)
-    joint = law_of((0.5, 0.3), PRIOR, False).joint(PRIOR)
-    right = [(part**2 / part.sum(axis=0)).sum() for part in (joint, joint.sum(axis=2))]
-    exact = (right[0] - right[1]) / (1 - right[1])
-    # which other value it shows is not looked at
-    assert 0.5 * exact < leaks.gain().gain < exact + 4 * leaks.gain().std_error
-
-
-def test_a_coalition_too_wide_is_judged_by_threes_with_the_best_copy_s_value():
-    x = np.random.default_rng(6).choice(4, 5000, p=PRIOR).astype(np.uint8)
-    _, copies = drawn(x, 4, (0.5, 0.45, 0.4, 0.35, 0.3, 0.25), 6)
-
-    def gains(job):
-        into = job.begin()
-        job.take(CodeBlock(0, 0, x, lambda k: copies[k - 1]), into)
-        job.end(into)
-        return gains_of(job, into)
-
-    looks = CoalitionMatching(x.size, 4, (0.5, 0.45, 0.4, 0.35, 0.3, 0.25), gains, alike=False)
-    found = looks.evidence({(1, 2, 3, 4, 5, 6): True})[1, 2, 3, 4, 5, 6].matching
-    assert {look.how for look in found} == {"patterns", "values", "threes"}
-    assert sum(look.how == "threes" for look in found) == 10
-    assert all(look.gain < 4 * look.std_error + 1e-3 for look in found if look.how == "threes")
 
 
 def test_trials_tell_the_rarest_replacements_apart():

@@ -7,9 +7,14 @@ import pytest
 from categorical_law import law_tests
 from scipy.stats import binom, kstest
 
-from auditor.audit.law_tests.categorical import scored_copies, scored_rows, sources
-from auditor.audit.law_tests.replacement import replacement_scores, transitions
-from auditor.audit.law_tests.transition_counts import Counted, transition_tests
+from auditor.audit.law_tests.categorical import (
+    count_tests,
+    replacement_scores,
+    scored_copies,
+    scored_rows,
+    sources,
+    transitions,
+)
 from auditor.schemes.replacement.law import MatrixLaw, UniformLaw
 
 PI, WITH_ZERO = (0.1, 0.2, 0.3, 0.4), (0.5, 0.0, 0.3, 0.2)
@@ -105,15 +110,11 @@ def test_which_copies_and_rows_are_scored():
 
 def test_counts_of_transitions_by_hand():
     """8 of 10 records keep value 0, by law 6 of 10; value 1 has no record."""
-    counts, T = np.array([[8, 2], [0, 0]]), np.array([[0.6, 0.4], [0.4, 0.6]])
-    kept, cells = transition_tests([Counted("copy 1", counts, T)], 10)
+    counts, law = np.array([[8, 2], [0, 0]]), UniformLaw((0.2,), 2, True)
+    kept, cells = count_tests(law, [1], lambda source, copy: counts, 10)
     p = 2 * binom.sf(7, 10, 0.6)
-    assert (kept.p, kept.observed, kept.expected, kept.tests) == (
-        pytest.approx(p),
-        0.8,
-        pytest.approx(0.6),
-        1,
-    )
+    assert kept.p == pytest.approx(p)
+    assert (kept.observed, kept.expected, kept.tests) == (0.8, pytest.approx(0.6), 1)
     assert (cells.p, cells.tests) == (pytest.approx(2 * p), 2)
     assert kept.telling == pytest.approx(np.sqrt(0.4 / 0.6))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +22,18 @@ from auditor.audit.categorical.posterior_measures import (
 )
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.share_gap import share_gap
-from auditor.audit.pooling.categorical import (
-    CoalitionMatching,
-    MatchingGains,
-    MatchingJob,
-    gains_of,
-)
+from auditor.audit.insider.category_gain import category_gains
+from auditor.audit.insider.learner import MOST_ROWS
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.numerics.blocks import row_blocks
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.law import history_size, transition_matrix
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Codes
+
+LEARNT_BLOCKS = 4
+"""Blocks of a long table that the insider's rows are taken from."""
 
 
 def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
@@ -177,16 +180,28 @@ def marginal_tests(
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     """Return the evidence on what pooling buys each coalition of two copies or more."""
-    alike = release.law.pi is None and release.scheme.by_retention
-
-    def gains(job: MatchingJob) -> MatchingGains:
-        return gains_of(job, release.go_through(job))
-
-    matching = CoalitionMatching(
-        release.data.rows, release.data.size, release.law.levels, gains, alike
-    )
     several = [c for c in release.needed if len(c) > 1]
     says = {
         c: None if release.estimated else release.law.of(c).best_is_sufficient() for c in several
     }
-    return matching.evidence(says, proved=release.scheme.makes_copies)
+    gains = {}
+    if release.key.replicate == 1:
+        wanted = [c for c in several if says[c] is not False]
+        gains = category_gains(
+            wanted, release.law.levels, release.data.size, partial(_rows_to_learn, release)
+        )
+    proved = release.scheme.makes_copies
+    return {c: Pooling(says[c], insider=gains.get(c), proved=proved) for c in several}
+
+
+def _rows_to_learn(
+    release: UniformRelease, numbers: Sequence[int]
+) -> tuple[Codes, dict[int, Codes]]:
+    """Return originals and copies of rows from evenly spread blocks."""
+    bounds = row_blocks(release.data.rows, BLOCK_WIDTH)
+    few = np.unique(np.linspace(0, len(bounds) - 1, LEARNT_BLOCKS).astype(np.intp)).tolist()
+    blocks = [release.block(index) for index in few]
+    each = -(-MOST_ROWS // len(blocks))
+    x = np.concatenate([block.x[:each] for block in blocks])
+    copies = {k: np.concatenate([block.copy(k)[:each] for block in blocks]) for k in numbers}
+    return x, copies

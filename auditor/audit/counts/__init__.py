@@ -1,5 +1,4 @@
 """Blocks of codes, and counts of what their copies show.
 
-What is concluded from counts is ``auditor.audit.categorical``, and of pooling
-``auditor.audit.pooling``.
+What is concluded from counts is ``auditor.audit.categorical``.
 """

@@ -17,8 +17,9 @@ MOST_SERIES = 32
 """Columns of ``Shown.series`` at most: families look at each of them in dozens of ways."""
 MOST_PAIRED, FEW = 8, 4
 """Columns, or copies, that are combined two by two; and fewer where three are."""
-SAME = 1e-9
-"""Deviation of a difference of two copies, as a share of a copy's, up to which it is rounding."""
+ROUNDING = 2.0**-48
+"""Deviation of a difference of two copies, relative to their largest value, up to which it is
+rounding."""
 
 FEWEST_EACH = 20
 """Records per code from which on the originals' mean of a code is a rule, and no record's value."""
@@ -75,7 +76,8 @@ class Shown:
         found = [np.empty((len(few), 0))]
         for later, earlier in pairs:
             apart = few[:, later] - few[:, earlier]
-            found.append(np.where(apart.std(axis=0) > SAME * few[:, later].std(axis=0), apart, 0.0))
+            largest = np.abs(few[:, later]).max(axis=0)
+            found.append(np.where(apart.std(axis=0) > ROUNDING * largest, apart, 0.0))
         return np.hstack(found)
 
     @cached_property

@@ -90,7 +90,7 @@ def insider_gains(
     levels = measured_levels(x, copies) if law is None else noise_levels(law)
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
     most = min(PROVED_FITS if proved else TREE_FITS, TREE_TARGETS // x.shape[1])
-    within = {one: _widest(one, ordered) for one in wide}
+    within = widest(ordered)
     fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:most]
     few = TREE_ROWS // max(1, len(fitted) - 1)
     gains = {
@@ -113,14 +113,15 @@ def noise_levels(law: NoiseLaw) -> Array:
     return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
 
 
-def _widest(coalition: Coalition, ordered: Mapping[Coalition, list[int]]) -> Coalition:
-    """Return the widest of the coalitions that hold this one and have its best copy."""
-    holding = [
-        one
-        for one in ordered
-        if ordered[one][0] == ordered[coalition][0] and set(coalition) <= set(one)
-    ]
-    return max(holding, key=lambda one: (len(one), one))
+def widest(ordered: Mapping[Coalition, Sequence[int]]) -> dict[Coalition, Coalition]:
+    """Return for each coalition the widest one that holds it and has its best copy."""
+    found = {}
+    for one, copies in ordered.items():
+        holding = [
+            wide for wide in ordered if ordered[wide][0] == copies[0] and set(one) <= set(wide)
+        ]
+        found[one] = max(holding, key=lambda wide: (len(wide), wide))
+    return found
 
 
 def _gain(
@@ -197,14 +198,17 @@ def correlations(
             > KNOWN * max((best - x)[:, j].std(), x[:, j].std(), 1e-3 * np.abs(x[:, j]).max())
             and apart.any()
         ):
-            w, scale = r * apart, np.sqrt((r**2).sum() * (apart**2).sum())
-            squares = w**2
-            found[:, j] = (
-                w.sum() / scale,
-                np.sqrt(squares.sum()) / scale,
-                max(1.0, squares.sum() ** 2 / (squares**2).sum() - 1.0),
-            )
+            found[:, j] = judged(r * apart, np.sqrt((r**2).sum() * (apart**2).sum()))
     return found[0], found[1], found[2]
+
+
+def judged(w: Array, scale: float) -> tuple[float, float, float]:
+    """Return ``ρ = Σ w / scale``, its standard error and degrees of freedom."""
+    squares = w**2
+    if not scale > 0 or not squares.any():
+        return 0.0, 0.0, np.inf
+    degrees = max(1.0, float(squares.sum() ** 2 / (squares**2).sum()) - 1.0)
+    return float(w.sum() / scale), float(np.sqrt(squares.sum()) / scale), degrees
 
 
 def _with_another(best: Array, copies: Sequence[Array], shift: int) -> list[Array]:

@@ -1,22 +1,36 @@
-"""Test whether categorical copies follow the stated law."""
+"""Test whether categorical copies follow the stated law.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``a`` | source of copy y: the copy perturbed next less, or the original | (n,) |
+| ``T`` | ``p·I + F``: chance of y (column) given a (row) | (s, s) |
+| ``o`` | code that values are counted from, modulo s: a, or 0 | (n,) |
+| ``U`` | ``Σ_(o ≤ z < y) T[a, z] + V·T[a, y]`` with V uniform | (n,) |
+
+``U`` is the randomised distribution function of y given a (brockwell2007). Counted from a, small
+scores are values kept, and a score shows how far a value is moved. Counted from 0, a score shows
+the value itself. Two more tests count in all records how often each value becomes each other value.
+Given the source's values each count is a sum of independent indicators. It is tested as a binomial
+of their mean chance, whose tails are longer (hoeffding1956).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.law_tests.battery import Scores, battery
-from auditor.audit.law_tests.replacement import replacement_scores, transitions
-from auditor.audit.law_tests.transition_counts import Counted, transition_tests
+from auditor.audit.law_tests.battery import NOTHING, Finding, Scores, battery, log_p
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
+from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
-from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Codes
+from auditor.schemes.replacement.law import UniformLaw, step
+from auditor.types import Array, Codes
 
 Integers = NDArray[np.integer[Any]]
 
@@ -29,6 +43,71 @@ FEWEST_COPIES, MOST_COPIES = 16, 64
 chain."""
 SCORE_BYTES = 300
 """Memory of the battery for one record of one column (measured: 160 to 270)."""
+EDGE = 1e-12
+"""Scores stay this far from 0 and 1, whose normal quantiles are infinite."""
+ROUNDING = 1e-13
+"""A chance this close to 1 is a rounded 1."""
+
+
+class Transition(NamedTuple):
+    """The law of one copy given its source.
+
+    Attributes
+    ----------
+    copy, source : int
+        Numbers among the law's copies, from 1; source 0 is the original.
+    kept : float
+        ``p``, the chance to keep the source's value.
+    fresh : ndarray of shape (1, s) or (s, s)
+        ``F``, the chances of replacements; one row where all sources have the same.
+    """
+
+    copy: int
+    source: int
+    kept: float
+    fresh: Array
+
+    @property
+    def matrix(self) -> Array:
+        """``T``, shape (s, s)."""
+        return self.kept * np.eye(self.fresh.shape[1]) + self.fresh
+
+    def chance(self, a: Codes, y: Codes) -> Array:
+        """Return ``T[a, y]``, shape (n,)."""
+        return np.asarray(self.kept * (y == a) + self.fresh[self._row(a), y])
+
+    def below(self, a: Codes, y: Codes) -> Array:
+        """Return ``Σ_(z < y) T[a, z]``, shape (n,)."""
+        sums = np.cumsum(self.fresh, axis=1) - self.fresh
+        return np.asarray(self.kept * (y > a) + sums[self._row(a), y])
+
+    def _row(self, a: Codes) -> Codes | int:
+        return a if len(self.fresh) > 1 else 0
+
+
+def transitions(law: UniformLaw) -> list[Transition]:
+    """Return the law of each copy given its source, in an order in which sources come first."""
+    pi = np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
+    found, source, high = list[Transition](), 0, 1.0
+    for copy in (place + 1 for place in law.descending):
+        if not law.by_retention:
+            found.append(Transition(copy, 0, 0.0, law.transition_matrix(None, copy)))
+            continue
+        level = law.levels[copy - 1]
+        kept = step(high, level)
+        found.append(Transition(copy, source, kept, (1.0 - kept) * pi[None, :]))
+        if law.multilevel:
+            source, high = copy, level
+    return found
+
+
+def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
+    """Return each copy that has another copy as its source, with that one before it."""
+    steps = transitions(law)
+    return [(copies[each.source - 1], copies[each.copy - 1]) for each in steps if each.source]
+
+
+# -- scores
 
 
 def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
@@ -50,6 +129,30 @@ def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
     run, second = most // 3, block_rows(BLOCK_WIDTH)
     starts = (0, second if second + 2 * run <= rows else run, rows - run)
     return [(start, start + run) for start in starts]
+
+
+def replacement_scores(
+    steps: Sequence[Transition], columns: Sequence[Codes], rng: Rng, from_source: bool = True
+) -> Array:
+    """Return the scores of copies, shape (n, number of steps).
+
+    Parameters
+    ----------
+    steps : sequence of Transition
+    columns : sequence of ndarrays of shape (n,)
+        The original and copies 1, 2, …; that all are codes of the domain is *not checked*.
+    rng : Rng
+        Draws V.
+    from_source : bool
+        Whether values are counted from the source's value, or from 0.
+    """
+    scores = []
+    for each in steps:
+        a, y = columns[each.source], columns[each.copy]
+        o = a if from_source else np.zeros_like(a)
+        ahead = each.below(a, y) - each.below(a, o) + (y < o)
+        scores.append(ahead + rng.random(len(y)) * each.chance(a, y))
+    return np.asarray(np.clip(np.stack(scores, axis=1), EDGE, 1.0 - EDGE))
 
 
 def score_tests(
@@ -87,10 +190,13 @@ def score_tests(
     return tests
 
 
+# -- counts
+
+
 def count_tests(
     law: UniformLaw, copies: Sequence[int], dense: Callable[[int, int], Integers], rows: int
 ) -> list[LawTest]:
-    """Return the tests of how often values become which ones, given the source and the original.
+    """Return the test of values kept in all, and the test of every pair of values.
 
     Parameters
     ----------
@@ -102,23 +208,60 @@ def count_tests(
         Records by value of a source (row; copy 0 is the original) and of a copy, shape (s, s).
     rows : int
         Records counted.
+
+    Notes
+    -----
+    If a share ε of the values to be replaced is kept, the share kept rises from its mean k by
+    ``ε (1 − k)``. That is ``ε √((1 − k)/k) √n`` standard deviations.
     """
-    return transition_tests(_counted(law, copies, dense), rows)
-
-
-def _counted(
-    law: UniformLaw, copies: Sequence[int], dense: Callable[[int, int], Integers]
-) -> Iterator[Counted]:
+    kept, cells, telling, kept_tests, cell_tests = [NOTHING], [NOTHING], 1.0, 0, 0
+    compared = []
     for each in transitions(law):
         copy = copies[each.copy - 1]
         if each.source:
             source = copies[each.source - 1]
-            yield Counted(f"copy {copy} given copy {source}", dense(source, copy), each.matrix)
+            compared.append((f"copy {copy} given copy {source}", source, copy, each.matrix))
         chances = law.transition_matrix(None, each.copy)
-        yield Counted(f"copy {copy} given the original", dense(0, copy), chances)
+        compared.append((f"copy {copy} given the original", 0, copy, chances))
+    for name, source, copy, chances in compared:
+        counts = dense(source, copy)
+        of, met = counts.sum(axis=1), counts.any(axis=1)
+        if not met.any():
+            continue
+        n, k = float(of.sum()), float(of @ np.diag(chances)) / float(of.sum())
+        where = f"the share of values kept in {name} is"
+        kept.append(
+            least_likely(np.array([[np.trace(counts)]]), np.array([n]), np.array([[k]]), where)
+        )
+        if 0.0 < k < 1.0 - ROUNDING:
+            telling = min(telling, math.sqrt((1.0 - k) / k))
+        where = f"the share of one value that becomes another one in {name} is"
+        cells.append(least_likely(counts[met], of[met], chances[met], where))
+        kept_tests, cell_tests = kept_tests + 1, cell_tests + int(met.sum()) * len(of)
+    retention = max(kept).as_test("retention", kept_tests, rows, telling)
+    return [
+        retention._replace(departure="a share kept of what is to be redrawn"),
+        max(cells).as_test("transitions", cell_tests, rows, 1.0),
+    ]
 
 
-def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
-    """Return each copy that has another copy as its source, with that one before it."""
-    steps = transitions(law)
-    return [(copies[each.source - 1], copies[each.copy - 1]) for each in steps if each.source]
+def least_likely(met: NDArray[Any], of: NDArray[Any], chance: Array, where: str) -> Finding:
+    """Return the least likely of some binomial counts, two-sided.
+
+    Parameters
+    ----------
+    met, chance : ndarray of shape (k, s)
+    of : ndarray of shape (k,)
+    where : str
+    """
+    chance = np.where(chance > 1.0 - ROUNDING, 1.0, np.clip(chance, 0.0, 1.0))
+    of = np.broadcast_to(of[:, None], met.shape)
+    # Chernoff: a tail is at most exp(−n KL). The exact tail is taken of the count where that is
+    # least.
+    entropy, mean = scipy.special.rel_entr, of * chance
+    far = entropy(met, mean) + entropy(of - met, of - mean)
+    place = np.unravel_index(far.argmax(), met.shape)
+    count, n, p = int(met[place]), int(of[place]), float(chance[place])
+    above, q = (count, p) if count > n * p else (n - count, 1.0 - p)
+    tail = float(scipy.special.betainc(above, n - above + 1, q)) if above > 0 else 1.0
+    return Finding(float(log_p(min(1.0, 2.0 * tail))), count / n, p, where)

@@ -1,0 +1,158 @@
+"""Gain of pooling categorical copies, measured by a learner in held-out rows.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``b`` | the coalition's copy with the highest retention | |
+| ``e`` | indicators of the original's value | (n, s) |
+| ``g`` | predicted chances of values, from all of the coalition's copies | (n, s) |
+| ``r, g'`` | ``e`` and ``g``, less their means over the records with one value in copy b | (n, s) |
+| ``ρ`` | ``Σ r·g' / √(Σ |r|² Σ |g'|²)`` over held-out rows | scalar |
+| gain | ``ρ²`` if ρ > 0: the share of the best copy's error that the best multiple of ``g'`` takes off | scalar |
+
+If the other copies are independent of the original given copy b, as of lawful multilevel copies,
+permutations of them among records with one value in copy b change nothing in law. So ``Σ r·g'`` has
+mean 0, whatever was learnt, for any table. Two predictors are measured: boosted trees predict from
+the pattern of agreement whether a candidate is the original's value, and a frequency table predicts
+the original from the values of the copies. Candidates are the values of the copies, and their sums
+and differences modulo s.
+
+*Not checked*: rows beyond those looked at; copies beyond the first ``MOST_SHOWN`` by retention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from auditor.audit.insider.gain import judged, widest
+from auditor.audit.insider.learner import WEAK, grower, halves
+from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, TREE_FITS
+from auditor.process.deferred import scipy
+from auditor.results.evidence import InsiderGain
+from auditor.types import Array, Coalition, Codes, Indices
+
+MOST_SHOWN, MOST_PAIRED, MOST_COMBINED = 16, 6, 3
+"""Copies that are shown, that are compared two by two and are candidates, and that are added up."""
+FEWEST_ALIKE = 8
+"""Records with equal values that a frequency table wants on average."""
+
+
+def category_gains(
+    coalitions: Sequence[Coalition],
+    retentions: Sequence[float],
+    size: int,
+    rows: Callable[[Sequence[int]], tuple[Codes, Mapping[int, Codes]]],
+) -> dict[Coalition, InsiderGain]:
+    """Return the learner's gain in coalitions of two copies or more.
+
+    Parameters
+    ----------
+    coalitions : sequence of tuple of int
+    retentions : sequence of float
+        Of every copy.
+    size : int
+        ``s``.
+    rows : callable
+        Returns the originals and the copies, by number, of the rows to look at.
+
+    Returns
+    -------
+    dict
+        Only the widest of the coalitions with one best copy are measured, as in
+        ``insider_gains``. Empty if there are too few rows.
+    """
+    ordered = {
+        one: sorted(one, key=lambda copy: (-retentions[copy - 1], copy))[:MOST_SHOWN]
+        for one in coalitions
+    }
+    if not ordered or size < 2:
+        return {}
+    within = widest(ordered)
+    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:TREE_FITS]
+    x, copies = rows(sorted({copy for one in fitted for copy in ordered[one]}))
+    if len(x) < FEWEST_TREE_ROWS:
+        return {}
+    gains = {}
+    for one in fitted:
+        found = correlations(x, [copies[copy] for copy in ordered[one]], size)
+        gains[one] = InsiderGain(ordered[one][0], one, *found, len(x))
+    return {one: gains[of] for one, of in within.items() if of in gains}
+
+
+def correlations(
+    x: Codes, copies: Sequence[Codes], size: int
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """Return ``ρ`` of trees and of the frequency table, standard errors and degrees of freedom.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,)
+    copies : sequence of ndarrays of shape (n,)
+        The best one first.
+    size : int
+    """
+    X, Y = x.astype(np.intp), [copy.astype(np.intp) for copy in copies]
+    # The other way round, a frequency table would be judged on nearly the same sums.
+    taught, tested = halves(len(x), "category gain")
+    best, found = Y[0][tested], list[tuple[float, float, float]]()
+    r = within_strata(indicators(X[tested], size), best, size)
+    for predict in (by_agreement, by_values):
+        g = within_strata(predict(X, Y, size, taught, tested), best, size)
+        scale = float(np.sqrt(r.power(2).sum() * g.power(2).sum()))
+        found.append(judged(np.asarray(r.multiply(g).sum(axis=1)).ravel(), scale))
+    rho, error, degrees = zip(*found, strict=True)
+    return rho, error, degrees
+
+
+def indicators(values: Indices, size: int, weights: Array | None = None) -> Any:
+    """Return a sparse matrix, shape (n, s), with 1 or a weight at each row's value."""
+    n = len(values)
+    ones = np.ones(n) if weights is None else weights
+    return scipy.sparse.csr_array((ones, (np.arange(n), values)), shape=(n, size))
+
+
+def within_strata(M: Any, stratum: Indices, size: int) -> Any:
+    """Return the rows of a sparse matrix less the mean of their stratum."""
+    counts = np.bincount(stratum, minlength=size)
+    member = indicators(stratum, size, 1.0 / counts[stratum].astype(np.float64))
+    return M - (member.T @ M).tocsr()[stratum]
+
+
+def by_agreement(
+    x: Indices, copies: Sequence[Indices], size: int, taught: Indices, tested: Indices
+) -> Any:
+    """Return chances of candidates, predicted by boosted trees from which copies agree."""
+    few, paired = copies[:MOST_COMBINED], copies[:MOST_PAIRED]
+    candidates = [*paired]
+    for a, b in combinations(few, 2):
+        candidates += [(a + b) % size, (a - b) % size, (b - a) % size]
+    shown = [a == b for a, b in combinations(paired, 2)]
+    shown += [a == b for later in copies[MOST_PAIRED:] for a, b in ((copies[0], later),)]
+    features = np.column_stack([*shown, *copies]).astype(np.float64)
+    total: Any = indicators(copies[0][tested], size, np.zeros(len(tested)))
+    for place, values in enumerate(candidates):
+        earlier = np.array(candidates[:place], dtype=np.intp).reshape(place, len(x))
+        new = (values != earlier).all(axis=0)
+        right, here = (values == x).astype(np.float64), taught[new[taught]]
+        if len(here):
+            trees = grower(WEAK, len(here)).fit(features[here], right[here])
+            chance = np.where(new[tested], trees.predict(features[tested]), 0.0)
+            total = total + indicators(values[tested], size, chance)
+    return total
+
+
+def by_values(
+    x: Indices, copies: Sequence[Indices], size: int, taught: Indices, tested: Indices
+) -> Any:
+    """Return shares of originals among training rows with equal values in the first copies."""
+    shown = 2
+    while shown < len(copies) and FEWEST_ALIKE * size ** (shown + 1) <= len(taught):
+        shown += 1
+    _, outcome = np.unique(np.column_stack(copies[:shown]), axis=0, return_inverse=True)
+    outcome = outcome.ravel()
+    counts = np.bincount(outcome[taught], minlength=outcome.max() + 1).astype(np.float64)
+    member = indicators(outcome[taught], len(counts), (1.0 / (1.0 + counts))[outcome[taught]])
+    return (member.T @ indicators(x[taught], size)).tocsr()[outcome[tested]]
