@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from auditor.data.load import load_table
 from auditor.errors import AuditorError, ScenarioError
 from auditor.runs.check import check_data
-from auditor.runs.copy_files import read_release, write_copies
+from auditor.runs.copy_files import write_copies
+from auditor.runs.folder_release import read_release
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario

@@ -12,8 +12,7 @@ from auditor.data.sources.series import autoregression
 from auditor.errors import AuditorError, ScenarioError
 from auditor.numerics import blocks
 from auditor.numerics.autoregression import Autoregression
-from auditor.runs.batch_files import append_copies
-from auditor.runs.copy_files import write_copies
+from auditor.runs.copy_files import append_copies, write_copies
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless
 from auditor.schemes.base.serial import FORGOTTEN
