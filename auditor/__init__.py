@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
     from auditor.results.model import AuditResult
     from auditor.results.records import Measurement
-    from auditor.runs.copy_files import read_release
     from auditor.runs.estimate import Estimate, attack
+    from auditor.runs.folder_release import read_release
     from auditor.runs.perturb import Release, perturb
     from auditor.scenario.model import Scenario
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "run": "auditor.api",
     "perturb": "auditor.runs.perturb",
-    "read_release": "auditor.runs.copy_files",
+    "read_release": "auditor.runs.folder_release",
     "attack": "auditor.runs.estimate",
     "Release": "auditor.runs.perturb",
     "EpsilonAudit": "auditor.audit.measures.empirical_epsilon",

@@ -1,4 +1,4 @@
-"""Audit one release with the engine that its scheme names: one rule of failure, whatever the copies are made of."""
+"""Audit of one release by its scheme's engine, with one rule of failure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
         coalitions: list[Coalition],
         evidence: ReleaseEvidence,
     ) -> tuple[Sequence[Measurement], list[Distribution]]:
-        """Make the copies, let every attack with every state of knowledge try every coalition, and fill in the evidence."""
+        """Audit the release, and fill in the evidence."""
 
 
 ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": CategoricalEngine()}

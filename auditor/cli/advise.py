@@ -124,7 +124,7 @@ def advise(
     With --bounds, noise is sized by the change of one record, and every release has its ε.
     """
     from auditor.runs.advice.advise import advise as advised
-    from auditor.runs.advice.files import write_advice
+    from auditor.runs.advice.advise import write_advice
     from auditor.runs.advice.request import Request
     from auditor.runs.output import rendered_advice, screen
 

@@ -349,7 +349,7 @@ def _append(
     key: str | None,
     repeats: bool,
 ) -> None:
-    from auditor.runs.batch_files import append_copies
+    from auditor.runs.copy_files import append_copies
 
     with one_line_warnings():
         written = append_copies(

@@ -1,9 +1,8 @@
-"""One attack on copies in files: what ``auditor.attack`` does, for whoever has files and no Python at hand.
+"""Attacks on copies in files, for the command line.
 
-Copies of numbers are laid beside the original as the scheme ``published`` does it, with its checks
-that they are the original's records in its order. With a stated law the attack uses that, and there
-is a closed form if the attack has one; without, it uses the law that is estimated from original and
-copies, if there is any. Copies of categories need a stated law.
+Copies of numbers are read as the scheme ``published`` reads them, with its checks that they are the
+original's records in order. With a stated law the attack uses it, and has its closed form if any.
+Without one the law is estimated from original and copies. Copies of categories need a stated law.
 """
 
 from __future__ import annotations
@@ -34,17 +33,22 @@ from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.results.disclosure import FEWEST_RECORDS, rounded
 from auditor.results.files import located, sweep, writing
-from auditor.runs.estimate import Estimate, Held, attack, knowledge_of, measured
+from auditor.runs.estimate import (
+    CategoricalEstimate,
+    Estimate,
+    Held,
+    attack,
+    knowledge_of,
+    measured,
+)
 from auditor.runs.perturb import Release, checked_levels, make_plugin
-from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import TableMoments, table_moments
+from auditor.schemes.base.scheme import table_moments
 from auditor.text.column_names import listed
-from auditor.types import Array
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for.
+    """Arguments of one attack.
 
     Attributes
     ----------
@@ -55,8 +59,8 @@ class Request:
     original : str
         A file, or a registered source.
     scheme : str or mapping, optional
-        Whose law the copies follow: its name, or ``{name: …, …its parameters}``. ``levels`` then
-        has one for each copy.
+        Scheme of the copies: its name, or ``{name: …, …its parameters}``. ``levels`` then has one
+        for each copy.
     columns : sequence of str, optional
         To rebuild; by default every column of numbers that the original and all copies have.
     knowledge : str or mapping
@@ -75,24 +79,21 @@ class Request:
 
 
 @with_plugin_errors
-def attack_files(asked: Request) -> Any:
-    """Return what the attack makes of all copies together, and how far it is from the original.
+def attack_files(asked: Request) -> Estimate | CategoricalEstimate:
+    """Return the estimate from all copies together.
 
-    Returns
-    -------
-    Estimate or CategoricalEstimate
-        As of ``auditor.attack``; without a stated law there is no closed form.
+    Without a stated law there is no closed form.
 
     Raises
     ------
     AuditorError
-        A file cannot be read, the copies are not the original's records, or what is asked for does
-        not apply.
+        A file cannot be read, the copies are not the original's records, or the request does not
+        apply.
     """
-    law = asked.scheme if isinstance(asked.scheme, Mapping) else {"name": asked.scheme}
-    rest = {key: value for key, value in law.items() if key != "name"}
     if asked.scheme is None:
         return _on_numbers(asked, None)
+    law = asked.scheme if isinstance(asked.scheme, Mapping) else {"name": asked.scheme}
+    rest = {key: value for key, value in law.items() if key != "name"}
     scheme = make_plugin("scheme", law.get("name", ""), rest)
     if len(asked.levels) != len(asked.copies):
         raise AuditorError(
@@ -109,17 +110,14 @@ def attack_files(asked: Request) -> Any:
 
 def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
     copies = [str(Path(name).expanduser()) for name in asked.copies]
-    scheme = make_plugin(
-        "scheme", "published", {"copies": copies, **({} if law is None else {"law": law})}
-    )
-    plugin, knows = (
-        make_plugin("attack", asked.attack, asked.parameters or {}).form(),
-        knowledge_of(asked.knowledge),
-    )
+    stated = {} if law is None else {"law": law}
+    scheme = make_plugin("scheme", "published", {"copies": copies, **stated})
+    plugin = make_plugin("attack", asked.attack, asked.parameters or {}).form()
+    knows = knowledge_of(asked.knowledge)
     plugin.check(scheme.family, knows)
-    table = _original(asked)
+    table, levels = _original(asked), tuple(asked.levels)
     if law is not None:
-        scheme.check_levels(asked.levels)
+        scheme.check_levels(levels)
     scheme.check_table(table, DataUse(asked.original))
     arrays = [read_copy(Path(name), table, exact=True).values for name in copies]
     for name, copy in zip(copies, arrays, strict=True):
@@ -127,50 +125,41 @@ def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
             lacking = "has missing cells; a scenario with the scheme `published` audits what all copies have in full"
             raise AuditorError(f"{Path(name).name}: {lacking}")
     moments = table_moments(table)
-    stated = scheme.law(tuple(asked.levels), moments)
-    used = _estimated(table, moments, arrays) if stated is None else stated
-    held = Held(
-        scheme, table, moments, tuple(range(1, len(copies) + 1)), tuple(asked.levels), arrays, used
-    )
-    found = measured(
-        plugin, held, pd.DataFrame(table.values, columns=list(table.attributes)), knows, asked.seed
-    )
-    # under an estimated law it would prove nothing
-    return found if stated is not None else replace(found, theory=None)
+    used = scheme.law(levels, moments)
+    if estimated := used is None:
+        centres = np.tile(moments.mean, len(copies) + 1)
+        joint = Moments.of(np.hstack([table.values, *arrays]) - centres)
+        found = estimated_noise([joint], moments)
+        used = None if found is None else found.law
+    numbers = tuple(range(1, len(copies) + 1))
+    held = Held(scheme, table, moments, numbers, levels, arrays, used)
+    X = pd.DataFrame(table.values, columns=list(table.attributes))
+    estimate = measured(plugin, held, X, knows, asked.seed)
+    # theory under an estimated law proves nothing
+    return replace(estimate, theory=None) if estimated else estimate
 
 
-def _estimated(table: Table, moments: TableMoments, copies: Sequence[Array]) -> NoiseLaw | None:
-    """Return the law that original and copies show, as an audit of published copies has it; None where noise depends on the data."""
-    stacked = np.hstack([table.values, *copies]) - np.tile(moments.mean, len(copies) + 1)
-    found = estimated_noise([Moments.of(stacked)], moments)
-    return None if found is None else found.law
-
-
-def _on_categories(asked: Request, scheme: Any) -> Any:
+def _on_categories(asked: Request, scheme: Any) -> CategoricalEstimate:
     names = list(asked.columns or _shared(asked, header(_found(asked.original))))
     original = read_columns(asked.original, names).astype("category")
-    copies = [read_columns(name, names) for name in asked.copies]
-    for name, copy in zip(asked.copies, copies, strict=True):
+    typed = []
+    for path in asked.copies:
+        copy, name = read_columns(path, names), Path(path).name
         if len(copy) != len(original):
             unequal = f"has {len(copy):,} rows where the original has {len(original):,}; rows must match one to one"
-            raise AuditorError(f"{Path(name).name}: {unequal}")
+            raise AuditorError(f"{name}: {unequal}")
         if not all(copy[column].isin(original[column].cat.categories).all() for column in names):
-            raise AuditorError(
-                f"{Path(name).name}: has values that the original has not, or missing cells"
-            )
-    typed = tuple(copy.astype(original.dtypes) for copy in copies)
-    release = Release(original, typed, checked_levels(list(asked.levels), 0, scheme), scheme)
-    return attack(
-        asked.attack,
-        release,
-        knowledge=asked.knowledge,
-        seed=asked.seed,
-        **(asked.parameters or {}),
-    )
+            raise AuditorError(f"{name}: has values that the original has not, or missing cells")
+        typed.append(copy.astype(original.dtypes))
+    levels = checked_levels(list(asked.levels), 0, scheme)
+    release = Release(original, tuple(typed), levels, scheme)
+    options = {"knowledge": asked.knowledge, "seed": asked.seed, **(asked.parameters or {})}
+    found: CategoricalEstimate = attack(asked.attack, release, **options)
+    return found
 
 
 def _original(asked: Request) -> Table:
-    """Return the table, with the columns of numbers that all copies have."""
+    """Return the table, by default with the columns of numbers that all copies have."""
 
     def read(columns: Sequence[str] | None) -> Table:
         return load_table(asked.original, columns=columns, rng=stream(asked.seed, "data"))
@@ -194,14 +183,16 @@ def _shared(asked: Request, known: Sequence[str]) -> list[str]:
 
 
 def _found(name: str) -> Path:
-    path = next((path for path in located(name) if path.is_file()), None)
-    if path is None:
-        raise AuditorError(f"{name}: no such file; expected {SAID}")
-    return path
+    for path in located(name):
+        if path.is_file():
+            return path
+    raise AuditorError(f"{name}: no such file; expected {SAID}")
 
 
-def described(asked: Request, found: Any) -> str:
-    """Return how good an estimate is; of a private table no sharper than its records warrant.
+def described(asked: Request, found: Estimate | CategoricalEstimate) -> str:
+    """Return an estimate's quality in words.
+
+    Private figures are no sharper than their error warrants.
 
     Raises
     ------
@@ -216,64 +207,52 @@ def described(asked: Request, found: Any) -> str:
     def written(figure: float) -> str:
         return f"{figure if public else rounded(figure, rows):.4g}"
 
-    held = f"{len(asked.copies)} {'copy' if len(asked.copies) == 1 else 'copies'}"
-    exactly = (
-        "knows means and correlations exactly"
-        if isinstance(found, Estimate)
-        else "knows every category's share exactly"
-    )
-    known = knowledge_of(asked.knowledge)
-    knows = exactly if isinstance(known, Perfect) else f"{known.label} knowledge"
+    copies, known = len(asked.copies), knowledge_of(asked.knowledge)
+    held = f"{copies} {'copy' if copies == 1 else 'copies'}"
+    knows, numeric = f"{known.label} knowledge", isinstance(found, Estimate)
+    if isinstance(known, Perfect):
+        what = "means and correlations" if numeric else "every category's share"
+        knows = f"knows {what} exactly"
     lines = [f"{registry.get('attack', asked.attack).name}, {knows}, {held}, {rows:,} records"]
-    if isinstance(found, Estimate):
-        width = found.values.shape[1]
-        scale = found.distortion / found.normalized_error if found.normalized_error else 0.0
-        theory = (
-            f"{written(found.theory)} ({written(found.theory / scale)} normalized)"
-            if found.theory is not None and scale
-            else "none"
-        )
-        unstated = (
-            ""
-            if asked.scheme
-            else "; no law of the noise was stated, so it was estimated from original and copies"
-        )
-        lines += [
-            f"normalized error: {written(found.normalized_error)} (0: exact; 1: no better than guessing the mean)",
-            f"mean squared error: {written(found.distortion)}, over {width} {'attribute' if width == 1 else 'attributes'}",
-            f"closed form: {theory}{unstated}",
-        ]
-    else:
+    if isinstance(found, CategoricalEstimate):
         lines += [
             f"guessed right: {written(100 * found.accuracy)} % of the records",
             f"probability of the true value: {written(found.reconstruction_probability)}, averaged over records",
         ]
+        return "\n".join(lines)
+    width, theory = found.values.shape[1], "none"
+    scale = found.distortion / found.normalized_error if found.normalized_error else 0.0
+    if found.theory is not None and scale:
+        theory = f"{written(found.theory)} ({written(found.theory / scale)} normalized)"
+    if not asked.scheme:
+        theory += "; no law of the noise was stated, so it was estimated from original and copies"
+    lines += [
+        f"normalized error: {written(found.normalized_error)} (0: exact; 1: no better than guessing the mean)",
+        f"mean squared error: {written(found.distortion)}, over {width} {'attribute' if width == 1 else 'attributes'}",
+        f"closed form: {theory}",
+    ]
     return "\n".join(lines)
 
 
 def check_output(asked: Request, output: str) -> None:
-    """Refuse a file that a reconstruction cannot be written to, before there is one.
+    """Refuse a file that an estimate cannot be written to, before it is computed.
 
     Raises
     ------
     AuditorError
-        It is of no kind that is written, or is the original or one of the copies.
+        Its kind is not written, or it is the original or one of the copies.
     """
-    read = [
-        place.resolve()
-        for name in (*asked.copies, *([asked.original] if is_file(asked.original) else []))
-        for place in located(name)
-    ]
+    names = [*asked.copies, *([asked.original] if is_file(asked.original) else [])]
     if Path(output).suffix not in SUFFIXES:
         raise AuditorError(f"{output}: a reconstruction is written as {' or '.join(SUFFIXES)}")
-    if Path(output).resolve() in read:
+    if Path(output).resolve() in [place.resolve() for name in names for place in located(name)]:
         raise AuditorError(
             f"{output}: is one of the files that were read, and would be written over; choose another with --output"
         )
 
 
 def write_estimate(found: Any, output: str) -> Path:
-    """Write the reconstruction, record by record, to a file that its owner alone can read."""
+    """Write the estimate, record by record, to a file that only its owner can read."""
     path = Path(output)
     sweep(path.absolute().parent, (path.name,))
     with writing(path), TableFiles([path]) as files:

@@ -1,4 +1,4 @@
-"""Whether a scenario can be carried out on its data: everything that only the table, or all copies together, can tell, before a run."""
+"""Checks of a scenario before a run that need the table, or all copies together."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.results import metrics
 from auditor.runs.tables import outlined
-from auditor.scenario.model import PluginUse, Scenario, SchemeUse
+from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scenario.read_coalitions import parse_coalitions
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.draw import check_takes_batches, released_grid
 
 MOST_RECORDS = 5_000_000
-"""Seven gigabytes of them while they are written, and 200 MB of Parquet."""
+"""Rows of results: seven gigabytes while they are written, and 200 MB of Parquet."""
 
 Tables = list[tuple[dict[str, Any], Table]]
 
 
 def check_data(scenario: Scenario) -> Tables:
-    """Load the table of every sweep point and check the scenario against it; return point and table.
+    """Check the scenario against the table of every sweep point; return points and tables.
 
     Raises
     ------
     ScenarioError
-        A table cannot be audited, or something in the scenario asks more of it than it has:
-        everything, at every sweep point.
+        All problems, at every sweep point: a table that cannot be audited, or has too little for
+        the scenario.
     """
     tables: Tables = []
     problems: dict[tuple[Any, str], Problem] = {}
@@ -64,16 +64,14 @@ def check_data(scenario: Scenario) -> Tables:
         table = _check_point(here, found)
         if table is not None:
             tables.append((point, table))
-        where = (
-            f" (at {', '.join(f'{path}={value}' for path, value in point.items())})"
-            if point
-            else ""
-        )
+        swept = ", ".join(f"{path}={value}" for path, value in point.items())
         for path, message, key in found.found:
-            problems.setdefault((path, message), here.places.problem(path, message + where, key))
+            told = f"{message} (at {swept})" if point else message
+            problems.setdefault((path, message), here.places.problem(path, told, key))
     found = Problems()
-    _check_attributes(scenario, tables, found)
-    _check_coalitions(scenario, tables, found)
+    if tables:
+        _check_attributes(scenario, tables, found)
+        _check_coalitions(scenario, tables, found)
     every = [*problems.values(), *scenario.places.located(found.found)]
     if every:
         raise ScenarioError(
@@ -85,22 +83,17 @@ def check_data(scenario: Scenario) -> Tables:
 def _check_point(here: Scenario, found: Problems) -> Table | None:
     try:
         table, moments = outlined(here)
-    except DataError as error:
-        found.add(("data", *error.path), f"cannot be used: {error}")
-        return None
     except PluginFailed:  # not the request's fault
         raise
     except AuditorError as error:
-        found.add(("data",), f"cannot be used: {error}")
+        found.add(("data", *getattr(error, "path", ())), f"cannot be used: {error}")
         return None
     except (MemoryError, OverflowError):
-        found.add(
-            ("data", "rows") if here.data.rows else ("data",),
-            "cannot be used: the table does not fit into memory",
-        )
+        where = ("data", "rows") if here.data.rows else ("data",)
+        found.add(where, "cannot be used: the table does not fit into memory")
         return None
     if is_file(here.data.source):
-        # for start-up: what reads files takes long to import
+        # for start-up: file readers take long to import
         from auditor.data.load import file_notes
 
         for note in file_notes(here.data.source, here.base):
@@ -114,27 +107,21 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
             found.add(("utility", *path), message)
     for place, use in enumerate(here.schemes):
         _check_scheme(here, place, use, table, moments, found)
-    for place, attack in enumerate(here.attacks):
-        _check_attack(here, place, attack, table, found)
+    for place, one in enumerate(here.attacks):
+        with contained() as failure:
+            attack: Attack = registry.get("attack", one.name)(one.parameters)
+            attack.check_table(table)
+            for scheme in (make_scheme(use, here.base, table) for use in here.schemes):
+                if scheme.family in attack.families:
+                    attack.check_scheme(scheme.public)
+        _note_refusal(failure, ("attacks", place), one.id, found)
     return table
-
-
-def _check_attack(
-    here: Scenario, place: int, use: PluginUse, table: Table, found: Problems
-) -> None:
-    with contained() as failure:
-        attack: Attack = registry.get("attack", use.name)(use.parameters)
-        attack.check_table(table)
-        for scheme in (make_scheme(released, here.base, table) for released in here.schemes):
-            if scheme.family in attack.families:
-                attack.check_scheme(scheme.public)
-    _note_refusal(failure, ("attacks", place), use.id, found)
 
 
 def _note_refusal(
     failure: contained, path: tuple[str | int, ...], name: str, found: Problems
 ) -> None:
-    """Note what a plugin refuses; where it breaks instead, the run records that, and finishes the others."""
+    """Note a plugin's refusal. A failure of a plugin is recorded by the run instead."""
     if failure.error is not None and not isinstance(failure.error, PluginFailed):
         found.add(path, f"({name}) cannot be used: {failure.reason}")
 
@@ -144,15 +131,8 @@ def _check_knowledge(here: Scenario, table: Table, found: Problems, lead: str = 
         try:
             check_knowledge(knowledge, table)
         except AuditorError as error:
-            found.add(
-                (
-                    "knowledge",
-                    place,
-                    knowledge.name,
-                    *(error.path if isinstance(error, DataError) else ()),
-                ),
-                f"{lead}{error}",
-            )
+            more = error.path if isinstance(error, DataError) else ()
+            found.add(("knowledge", place, knowledge.name, *more), f"{lead}{error}")
 
 
 def _check_scheme(
@@ -167,17 +147,21 @@ def _check_scheme(
             check_takes_batches(scheme)
         part = scheme.audited(table).table
         if part is not table:
-            _check_knowledge(
-                here, part, found, f"is of what {use.id} has in common with the data: it "
-            )
+            lead = f"is of what {use.id} has in common with the data: it "
+            _check_knowledge(here, part, found, lead)
         copies = scheme.count(levels)
         check_size(scheme, table, copies)
         if use.public_grid:
             released_grid(scheme, table, levels, scale=moments.scale)
-        _check_range(
-            scheme.law(levels, moments.scale),
-            max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)),
-        )
+        law = scheme.law(levels, moments.scale)
+        loudest = max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0))
+        if isinstance(law, KroneckerNoise):
+            size = law.level_covariance.max(initial=0.0) * law.shape.max(initial=0.0)
+            loudest = float(np.nan_to_num(size, nan=np.inf, posinf=np.inf))
+        if not loudest <= LARGEST_VARIANCE:
+            raise AuditorError(
+                f"noise of variance {loudest:.3g} is beyond what double precision can square"
+            )
     if failure.error is not None:
         _note_refusal(failure, ("schemes", place), use.id, found)
         return
@@ -194,16 +178,11 @@ def _check_scheme(
 def _check_records(
     here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems
 ) -> None:
-    """Refuse more measurements of one scheme than fit into memory and into a file that anybody reads."""
-    each = (
-        len(here.knowledge)
-        * len(here.attacks)
-        * here.replicates
-        * (width + 1)
-        * len(metrics.ALWAYS)
-    )
+    """Refuse more measurements of one scheme than fit into memory and a readable file."""
+    each = len(here.knowledge) * len(here.attacks) * here.replicates
+    each *= (width + 1) * len(metrics.ALWAYS)
     coalitions = max((entry.size(copies) for entry in here.coalitions), default=0)
-    if coalitions * each <= MOST_RECORDS:  # else there is no need to name a million of them
+    if coalitions * each <= MOST_RECORDS:  # else a million coalitions need not be named
         coalitions = len(expand_all(here.coalitions, copies, here.seed))
     if coalitions * each > MOST_RECORDS:
         count = (
@@ -215,61 +194,40 @@ def _check_records(
         )
 
 
-def _check_range(law: NoiseLaw | None, loudest: float) -> None:
-    """Refuse noise so loud that powers of its variance are no numbers; ``loudest`` is what levels make of it without a Gaussian law."""
-    if isinstance(law, KroneckerNoise):
-        loudest = float(law.level_covariance.max(initial=0.0)) * float(law.shape.max(initial=0.0))
-        loudest = np.inf if np.isnan(loudest) else loudest
-    if loudest > LARGEST_VARIANCE:
-        raise AuditorError(
-            f"noise of variance {loudest:.3g} is beyond what double precision can square"
-        )
-
-
 def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> None:
-    """Check that filters by attribute name columns that some sweep point audits."""
-    known = {"*", *(name for _, table in tables for name in table.attributes)}
-    known |= {
-        name for use in scenario.attacks for name in getattr(use.parameters, "predicates", {})
-    }
-    if not tables:
-        return
+    """Check that expectations name attributes that some sweep point audits."""
+    known = {name for _, table in tables for name in table.attributes}
+    for attack in scenario.attacks:
+        known.update(getattr(attack.parameters, "predicates", {}))
     for use in scenario.judged:
         for name in listed(getattr(use.expectation.parameters, "attribute", None)):
-            if name not in known:
-                path = ("expect", use.place, use.name, "attribute")
+            if name not in known | {"*"}:
                 found.add(
-                    path,
-                    f"names no column that is audited: {name!r}{did_you_mean(name, known - {'*'})}",
+                    ("expect", use.place, use.name, "attribute"),
+                    f"names no column that is audited: {name!r}{did_you_mean(name, known)}",
                 )
 
 
 def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> None:
-    """Check that filters by coalition name copies that some scheme they cover releases, at some sweep point."""
-    if not tables or not any(
-        getattr(use.expectation.parameters, "coalition", None) is not None
-        for use in scenario.judged
-    ):
-        return
+    """Check that expectations name copies that some scheme releases, at some sweep point."""
+    asked = [
+        (use, getattr(use.expectation.parameters, "coalition", None)) for use in scenario.judged
+    ]
+    asked = [(use, wanted) for use, wanted in asked if wanted is not None]
     released: dict[str, int] = {}
-    for point, _ in tables:
+    for point, _ in tables if asked else ():
         here = at_point(scenario, point)
         for scheme in here.schemes:
             with contained():  # the run records it
                 released[scheme.id] = max(released.get(scheme.id, 0), release_copies(scheme, here))
-    for use in scenario.judged:
-        wanted = getattr(use.expectation.parameters, "coalition", None)
-        parsed = None if wanted is None else parse_coalitions(wanted)
-        last = (
-            0
-            if parsed is None
-            else max((parsed.count if parsed.kind == "first" else 0, *parsed.copies))
-        )
+    for use, wanted in asked:
+        parsed = parse_coalitions(wanted)
+        last = max((parsed.count if parsed.kind == "first" else 0, *parsed.copies))
         schemes = listed(getattr(use.expectation.parameters, "scheme", None)) or list(released)
         most = max((released.get(scheme, 0) for scheme in schemes), default=0)
         if last > most:
-            path = ("expect", use.place, use.name, "coalition")
+            copies = "copies are" if most != 1 else "copy is"
             found.add(
-                path,
-                f"names copy {last}, but only {most} {'copies are' if most != 1 else 'copy is'} released",
+                ("expect", use.place, use.name, "coalition"),
+                f"names copy {last}, but only {most} {copies} released",
             )

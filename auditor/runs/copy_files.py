@@ -1,18 +1,25 @@
-"""Write perturbed copies as files: what is handed to recipients, and nothing that would let them undo it."""
+"""Releases in folders: copies, and later batches of records, written as files.
+
+Nothing in a folder helps a recipient to undo the noise. A batch needs no secret and no noise of
+earlier ones. The moments that noise is scaled to are computed again from the originals of the first
+batch and are in no file, because an exact covariance would reveal the last record to an adversary
+who knows all others.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from auditor.data.columns.dates import SINCE
-from auditor.data.formats.parts import pieces_of, whole_frame
+from auditor.data import arrivals
+from auditor.data.alignment import misaligned
+from auditor.data.columns.record_keys import RecordKeys, record_keys
+from auditor.data.formats.parts import column_as_written, pieces_of, whole_frame
 from auditor.data.formats.release_folder import (
     MANIFEST,
     batches_of,
@@ -22,10 +29,10 @@ from auditor.data.formats.release_folder import (
     taken,
     write_release,
 )
-from auditor.data.load import file_notes
-from auditor.data.microdata import as_table
+from auditor.data.load import file_notes, file_pieces
 from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
+from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
@@ -34,12 +41,22 @@ from auditor.registry import get
 from auditor.results.files import located
 from auditor.results.owner_key import key_name
 from auditor.results.table_register import earlier_release, register_release
-from auditor.runs.drawn_copies import WRITTEN, Asked, Precision, released_columns
-from auditor.runs.finished_copies import AS_DRAWN, Treatment
-from auditor.runs.perturb import Lineage, Release, make_plugin, prints_of
-from auditor.schemes.base.scheme import Scheme, by_engine
-from auditor.schemes.draw import released_grid
+from auditor.runs.drawn_copies import Asked, Earlier, Precision, drawn_copies
+from auditor.runs.finished_copies import AS_DRAWN, Blank, Treatment
+from auditor.runs.perturb import make_plugin
+from auditor.schemes.base.scheme import Scheme, table_moments
+from auditor.schemes.draw import check_takes_batches
+from auditor.schemes.replacement.base import UniformScheme
 from auditor.text.column_names import listed
+from auditor.types import Array
+
+NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
+"""Entries of a manifest that a later batch needs."""
+OF_THE_RELEASE = ("attributes", "precision", "law")
+"""Entries of the first batch that hold for later ones."""
+GIVE = "give the originals of every batch as they were, in order"
+LOOKED_AT = 20_000
+"""Records of a batch that are compared with their copies."""
 
 
 def write_copies(
@@ -57,7 +74,7 @@ def write_copies(
     treatment: Treatment = AS_DRAWN,
     force: bool = False,
 ) -> list[Path]:
-    """Perturb a table and write ``copy-1``, ``copy-2`` … and a manifest; return the paths written.
+    """Write ``copy-1``, ``copy-2`` … and a manifest; return their paths.
 
     Parameters
     ----------
@@ -122,10 +139,10 @@ def write_copies(
     asked = Asked(data, columns, rows, list(levels), seed, precision, treatment)
     with taken(output):
         replaced = _earlier_copies(output, force)
-        return written(chosen, asked, paths, wanted, lambda stated: head | stated, replaced)
+        return _write(chosen, asked, paths, wanted, lambda stated: head | stated, replaced)
 
 
-def written(
+def _write(
     scheme: Scheme,
     asked: Asked,
     paths: Sequence[Path],
@@ -133,17 +150,16 @@ def written(
     manifest: Callable[[dict[str, Any]], Mapping[str, Any]],
     replaced: Iterable[str] = (),
 ) -> list[Path]:
-    """Write the copies of a table, or of a batch of records, to a folder that is ``taken``; return the paths written.
+    """Write the copies of a table, or of a batch, to a folder that is ``taken``.
 
-    ``manifest`` makes the manifest of the folder from the entries that state these copies;
-    ``replaced`` is as for ``write_release``.
+    ``manifest`` makes the folder's manifest from the entries on these copies.
     """
     blank = blank_cells(asked.raw()) if asked.treatment.missing == "drop" else None
     kept = Kept(asked.data, keep, asked.rows, blank) if keep else None
     with plugin_errors():
         asked.treatment.check(scheme)
-        drawn = by_engine(WRITTEN, scheme)(scheme, asked)
-    parts, folder = _drawn(drawn.parts), paths[0].parent
+        drawn = drawn_copies(scheme, asked)
+    parts, folder = _plugin_parts(drawn.parts), paths[0].parent
     if kept is not None:
         parts = beside(parts, kept, column_names(asked.data))
 
@@ -162,35 +178,37 @@ def written(
         )
 
     stated = write_release(folder, paths, parts, whole, replaced)
-    again = earlier_release(drawn.prints) if asked.seed is None else None
-    if asked.seed is None:
-        register_release(drawn.prints, folder)
-    for note in (
-        *file_notes(asked.data),
-        *drawn.notes,
-        *_left_out(asked.data, drawn.stated["attributes"], keep),
-        *filter(None, [again]),
+    notes = [*file_notes(asked.data), *drawn.notes]
+    released = (*drawn.stated["attributes"], *keep)
+    if is_file(asked.data) and (
+        left := [name for name in column_names(asked.data) if name not in released]
     ):
+        notes.append(
+            f"left out: {listed(left)}; only columns that are perturbed, or named to be kept, are in the copies"
+        )
+    if asked.seed is None:
+        notes += filter(None, [earlier_release(drawn.prints)])
+        register_release(drawn.prints, folder)
+    for note in notes:
         warnings.warn(AuditorWarning(note), stacklevel=3)
     return [*paths, stated]
 
 
 def _earlier_copies(folder: Path, force: bool) -> set[str]:
-    """Return the names of copies in a folder; refuse to replace any unless forced, and then warn of the loss.
+    """Return the names of copies in a folder; replacing them needs ``force``, which warns.
 
     Raises
     ------
     AuditorError
-        Saying which release is there.
+        A release is there, and it is not to be replaced.
     """
     found, manifest = copies_in(folder), read_manifest(folder)
-    if not found and manifest is None and not (folder / MANIFEST).exists():
+    if not found and not (folder / MANIFEST).exists():
         return set()
-    known = manifest or {}
-    levels = ", ".join(f"{level:g}" for level in known.get("levels", ()))
     what = f"{min(found | {MANIFEST})} of another release"
     if manifest is not None:
-        what = f"a release of {known.get('rows')} records ({known.get('scheme')}, levels {levels})"
+        levels = ", ".join(f"{level:g}" for level in manifest.get("levels", ()))
+        what = f"a release of {manifest.get('rows')} records ({manifest.get('scheme')}, levels {levels})"
     if not force:
         instead = (
             "extend that release, choose another folder with --output, or replace it with --force"
@@ -203,272 +221,6 @@ def _earlier_copies(folder: Path, force: bool) -> set[str]:
     return found
 
 
-def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Iterator[str]:
-    """Yield what columns of a file are in no copy."""
-    left = (
-        [name for name in column_names(data) if name not in (*perturbed, *kept)]
-        if is_file(data)
-        else []
-    )
-    if left:
-        yield f"left out: {listed(left)}; only columns that are perturbed, or named to be kept, are in the copies"
-
-
-READ_AS: dict[str, Callable[[pd.DataFrame], Any]] = {
-    "numeric": lambda X: np.float64,
-    "categorical": lambda X: X.dtypes,
-}
-"""Types of copies that are read from files, by the engine that a scheme names."""
-
-
-def read_release(X: Any, folder: Path | str) -> Release:
-    """Return the release in a folder that ``auditor perturb`` wrote, to be extended, or to have records appended.
-
-    New copies and records are written to the folder, under a lock and before they are returned.
-
-    Parameters
-    ----------
-    X : DataFrame, or list of DataFrames
-        The original, with its records in the order of the copies'; of several batches one after the
-        other, or as a list.
-    folder : Path or str
-
-    Raises
-    ------
-    AuditorError
-        The folder holds no whole release, or not one of this table, or another command is writing
-        there.
-    """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise _no_release(folder)
-    line = FolderLineage(
-        pd.concat(list(X), ignore_index=True) if isinstance(X, (list, tuple)) else X, folder
-    )
-    with taken(folder):
-        return line.read()
-
-
-@dataclass(eq=False)
-class FolderLineage(Lineage):
-    """Line of a release in a folder: its newest state is what the folder holds.
-
-    Attributes
-    ----------
-    X : DataFrame
-        The originals of all batches.
-    folder : Path
-    """
-
-    X: Any = None
-    folder: Path = Path()
-
-    def __init__(self, X: Any, folder: Path) -> None:
-        self.X, self.folder = X, folder.absolute()
-
-    @contextmanager
-    def latest(self, release: Release, seed: int | None) -> Iterator[Release]:
-        """Lock the folder and yield the release that it holds now."""
-        with taken(self.folder):
-            yield self.read()
-
-    def read(self) -> Release:
-        """Return the release in the folder, which is ``taken``."""
-        folder, X = self.folder, self.X
-        try:
-            manifest = read_manifest(folder) or {}
-            names, levels = manifest["attributes"], tuple(manifest["levels"])
-            parts = batches_of(manifest)
-            if any(part.get("post_processing") or part.get("missing") == "keep" for part in parts):
-                why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
-                raise AuditorError(f"{folder}: cannot be extended; {why}")
-            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
-            original = X[names]
-            types = by_engine(READ_AS, scheme)(original)
-            columns, files = (
-                released_columns(scheme, names),
-                zip(*(part["copies"] for part in parts), strict=True),
-            )
-            copies = [
-                pd.concat([copy_columns(folder / name, columns).astype(types) for name in copy])
-                for copy in files
-            ]
-            if len(X) == sum(part["rows"] for part in parts):
-                _check_table(scheme, original, parts, folder)
-        except (OSError, ValueError, LookupError, TypeError):
-            raise _no_release(folder) from None
-        if any(len(copy) != len(X) for copy in copies):
-            raise AuditorError(f"{folder}: its copies have not as many records as the table")
-        first = None if len(parts) == 1 else int(parts[0]["rows"])
-        return Release(
-            original,
-            tuple(copy.set_index(X.index) for copy in copies),
-            levels,
-            scheme,
-            first_batch=first,
-            line=self,
-        )
-
-    def record(self, before: Release, made: Release, seed: int | None) -> Release:
-        """Write the copies and records that the folder lacks; a copy that equals an earlier one of its level is that one.
-
-        Raises
-        ------
-        AuditorError
-            A new file would be written over another, or new records lack columns that the release
-            keeps.
-        """
-        manifest = read_manifest(self.folder) or {}
-        parts = [dict(part) for part in batches_of(manifest)]
-        if len(made.original) > len(before.original):
-            if parts[0].get("kept"):
-                raise AuditorError(
-                    f"{self.folder}: its copies keep columns unchanged; append records by `auditor perturb DATA --append`"
-                )
-            parts.append(
-                {
-                    "rows": len(made.original) - len(before.original),
-                    "missing": "refuse",
-                    "for_study_only": False,
-                    "copies": [],
-                }
-            )
-        out = [k for k in range(len(made.levels)) if k < len(before.levels) or not _is_out(made, k)]
-        ends = np.cumsum([part["rows"] for part in parts])
-        suffix = Path(parts[0]["copies"][0]).suffix
-        paths: list[Path] = []
-        frames: list[pd.DataFrame] = []
-        for batch, (part, end) in enumerate(zip(parts, ends, strict=True)):
-            rows = slice(int(end) - part["rows"], int(end))
-            new = out[len(part["copies"]) :]
-            frames += _with_kept(
-                [pd.DataFrame(made.copies[k]).iloc[rows] for k in new], part, self.folder
-            )
-            names = [
-                f"copy-{out.index(k) + 1}{f'-batch-{batch + 1}' if batch else ''}{suffix}"
-                for k in new
-            ]
-            paths += [self.folder / name for name in names]
-            part["copies"] = [*part["copies"], *names]
-            part["for_study_only"] = part.get("for_study_only", False) or (
-                seed is not None and bool(new)
-            )
-            if part.get("grid", made.scheme.on_grid):
-                part["grid"] = _grid(made, rows, part.get("grid"))
-        if paths:
-            check_free(self.folder, paths)
-            first, *later = parts
-            stated = {**first, "levels": [made.levels[k] for k in out]} | (
-                {"later_batches": later} if later else {}
-            )
-            write_release(self.folder, paths, [frames], lambda: stated)
-        self.X = made.original if len(made.original) > len(before.original) else self.X
-        return replace(made, line=self)
-
-
-def _check_table(
-    scheme: Scheme, X: pd.DataFrame, parts: Sequence[Mapping[str, Any]], folder: Path
-) -> None:
-    """Refuse another table, or other order of records, where the fingerprints tell: in the same key, of numbers and categories as they are.
-
-    Raises
-    ------
-    AuditorError
-        A fingerprint differs.
-    """
-    start = 0
-    for part in parts:
-        batch, start = X.iloc[start : start + part["rows"]], start + part["rows"]
-        if (
-            part.get("fingerprint_key") != key_name()
-            or part["missing"] != "refuse"
-            or SINCE.replace(" ", "_") in part
-        ):
-            continue
-        if prints_of(scheme, batch).of_table() != part["fingerprint"]:
-            raise AuditorError(
-                f"{folder}: is no release of this table: its records have other values, or another order"
-            )
-
-
-def _is_out(release: Release, copy: int) -> bool:
-    """Whether a copy equals an earlier one of the same level."""
-    level, values = release.levels[copy], np.asarray(release.copies[copy])
-    return any(
-        release.levels[k] == level and np.array_equal(np.asarray(release.copies[k]), values)
-        for k in range(copy)
-    )
-
-
-def _grid(
-    release: Release, rows: slice, before: Mapping[str, float] | None
-) -> dict[str, float] | None:
-    """Return what the copies of a batch are multiples of: the finest grid that any of them was drawn on."""
-    table = as_table(release.original.iloc[rows], varied=False)
-    grid = released_grid(release.scheme, table, release.levels, scale=release._moments.scale)
-    found = dict(zip(table.attributes, grid, strict=True)) if grid else None
-    return (
-        found
-        if before is None or found is None
-        else {name: min(step, found[name]) for name, step in before.items()}
-    )
-
-
-def _with_kept(
-    copies: Sequence[pd.DataFrame], part: Mapping[str, Any], folder: Path
-) -> Sequence[pd.DataFrame]:
-    """Return copies with the columns that a batch keeps unchanged, as its first copy has them."""
-    if not part.get("kept") or not copies:
-        return copies
-    first = str(folder / part["copies"][0])
-    return next(beside(iter([copies]), Kept(first, part["kept"]), column_names(first)))
-
-
-def _no_release(folder: Path) -> AuditorError:
-    return AuditorError(
-        f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names"
-    )
-
-
-def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
-    """Return columns of a copy that was written."""
-    return whole_frame(pieces_of(path), names, None)
-
-
-def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
-    """Return the numbers of the copies, from 1, that a scheme leaves as the data are.
-
-    Examples
-    --------
-    >>> unperturbed("corner-wave", [0.5, 0.0]), unperturbed("uniform", [0.0, 1.0]), unperturbed("rotation", [0.0])
-    ([2], [2], [])
-    """
-    level = get("scheme", scheme).level_of_original
-    return [number for number, each in enumerate(levels, start=1) if each == level]
-
-
-def averages_out(scheme: str) -> bool:
-    """Whether the copies of two runs of a scheme on one table say more together than apart, as those of noise and of replacements do.
-
-    Examples
-    --------
-    >>> averages_out("corner-wave"), averages_out("k-anonymity")
-    (True, False)
-    """
-    return get("scheme", scheme).level_of_original is not None
-
-
-def is_nested(scheme: str) -> bool:
-    """Whether copies are made of the classes of those before them, which another run knows nothing of.
-
-    Examples
-    --------
-    >>> is_nested("k-anonymity-multilevel"), is_nested("k-anonymity")
-    (True, False)
-    """
-    return bool(getattr(get("scheme", scheme), "nested", False))
-
-
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
     """Refuse to write over the data, or among its parts."""
     source = next((path.resolve() for path in located(data)), None) if is_file(data) else None
@@ -476,9 +228,9 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
         raise AuditorError(
             f"{output}: is the folder of the data: copies would be taken for parts of it; choose another with --output"
         )
-    if source is not None and source in [path.resolve() for path in paths]:
+    if source in [path.resolve() for path in paths]:
         raise AuditorError(
-            f"{source.name}: is the data itself, and a copy would be written over it; choose another folder with --output"
+            f"{Path(data).name}: is the data itself, and a copy would be written over it; choose another folder with --output"
         )
 
 
@@ -490,26 +242,22 @@ def _selection(
         return columns, []
     if keep == "rest" and columns is None:
         raise AuditorError("to keep the rest, name the columns to perturb with --columns")
-    names = column_names(data)
-    wanted = (
-        [name for name in names if name not in set(columns or ())]
-        if keep == "rest"
-        else list(dict.fromkeys(keep))
-    )
-    both = [name for name in wanted if name in set(columns or ())]
-    if both:
+    names, perturbed = column_names(data), set(columns or ())
+    rest = [name for name in names if name not in perturbed]
+    wanted = rest if keep == "rest" else list(dict.fromkeys(keep))
+    if both := [name for name in wanted if name in perturbed]:
         raise AuditorError(
             f"column {both[0]!r} is to be perturbed and kept unchanged; one of the two"
         )
     if not all(wanted):
         raise AuditorError("the rest has a column without a name; name the columns to keep")
-    return [
-        name for name in names if name not in set(wanted)
-    ] if columns is None else columns, wanted
+    if columns is None:
+        columns = [name for name in names if name not in wanted]
+    return columns, wanted
 
 
-def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield what a scheme draws; whatever it raises ends the command, and neither in status 0 nor in another folder."""
+def _plugin_parts(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
+    """Yield a scheme's copies; whatever it raises is an AuditorError."""
     while True:
         with plugin_errors():
             part = next(parts, None)
@@ -519,13 +267,12 @@ def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.Data
 
 
 def beside(
-    parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str]
-) -> Iterator[Sequence[Any]]:
-    """Yield copies with the columns that are kept, in the order of the file; new columns come last."""
+    parts: Iterable[Sequence[pd.DataFrame]], kept: Kept, order: Sequence[str]
+) -> Iterator[Sequence[pd.DataFrame]]:
+    """Yield copies with the columns that are kept, in the file's order; new columns come last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
-        twice = set(kept.columns) & set(copies[0].columns)
-        if twice:
+        if twice := set(kept.columns) & set(copies[0].columns):
             raise AuditorError(
                 f"a copy has a column {min(twice)!r} of its own; keep the other under another name"
             )
@@ -538,7 +285,256 @@ def beside(
 
 
 def _is_parquet(data: str) -> bool:
-    """Whether the data are in Parquet: a file, or a folder that holds any."""
     return data.lower().endswith(".parquet") or any(
         path.is_dir() and any(path.glob("*.parquet")) for path in located(data)
     )
+
+
+def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
+    """Return columns of a copy that was written."""
+    return whole_frame(pieces_of(path), names, None)
+
+
+def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
+    """Return the numbers of copies, from 1, that equal the data.
+
+    Examples
+    --------
+    >>> unperturbed("corner-wave", [0.5, 0.0]), unperturbed("uniform", [0.0, 1.0]), unperturbed("rotation", [0.0])
+    ([2], [2], [])
+    """
+    level = get("scheme", scheme).level_of_original
+    return [number for number, each in enumerate(levels, start=1) if each == level]
+
+
+def averages_out(scheme: str) -> bool:
+    """Whether copies of two releases of one table tell more together, as noise does.
+
+    Examples
+    --------
+    >>> averages_out("corner-wave"), averages_out("k-anonymity")
+    (True, False)
+    """
+    return get("scheme", scheme).level_of_original is not None
+
+
+def is_nested(scheme: str) -> bool:
+    """Whether copies are made of the classes of earlier copies.
+
+    Examples
+    --------
+    >>> is_nested("k-anonymity-multilevel"), is_nested("k-anonymity")
+    (True, False)
+    """
+    return bool(getattr(get("scheme", scheme), "nested", False))
+
+
+# -- later batches ---------------------------------------------------------------------------------
+
+
+def append_copies(
+    data: str,
+    folder: Path,
+    earlier: Sequence[str],
+    seed: int | None = None,
+    missing: Blank = "refuse",
+    forms: Mapping[str, str] | None = None,
+    key: str | None = None,
+    repeats: bool = False,
+) -> list[Path]:
+    """Write the copies of a later batch beside a release; return their paths.
+
+    Parameters
+    ----------
+    data : str
+        A path to a file with the new records: the columns that the release perturbs, and those that
+        it keeps.
+    folder : Path
+        Of the release, as ``write_copies`` or this has left it. Scheme, levels, columns and what is
+        done to copies are taken from it.
+    earlier : sequence of str
+        Paths to the originals of every batch that is out, in order; the first one's moments are
+        what noise is scaled to.
+    seed : int, optional
+        For studies only, as for ``write_copies``.
+    missing, forms
+        What is done about blank cells of the new records, and how text holds dates; see
+        ``Treatment``.
+    key : str, optional
+        A column that identifies records, in ``data`` and in all of ``earlier``.
+    repeats : bool
+        Whether records whose key is out already are perturbed again, rather than refused.
+
+    Warns
+    -----
+    AuditorWarning
+        Records that are out already; columns whose variance is far from the first batch's; and what
+        ``write_copies`` warns of.
+
+    Raises
+    ------
+    AuditorError
+        The folder holds no release, ``earlier`` is not what was released, or the batch cannot be
+        used.
+    """
+    if not folder.is_dir():
+        raise _no_release(folder)
+    with taken(folder):
+        manifest = _manifest_of(folder)
+        with plugin_errors():
+            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+        check_takes_batches(scheme)
+        if key is not None:
+            _check_keys(key, data, earlier, repeats)
+        asked = Asked(
+            data,
+            manifest["attributes"],
+            None,
+            manifest["levels"],
+            seed,
+            manifest["precision"],
+            _treatment(manifest, missing, forms or {}),
+        )
+        tables = _tables_before(scheme, asked, earlier, folder, manifest)
+        records = sum(table.rows for table in tables)
+        if isinstance(scheme, UniformScheme):
+            scheme = scheme.over(tables[0])  # values are replaced as in the first batch
+            domains = {attribute.name: attribute.labels for attribute in tables[0].attributes}
+            asked = replace(asked, earlier=Earlier(records, domains=domains))
+        else:
+            scale, past = table_moments(tables[0]), _past(scheme, tables, folder, manifest)
+            asked = replace(asked, earlier=Earlier(records, scale, past=past))
+            variances = np.diag(scale.covariance)
+            for note in arrivals.notes(tables, asked.numbers()[1], variances):
+                warnings.warn(AuditorWarning(note), stacklevel=3)
+        batch = len(tables) + 1
+        names = map(Path, manifest["copies"])
+        paths = [folder / f"{name.stem}-batch-{batch}{name.suffix}" for name in names]
+        check_free(folder, paths)
+
+        def with_batch(stated: Mapping[str, Any]) -> Mapping[str, Any]:
+            own = {name: value for name, value in stated.items() if name not in OF_THE_RELEASE}
+            return {**manifest, "later_batches": [*manifest.get("later_batches", []), own]}
+
+        return _write(scheme, asked, paths, manifest.get("kept", []), with_batch)
+
+
+def _manifest_of(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = read_manifest(folder) or {}
+        for part in batches_of(manifest):
+            _ = [part[name] for name in ("rows", "missing", "copies")]
+        return {**manifest, **{name: manifest[name] for name in NEEDED}}
+    except (LookupError, TypeError):
+        raise _no_release(folder) from None
+
+
+def _no_release(folder: Path) -> AuditorError:
+    return AuditorError(
+        f"{folder}: holds no release that records can be appended to; expected {MANIFEST} as `auditor perturb` writes it"
+    )
+
+
+def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, str]) -> Treatment:
+    """Return the treatment of the first batch's copies, with its steps."""
+    done = manifest.get("post_processing") or {}
+    clips = done.get("clip", {}).items()
+    bounds = {"" if name == "*" else name: (low, high) for name, (low, high) in clips}
+    return Treatment(missing, "round" in done, bounds, forms, done.get("round"))
+
+
+def _tables_before(
+    scheme: Scheme, asked: Asked, earlier: Sequence[str], folder: Path, manifest: Mapping[str, Any]
+) -> list[Any]:
+    """Return the originals of every batch that is out.
+
+    Raises
+    ------
+    AuditorError
+        They are not the released originals.
+    """
+    out, tables = batches_of(manifest), list[Any]()
+    if len(earlier) != len(out):
+        wanted = f"{len(out)}; got {len(earlier)}"
+        raise AuditorError(
+            f"{folder}: name the originals of each batch that is out, in order, each by --earlier FILE: {wanted}"
+        )
+    least = int(np.argmin(manifest["levels"]))
+    for path, part in zip(earlier, out, strict=True):
+        one = replace(asked, data=path, treatment=replace(asked.treatment, missing=part["missing"]))
+        if scheme.engine == "categorical":
+            table: Any = one.categories()
+        else:  # only in the first batch every column must vary
+            scale = table_moments(tables[0]) if tables else None
+            table = replace(one, earlier=Earlier(scale=scale)).numbers()[1]
+        if table.rows != part["rows"]:
+            raise AuditorError(
+                f"{path}: has {table.rows:,} records, and {part['rows']:,} of its batch are out; {GIVE}"
+            )
+        if scheme.engine == "numeric" and _is_as_drawn(part):
+            _check_related(path, table, folder / part["copies"][least])
+        tables.append(table)
+    return tables
+
+
+def _is_as_drawn(part: Mapping[str, Any]) -> bool:
+    return not part.get("post_processing") and part["missing"] != "keep"
+
+
+def _check_related(path: str, table: Table, copy: Path) -> None:
+    """Refuse originals that cannot belong to a copy, if the copy is still there.
+
+    A few changed cells are not noticed.
+    """
+    if not copy.exists():
+        return
+    rows, names = min(table.rows, LOOKED_AT), list(table.attributes)
+    try:
+        released = copy_columns(copy, names).to_numpy(dtype=np.float64)[:rows]
+    except (OSError, ValueError, LookupError):
+        released = np.empty((0, table.width))
+    if len(released) != rows:
+        raise AuditorError(f"{copy}: is not as it was written")
+    found = misaligned(table.read(0, rows), released, table.attributes)
+    if found is not None and found.certain:
+        raise AuditorError(
+            f"{path}: cannot be what {copy.name} is of, whose rows {found.cause}; {GIVE}"
+        )
+
+
+def _past(
+    scheme: Scheme, tables: Sequence[Table], folder: Path, manifest: Mapping[str, Any]
+) -> tuple[Array, ...]:
+    """Return the last released records and their copies, if noise is serially dependent.
+
+    Raises
+    ------
+    AuditorError
+        Their noise is not known, because the copies were changed since.
+    """
+    law = scheme.law(manifest["levels"], table_moments(tables[0]))
+    if law is None or law.serial is None:
+        return ()
+    last, table = batches_of(manifest)[-1], tables[-1]
+    if not _is_as_drawn(last):
+        raise AuditorError(
+            f"{folder}: noise that follows on cannot go on from copies that were rounded, clipped or blanked"
+        )
+    start, names = max(0, table.rows - law.serial.order), list(table.attributes)
+    copies = (
+        copy_columns(folder / name, names).to_numpy(dtype=np.float64)[start:]
+        for name in last["copies"]
+    )
+    return (table.read(start, table.rows), *copies)
+
+
+def _check_keys(key: str, data: str, earlier: Sequence[str], allowed: bool) -> None:
+    """Refuse records that are already out, by their keys; see ``arrivals.refuse_repeats``."""
+    new = _keys(key, data)
+    out = np.any([new.places_in(_keys(key, path)) >= 0 for path in earlier], axis=0)
+    arrivals.refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")
+
+
+def _keys(key: str, data: str) -> RecordKeys:
+    _, pieces = file_pieces(data, [key], None)
+    return record_keys(key, pd.Series(column_as_written(pieces, key), dtype=object))

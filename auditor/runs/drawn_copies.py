@@ -1,8 +1,8 @@
-"""Copies of a table as they are drawn and finished, block by block, on their way into files; and what is stated of them."""
+"""Copies drawn and finished block by block on their way into files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -29,7 +29,7 @@ from auditor.runs.finished_copies import (
     notes_of_blanks,
     post_processing,
 )
-from auditor.runs.perturb import checked_levels
+from auditor.runs.perturb import add_codes, checked_levels
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
@@ -43,7 +43,7 @@ Precision = Literal["double", "single"]
 
 @dataclass(frozen=True)
 class Earlier:
-    """What a later batch of records has from those before it.
+    """Facts that a later batch has from the earlier ones.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ leaves unknown."""
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be perturbed, and how it is to be written."""
+    """Table to perturb, and form of the copies."""
 
     data: str
     columns: Sequence[str] | None
@@ -112,7 +112,7 @@ class Asked:
         return Blanks(0, 0, {}) if self.treatment.missing == "refuse" else Blanks.of(self.raw())
 
     def table(self, categories: Categories | None = None, dates: Sequence[str] = ()) -> Table:
-        """Return the table to perturb; blanks that stay blank have the column's mean meanwhile."""
+        """Return the table to perturb, means in place of blanks that are kept."""
         missing = self.treatment.missing
         return load_table(
             self.data,
@@ -128,14 +128,17 @@ class Asked:
         )
 
     def numbers(self) -> tuple[dict[str, Stored], Table]:
-        """Return the kinds of the columns that are asked for by name, and the table of numbers, its dates as days."""
+        """Return the kinds of the named columns, and the table, dates as days."""
         kinds = self.kinds(self.columns) if self.columns else {}
         return kinds, self.table(
             dates=[name for name, kind in kinds.items() if kind in ("date", "time")]
         )
 
     def categories(self) -> CategoricalTable:
-        """Return categories to perturb, with the domains that earlier records have, or else those observed or declared by the source."""
+        """Return categories to perturb.
+
+        Domains are those of earlier records, else observed or declared by the source.
+        """
         if self.columns is None and is_file(self.data):
             raise AuditorError(
                 "a uniform scheme perturbs categories: name the columns to take as such with --columns"
@@ -151,15 +154,15 @@ class Asked:
         return held
 
 
-class Written(NamedTuple):
+class Drawn(NamedTuple):
     """Copies on their way into files.
 
     Attributes
     ----------
     parts : iterator
-        Copies block by block.
+        The next records of every copy.
     stated : dict
-        Entries of the manifest.
+        Entries of the manifest; never the key.
     notes : list of str
         Warnings for the owner.
     prints : ColumnPrints
@@ -172,117 +175,84 @@ class Written(NamedTuple):
     prints: ColumnPrints
 
 
-def _numbers(scheme: Scheme, asked: Asked) -> Written:
-    """Return copies of numbers block by block, what a manifest states of them, and what an owner must know."""
-    kinds, table = asked.numbers()
-    days, blanks, scale = list(table.dates), asked.blanks(), asked.earlier.scale
+def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
+    """Draw and finish copies block by block, as ``auditor.perturb`` draws them."""
+    blanks, treatment = asked.blanks(), asked.treatment
     levels = checked_levels(asked.levels, asked.seed, scheme)
+    notes = list(notes_of_blanks(treatment.missing, *blanks))
+    blank = None
+    if treatment.missing == "keep" and blanks.total > 0:
+        blank = blank_cells(asked.raw())
+    if isinstance(scheme, UniformScheme):
+        held = asked.categories()
+        prints = ColumnPrints(held.names)
+        parts = _category_frames(scheme, held, levels, asked, prints)
+        notes += filter(None, [never_drawn(scheme.over(held).replaced_by(held.size))])
+        stated = {
+            "attributes": list(held.names),
+            "rows": held.rows,
+            "law": "replacement",
+            "grid": None,
+        }
+        return Drawn(finished(parts, {}, blank), stated, notes, prints)
+    kinds, table = asked.numbers()
+    names, scale = list(table.attributes), asked.earlier.scale
     bits = DOUBLE_BITS if asked.precision == "double" else SINGLE_BITS
-    key = replace(
-        key_of(scheme, table, levels, asked.seed, bits, scale, asked.earlier.records),
-        past=asked.earlier.past,
-    )
-    prints = ColumnPrints(table.attributes)
-    parts = _frames(scheme, table, levels, key, scale, prints)
+    key = key_of(scheme, table, levels, asked.seed, bits, scale, asked.earlier.records)
+    key = replace(key, past=asked.earlier.past)
+    prints = ColumnPrints(names)
+    parts = _number_frames(scheme, table, levels, key, scale, prints)
     if asked.precision == "single":
         parts = _in_single(parts, noise_deviations(scheme, table, levels, scale))
-    stated = _stated(table.attributes, table.rows, scheme.distribution, key.grid)
-    notes = list(notes_of_blanks(asked.treatment.missing, *blanks))
-    whole = whole_columns(scheme, table, scale)
-    if asked.treatment.is_plain and whole is None:
+    grid = dict(zip(names, key.grid, strict=True)) if key.grid else None
+    stated = {"attributes": names, "rows": table.rows, "law": scheme.distribution, "grid": grid}
+    whole, days = whole_columns(scheme, table, scale), list(table.dates)
+    if treatment.is_plain and whole is None:
         notes += [f"{listed(days)}: written as {SINCE}; rounded, as dates" for _ in days[:1]]
-        return Written(parts, stated | _in_days(days), notes, prints)
-    how = finishes(table, kinds or asked.kinds(table.attributes), asked.raw, asked.treatment, whole)
-    parts = finished(
-        parts, how, blank_cells(asked.raw()) if asked.treatment.missing == "keep" else None
-    )
-    as_drawn = {
-        name
-        for name in how
-        if how[name].is_bare
-        or (whole is not None and not asked.treatment.rounded and how[name].is_open)
-    }
-    stated["grid"] = stated["grid"] and {
-        name: grid for name, grid in stated["grid"].items() if name in as_drawn
-    }
-    stated["post_processing"] = post_processing(
-        how if asked.treatment.rounded else {}, asked.treatment.bounds
-    )
-    return Written(
-        parts,
-        stated | _in_days([] if asked.treatment.rounded else days),
-        [*notes, *notes_of(how, asked.treatment)],
-        prints,
-    )
+    else:
+        kinds = kinds or asked.kinds(names)
+        columns = finishes(table, kinds, asked.raw, treatment, whole)
+        parts = finished(parts, columns, blank)
+        if grid:
+            stated["grid"] = {
+                name: step
+                for name, step in grid.items()
+                if columns[name].is_bare
+                or (whole is not None and not treatment.rounded and columns[name].is_open)
+            }
+        stated["post_processing"] = post_processing(
+            columns if treatment.rounded else {}, treatment.bounds
+        )
+        notes += notes_of(columns, treatment)
+    if days and not treatment.rounded:
+        stated[SINCE.replace(" ", "_")] = days
+    return Drawn(parts, stated, notes, prints)
 
 
-def _in_days(columns: Sequence[str]) -> dict[str, Any]:
-    """Return what a manifest says of dates that are written as numbers."""
-    return {SINCE.replace(" ", "_"): list(columns)} if columns else {}
-
-
-def _codes(scheme: UniformScheme, asked: Asked) -> Written:
-    """Return copies of categories block by block, the same in either precision, and what a manifest states of them."""
-    blanks = asked.blanks()
-    keep = asked.treatment.missing == "keep" and blanks.total > 0
-    held = asked.categories()
-    prints = ColumnPrints(held.names)
-    parts = _coded_frames(
-        scheme,
-        held,
-        checked_levels(asked.levels, asked.seed, scheme),
-        asked.seed,
-        asked.earlier.records,
-        prints,
-    )
-    if keep:
-        parts = finished(parts, {}, blank_cells(asked.raw()))
-    notes = [
-        *notes_of_blanks(asked.treatment.missing, *blanks),
-        *filter(None, [never_drawn(scheme.over(held).replaced_by(held.size))]),
-    ]
-    return Written(parts, _stated(held.names, held.rows, "replacement", ()), notes, prints)
-
-
-def _stated(
-    attributes: Sequence[str], rows: int, law: str | None, grid: Sequence[float]
-) -> dict[str, Any]:
-    """Return what a manifest states of the copies: how they were drawn, and what their numbers are multiples of; never from which key."""
-    lattice = dict(zip(attributes, grid, strict=True)) if grid else None
-    return {"attributes": list(attributes), "rows": rows, "law": law, "grid": lattice}
-
-
-def _coded_frames(
+def _category_frames(
     scheme: UniformScheme,
     table: CategoricalTable,
     levels: tuple[float, ...],
-    seed: int | None,
-    records_before: int,
+    asked: Asked,
     prints: ColumnPrints,
 ) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield every copy of categories block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    for original, copies in drawn_codes(scheme, table, levels, seed, records_before):
-        prints.add_labels(
-            zip(
-                (attribute.labels for attribute in table.attributes),
-                split(table, original),
-                strict=True,
-            )
-        )
+    domains = [pd.Index(attribute.labels, tupleize_cols=False) for attribute in table.attributes]
+    for original, copies in drawn_codes(scheme, table, levels, asked.seed, asked.earlier.records):
+        add_codes(prints, table, original)
         yield [
             pd.DataFrame(
                 {
-                    attribute.name: pd.Categorical.from_codes(
-                        codes, categories=pd.Index(attribute.labels, tupleize_cols=False)
+                    name: pd.Categorical.from_codes(codes, categories=domain)
+                    for name, domain, codes in zip(
+                        table.names, domains, split(table, copy), strict=True
                     )
-                    for attribute, codes in zip(table.attributes, split(table, copy), strict=True)
                 }
             )
             for copy in copies
         ]
 
 
-def _frames(
+def _number_frames(
     scheme: Scheme,
     table: Table,
     levels: tuple[float, ...],
@@ -290,12 +260,10 @@ def _frames(
     scale: TableMoments | None,
     prints: ColumnPrints,
 ) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
+    names = released_columns(scheme, table.attributes)
+    blocks = drawn_blocks(scheme, table, levels, key, scale=scale, seen=prints.add_numbers)
     with one_thread():
-        for _, _, copies in drawn_blocks(
-            scheme, table, levels, key, scale=scale, seen=prints.add_numbers
-        ):
-            names = released_columns(scheme, table.attributes)
+        for _, _, copies in blocks:
             yield [
                 pd.DataFrame(scheme.to_columns(copy, table.attributes), columns=names)
                 for copy in copies
@@ -303,7 +271,7 @@ def _frames(
 
 
 def released_columns(scheme: Scheme, attributes: Sequence[str]) -> list[str]:
-    """Return the names of a copy's columns: the attributes, or ``y1, y2 …`` where a scheme releases others."""
+    """Return the names of a copy's columns: the attributes, or ``y1, y2 …`` of other schemes."""
     columns = scheme.output_width(len(attributes))
     return (
         list(attributes) if columns == len(attributes) else [f"y{k}" for k in range(1, columns + 1)]
@@ -315,10 +283,8 @@ def _in_single(
 ) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield copies as 32-bit numbers.
 
-    Where there is a grid, 32 bits hold its multiples, and nothing is rounded here. Elsewhere a
-    rounded copy tells nobody more than the copy, being a function of it. But noise that the
-    rounding swallows is no noise any more, and copies that differ by less are one; so what rounds
-    by too much is refused.
+    On a grid, 32 bits hold the multiples exactly. Elsewhere a rounded copy tells no more than the
+    copy. But rounding that swallows the noise, or makes copies equal, is refused.
     """
     for part in parts:
         for place, copy in enumerate(part):
@@ -332,7 +298,3 @@ def _in_single(
                     f"and {UNSEEN:g} is the most that changes no conclusion; write it in double precision"
                 )
         yield [copy.astype(np.float32) for copy in part]
-
-
-WRITTEN: dict[str, Callable[..., Written]] = {"numeric": _numbers, "categorical": _codes}
-"""What makes the copies that are written, by the engine that a scheme names."""

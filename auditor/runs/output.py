@@ -1,6 +1,6 @@
-"""What a run leaves behind: folders, results and pages in them, and the report on standard output.
+"""Files and documents that a run leaves behind, and the report on standard output.
 
-A document is made by whichever renderer is registered for its form (``auditor_reports``).
+A renderer plugin makes each document (``auditor_reports``).
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ if TYPE_CHECKING:
     from auditor.results.renderer import Renderer
 
 NARROWEST = 40
-"""Columns of the narrowest report: lines of a narrower terminal are broken by the terminal."""
+"""Columns of the narrowest report; a narrower terminal breaks its lines."""
 
 
 def made_folders(output: Path, names: list[str]) -> list[Path]:
-    """Return each scenario's folder, made and known to be writable."""
-    for name in names:
+    """Return each scenario's folder, made and writable."""
+    folders = [output / name for name in names]
+    for name, folder in zip(names, folders, strict=True):
         if names.count(name) > 1:
             raise AuditorError(
                 f"two scenarios are called {name!r}; their results would overwrite each other: run them apart"
             )
-    folders = [output / name for name in names]
-    for folder in folders:
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
@@ -48,29 +47,26 @@ def made_folders(output: Path, names: list[str]) -> list[Path]:
 
 
 def deposit(result: AuditResult, folder: Path) -> bool:
-    """Write the results, unless they are of nothing and would replace better ones; return whether they were written."""
-    if (
-        result.partial is not None
-        and not result.partial.finished
-        and (folder / "results.json").exists()
-    ):
+    """Write the results, unless empty ones would replace better ones; return whether written."""
+    empty = result.partial is not None and not result.partial.finished
+    if empty and (folder / "results.json").exists():
         say(f"stopped before any task was finished: {_near(folder)} is left as it was")
         return False
     with storing(_near(folder)):
-        folder.mkdir(parents=True, exist_ok=True)  # if somebody removed it during the run
+        folder.mkdir(parents=True, exist_ok=True)  # it may have been removed during the run
         result.save(folder)
     return True
 
 
 @shielded()
 def deposit_page(result: AuditResult, folder: Path, quiet: bool) -> int:
-    """Write the page beside its results; return the exit status that this asks for."""
+    """Write the page beside its results; return the exit status."""
     path = folder / "report.html"
     with storing(_near(folder)):
         try:
             write_atomically(path, rendered("html", [result]).encode("utf-8", "backslashreplace"))
         except PluginFailed as failure:
-            path.unlink(missing_ok=True)  # an older one would not be of these results
+            path.unlink(missing_ok=True)  # an older page is not of these results
             say(f"written: {_near(folder / 'results.json')}, but no report.html: {failure}")
             return FAILED_RUNNING
     if not quiet:
@@ -79,7 +75,7 @@ def deposit_page(result: AuditResult, folder: Path, quiet: bool) -> int:
 
 
 def _near(path: Path) -> Path:
-    """Return a path as seen from here, where it is below."""
+    """Return a path relative to the current folder, if it is below it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
@@ -90,31 +86,31 @@ def print_results(
     output: Path = Path(),
     full: bool = True,
 ) -> None:
-    """Print a report of all results; a quiet table is the verdicts alone, and one that is not full what an owner reads first."""
-    if quiet and form == "table":
-        for result in results:
-            for record in result.expectations:
-                tell(clean(f"{result.name}: {record.status}: {record.expectation}: {record.why}"))
-            if not result.expectations:
-                page = output / result.name / "report.html"
-                tell(
-                    clean(
-                        f"{result.name}: nothing was expected, so there is no verdict; written: {page}"
-                    )
-                )
-            broken = [record for record in result.measurements if record.status == "failed"]
-            if broken:
-                tell(
-                    clean(
-                        f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}"
-                    )
-                )
+    """Print a report of all results; a quiet table has the verdicts alone."""
+    if form != "table":
+        put(rendered(form, results), nl=False)
         return
-    put(rendered(form, results, **(screen() | {"full": full} if form == "table" else {})), nl=False)
+    if not quiet:
+        put(rendered(form, results, **screen(), full=full), nl=False)
+        return
+    for result in results:
+        lines = [
+            f"{record.status}: {record.expectation}: {record.why}" for record in result.expectations
+        ]
+        if not lines:
+            page = output / result.name / "report.html"
+            lines.append(f"nothing was expected, so there is no verdict; written: {page}")
+        broken = [record for record in result.measurements if record.status == "failed"]
+        if broken:
+            lines.append(
+                f"failed: {len(broken)} cells, the first for this reason: {broken[0].reason}"
+            )
+        for line in lines:
+            tell(clean(f"{result.name}: {line}"))
 
 
 def screen() -> dict[str, Any]:
-    """Return what the terminal is like, as the table's parameters."""
+    """Return the terminal's width and color, as the table's parameters."""
     console = Console(file=stream())
     return {
         "width": max(console.width, NARROWEST),
@@ -134,23 +130,16 @@ def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> st
 
 
 def rendered_comparison(form: str, comparisons: Sequence[Comparison], **parameters: Any) -> str:
-    """Return a document on what changed, as `rendered` does."""
+    """Return a document on changes; see `rendered`."""
     return _made(form, parameters, lambda renderer: renderer.render_comparison(*comparisons))
 
 
 def rendered_advice(form: str, advice: Advice, **parameters: Any) -> str:
-    """Return a document on which release to make, as `rendered` does."""
+    """Return a document on advice; see `rendered`."""
     return _made(form, parameters, lambda renderer: renderer.render_advice(advice))
 
 
 def _made(form: str, parameters: dict[str, Any], write: Callable[[Renderer], object]) -> str:
-    """Return what a renderer writes.
-
-    Raises
-    ------
-    PluginFailed
-        The renderer failed, or made no text.
-    """
     with contained() as failure:
         text = write(registry.get("renderer", form)(**parameters))
         if type(text) is str:
@@ -161,11 +150,16 @@ def _made(form: str, parameters: dict[str, Any], write: Callable[[Renderer], obj
 
 
 def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
-    """Print a document, or write it to a file, but not over the results that it was made of."""
+    """Print a document, or write it to a file, but not over the results that were ``read``."""
     if output is None:
         put(text, nl=False)
         return
-    if Path(output).resolve() in [path.resolve() for name in read for path in _holding(Path(name))]:
+    sources = (
+        source
+        for path in map(Path, read)
+        for source in (path, path / "results.json", *path.glob("*/results.json"))
+    )
+    if Path(output).resolve() in [source.resolve() for source in sources]:
         raise AuditorError(
             f"{output}: holds the results themselves, and would be written over; choose another file with --output"
         )
@@ -175,17 +169,12 @@ def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
 
 
 def check_place(output: str) -> None:
-    """See that a file of that name can be made.
+    """Refuse a file whose folder does not exist.
 
     Raises
     ------
     AuditorError
-        It is to stand in what is no folder.
+        Naming the folder.
     """
     if not Path(output).absolute().parent.is_dir():
         raise AuditorError(f"{Path(output).parent} is not a folder")
-
-
-def _holding(path: Path) -> list[Path]:
-    """Return the files that results are read from, of a file, a folder or a folder of folders."""
-    return [path, path / "results.json", *path.glob("*/results.json")]

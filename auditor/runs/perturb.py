@@ -1,33 +1,37 @@
-"""Releases and attacks from Python: copies of a table in memory, extended on demand, attacked at will."""
+"""Releases from Python: copies of a table in memory, extended by levels or by records."""
 
 from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from auditor import registry
 from auditor.data import arrivals
 from auditor.data.bounds import Bounds, check_bounds
-from auditor.data.columns.categorical_table import CategoricalTable, split
-from auditor.data.microdata import as_categories, as_table, numbers_like
+from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
+from auditor.data.microdata import (
+    as_categories,
+    as_table,
+    categories_like,
+    numbers_like,
+    sensitive_columns,
+)
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, Problem, ScenarioError
-from auditor.field_paths import format_path
-from auditor.numerics.random_streams import Seed
 from auditor.process.containment import with_plugin_errors
+from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
 from auditor.results.table_register import ColumnPrints, warn_and_register
-from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.problems import Problems
@@ -35,7 +39,7 @@ from auditor.scenario.read_data import parse_bounds
 from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import (
     HeldCopies,
     check_takes_batches,
@@ -45,19 +49,21 @@ from auditor.schemes.draw import (
     key_of,
     whole_columns,
 )
-from auditor.schemes.replacement.base import UniformScheme
-from auditor.types import Array, Microdata
+from auditor.schemes.replacement.base import BlockedCopies, Copies, UniformScheme, code_blocks, fork
+from auditor.schemes.replacement.distribution import never_drawn
+from auditor.schemes.replacement.draws import code_type
+from auditor.schemes.replacement.multi_pert import MultiPertCopies
+from auditor.types import Array, Codes, Microdata
 
 _one_at_a_time = threading.RLock()
 
 
 @dataclass(eq=False)
 class Lineage:
-    """Line of a release in memory, shared by all objects that `extend` and `append` have returned.
+    """Line of a release in memory, shared by all objects that `extend` and `append` return.
 
-    Two copies that are drawn from one pair of neighbours have independent noise beyond these
-    neighbours, and average out. So each call continues the newest state, on whichever object it is
-    made.
+    Two copies drawn from one pair of neighbours have independent noise beyond these, and average
+    out. So each call continues the newest state, on any of the objects.
     """
 
     newest: Release | None = None
@@ -68,16 +74,23 @@ class Lineage:
 
     @contextmanager
     def latest(self, release: Release, seed: int | None) -> Iterator[Release]:
-        """Lock the line and yield the release to continue; with a seed, for studies, the release that was asked."""
+        """Lock the line and yield its newest state; with a seed, for studies, ``release``."""
         with _one_at_a_time:
             yield self.newest if self.newest is not None and seed is None else release
 
     def record(self, before: Release, made: Release, seed: int | None) -> Release:
-        """Note a continued release as the newest and return it; with a seed it starts a line of its own."""
+        """Note a continued release as the newest; with a seed it begins a line of its own."""
         if seed is not None:
-            return made
+            return replace(made, line=Lineage())
         self.newest = replace(made, line=self)
         return self.newest
+
+
+class CategoryState(NamedTuple):
+    """Categories of a release, and the generator of its copies."""
+
+    table: CategoricalTable
+    copies: Copies
 
 
 @dataclass(frozen=True)
@@ -87,13 +100,13 @@ class Release:
     Attributes
     ----------
     original : array or DataFrame
-        ``X``, as it was given.
+        ``X``, as given.
     copies : tuple
         ``Y_1 … Y_M``, each like the original.
     levels : tuple of float
         Their levels.
     scheme : Scheme
-        What made them, with its parameters.
+        Their scheme, with its parameters.
     """
 
     original: Microdata = field(repr=False)
@@ -101,13 +114,11 @@ class Release:
     levels: tuple[float, ...]
     scheme: Scheme
     state: Any = field(default=None, repr=False, compare=False)
-    """What an extension goes on from, kept in memory only: of categories what makes the copies, of
-    secret matrices where they come from."""
+    """For extensions, in memory only: the ``CategoryState``, or the seed of secret matrices."""
     first_batch: int | None = None
-    """How many records the first batch had, to which noise is scaled; None while there is no
-    other."""
+    """Records of the first batch, to which noise is scaled; None if it is the only one."""
     bounds: Bounds = field(default_factory=dict, repr=False)
-    """By how much one record may change, by column, where that was stated."""
+    """Largest change of one record by column, if stated."""
     line: Lineage = field(default_factory=Lineage, repr=False, compare=False)
     """What `extend` and `append` continue: the newest state of this release."""
 
@@ -115,46 +126,34 @@ class Release:
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return this release with new copies appended; earlier copies stay as they are.
 
-        New copies are drawn from all copies that are out, also from copies that an earlier call has
-        added to this object or to its folder: these are in the release that is returned. The same
-        level again is the same copy, if the scheme ties its copies together. Copies of a release in
-        a folder are written to that folder.
+        New copies are drawn given all copies that are out, including copies that an earlier call
+        added to this object or to its folder. The same level again gives the same copy, if the
+        scheme ties its copies together. Copies of a release in a folder are written to that folder.
 
         Parameters
         ----------
         levels : list or range
-            Levels of the new copies, as for ``perturb``, in any order; by a guarantee only where
-            bounds are stated.
+            Levels of the new copies, as for ``perturb``, in any order. Levels by a guarantee need
+            stated bounds.
         seed : int, optional
-            For studies, as for ``perturb``; it need not be that of the first copies. A release in
-            memory is then extended as it is, and the next call does not know the new copies. Left
-            out, their noise is drawn from a fresh secret key.
+            For studies, as for ``perturb``; it may differ from the first copies' seed. A release in
+            memory is then extended as it is, and the next call does not know the new copies.
+            Without it their noise comes from a fresh secret key.
 
         Notes
         -----
-        This is how copies are added to a release. Another call of ``perturb`` draws anew, and
-        copies of two calls average out.
+        Add copies to a release in this way. Another call of ``perturb`` draws independent noise,
+        and copies of two calls average out.
         """
         with self.line.latest(self, seed) as out:
-            every = (*out.levels, *checked_levels(levels, seed, out.scheme, out.bounds))
-            extended = by_engine(RELEASED, out.scheme)
-            made = extended(
-                out.scheme,
-                out.original,
-                out.copies,
-                every,
-                seed,
-                out.state,
-                out.first_batch,
-                out.bounds,
-            )
-            return self.line.record(out, made, seed)
+            new = checked_levels(levels, seed, out.scheme, out.bounds)
+            return self.line.record(out, _with_levels(out, new, seed), seed)
 
     @with_plugin_errors
     def append(
         self, X: Microdata, seed: int | None = None, repeats: Literal["refuse", "allow"] = "refuse"
     ) -> Release:
-        """Return this release with a batch of new records appended to every copy; no old record is drawn again.
+        """Return this release with new records in every copy; no old record is drawn again.
 
         It continues the newest state of the release, as `extend` does, and writes to the folder of
         a release in a folder.
@@ -162,33 +161,32 @@ class Release:
         Parameters
         ----------
         X : like the original
-            The new records, in the original's columns, one at least. An index that does not merely
-            count records identifies them.
+            At least one new record, in the original's columns. An index that does not merely count
+            records identifies them.
         seed : int, optional
-            For studies, as for ``perturb``. Left out, the batch's noise is drawn from a fresh
-            secret key.
+            For studies, as for ``perturb``. Without it the batch's noise comes from a fresh secret
+            key.
         repeats : 'refuse' or 'allow'
-            What to do about records whose label in the index is that of one that is out: they would
-            have noise of their own a second time, and looks at levels a and b are together one at
-            ``ab/(a + b)``.
+            Treatment of records whose index label is already out. They would get independent noise
+            a second time: levels a and b are together one at ``ab/(a + b)``.
 
         Warns
         -----
         AuditorWarning
-            Records that equal others which are out, in every column; columns whose variance is far
-            from the first batch's.
+            Records that equal released ones in every column; columns whose variance is far from the
+            first batch's.
 
         Raises
         ------
         AuditorError
-            The batch cannot be used, or has records that are out already, or the scheme is none
-            that perturbs each record by itself.
+            The batch cannot be used, has records that are already out, or the scheme does not
+            perturb each record by itself.
 
         Notes
         -----
-        Noise keeps the scale of the first batch: levels are multiples of *its* covariance. So
-        copies of all batches together have the law of copies made at once, and Theorem 4 holds over
-        batches and levels. Categories keep the domain they have.
+        Levels stay multiples of the *first* batch's covariance. So copies of all batches together
+        follow the law of copies made at once, and Theorem 4 holds over batches and levels.
+        Categories keep their domain.
         """
         if repeats not in ("refuse", "allow"):
             raise AuditorError(f"repeats must be 'refuse' or 'allow'; got {repeats!r}")
@@ -196,13 +194,14 @@ class Release:
             check_takes_batches(out.scheme)
             X = arrivals.alike(out.original, X)
             arrivals.check_labels(out.original, X, repeats == "allow")
-            new = by_engine(APPENDED, out.scheme)(out, X, seed)
-            copies = tuple(
-                arrivals.stacked(copy, batch) for copy, batch in zip(out.copies, new, strict=True)
-            )
-            first, every = out.first_batch or len(out.original), arrivals.stacked(out.original, X)
+            new = _batch_copies(out, X, seed)
             made = Release(
-                every, copies, out.levels, out.scheme, first_batch=first, bounds=out.bounds
+                arrivals.stacked(out.original, X),
+                tuple(map(arrivals.stacked, out.copies, new)),
+                out.levels,
+                out.scheme,
+                first_batch=out.first_batch or len(out.original),
+                bounds=out.bounds,
             )
             return self.line.record(out, made, seed)
 
@@ -304,19 +303,17 @@ def perturb(
         parameters.setdefault("noise", CURRENCIES[asked.currency])
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
     stated = _checked_bounds(chosen, bounds)
-    return by_engine(RELEASED, chosen)(
-        chosen, X, (), checked_levels(asked, seed, chosen, stated), seed, bounds=stated
-    )
+    made = Release(X, (), (), chosen, bounds=stated)
+    return _with_levels(made, checked_levels(asked, seed, chosen, stated), seed)
 
 
 def _parsed(levels: Any) -> Levels:
     if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
         levels = list(levels)
-    problems = Problems()
-    found = problems.attempt(("levels",), parse_levels, levels)
-    _refuse(problems)
-    assert found is not None
-    return found
+    try:
+        return parse_levels(levels)
+    except ValueError as error:
+        raise AuditorError(f"levels {error}") from None
 
 
 def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
@@ -333,14 +330,17 @@ def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None
 def _refuse(problems: Problems, of: str = "") -> None:
     if problems.found:
         raise ScenarioError(
-            Problem(format_path(path), f"{message}{of}") for path, message, _ in problems.found
+            Problem(".".join(map(str, path)), f"{message}{of}")
+            for path, message, _ in problems.found
         )
 
 
 def checked_levels(
     levels: Any, seed: int | None, scheme: Scheme, bounds: Bounds = MappingProxyType({})
 ) -> tuple[float, ...]:
-    """Return levels as noise multiples or probabilities, drawn if a range was given, found if a guarantee or a scale was.
+    """Return levels as noise multiples or probabilities.
+
+    Ranges are drawn, guarantees and scales are solved for.
 
     Raises
     ------
@@ -391,148 +391,162 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def _spelt(value: Any) -> Any:
-    """Return a parameter as a scenario would spell it, an array as lists; what no scenario can hold is the plugin's to refuse."""
+    """Return a parameter as in a scenario, arrays as lists.
+
+    The plugin refuses values that no scenario can hold.
+    """
     try:
         return plain(value)
     except ScenarioError:
         return value
 
 
-def prints_of(scheme: Scheme, X: Microdata) -> ColumnPrints:
-    """Return the fingerprints of the columns that a scheme perturbs."""
+def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
+    """Return the fingerprints of a table in memory."""
+    prints = ColumnPrints(table.names if isinstance(table, CategoricalTable) else table.attributes)
+    if isinstance(table, CategoricalTable):
+        add_codes(prints, table, table.codes)
+    else:
+        prints.add_numbers(table.values)
+    return prints
+
+
+def add_codes(prints: ColumnPrints, table: CategoricalTable, codes: Codes) -> None:
+    """Add the next records of categories to fingerprints."""
+    labels = (attribute.labels for attribute in table.attributes)
+    prints.add_labels(zip(labels, split(table, codes), strict=True))
+
+
+# -- drawing copies --------------------------------------------------------------------------------
+
+
+def _with_levels(out: Release, levels: tuple[float, ...], seed: int | None) -> Release:
+    """Return a release with further copies of its records."""
+    every, scheme = (*out.levels, *levels), out.scheme
+    new: list[Microdata]
+    table: Any
     if isinstance(scheme, UniformScheme):
-        return _prints_of_categories(as_categories(X))
-    table = as_table(X, varied=False)
-    prints = ColumnPrints(table.attributes)
-    prints.add_numbers(table.values)
-    return prints
+        table = as_categories(out.original) if out.state is None else out.state.table
+        key = codes_key_of(scheme, table, seed)
+        if out.state is not None:
+            copies = fork(out.state.copies)  # the release that is extended stays as it is
+        elif out.copies:
+            copies = _resumed_codes(out, scheme, table, key)
+        else:
+            copies = started_codes(scheme, table, levels, key)
+        new = [categories_like(out.original, table, copies.ask(level, key)) for level in levels]
+        state: Any = CategoryState(table, copies)
+    else:
+        table, known = out._table, out.state
+        check_bounds(table, out.bounds)
+        lost = scheme.has_matrices and scheme.needs_levels and known is None
+        if out.copies and lost and seed is None:
+            raise AuditorError(
+                f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them"
+            )
+        key = key_of(scheme, table, every, seed)
+        if scheme.has_matrices:
+            key = replace(key, matrices=key.seed if known is None else known)
+        new = _drawn_numbers(scheme, out.original, table, every, key, out.copies)
+        state = key.matrices
+    if seed is None and not out.copies:
+        warn_and_register(prints_of(table))
+    return replace(out, copies=(*out.copies, *new), levels=every, state=state)
 
 
-def _prints_of_categories(table: CategoricalTable) -> ColumnPrints:
-    prints = ColumnPrints(table.names)
-    prints.add_labels(
-        zip(
-            (attribute.labels for attribute in table.attributes),
-            split(table, table.codes),
-            strict=True,
-        )
-    )
-    return prints
+def _batch_copies(out: Release, X: Microdata, seed: int | None) -> list[Microdata]:
+    """Return the copies of a batch of records, numbers scaled to the first batch."""
+    scheme = out.scheme
+    if isinstance(scheme, UniformScheme):
+        domain = as_categories(out.original) if out.state is None else out.state.table
+        batch: Any = CategoricalTable(domain.attributes, codes_of(domain, X, X))
+        scheme = scheme.over(domain)
+        key = codes_key_of(scheme, batch, seed, domain.rows)
+        made = started_codes(scheme, batch, out.levels, key)
+        copies = [categories_like(X, batch, made.ask(level, key)) for level in out.levels]
+    else:
+        batch, scale = as_table(X, varied=False), out._moments.scale
+        check_bounds(batch, out.bounds)
+        for note in arrivals.notes([out._table], batch, np.diag(scale.covariance)):
+            warnings.warn(AuditorWarning(note), stacklevel=4)
+        key = key_of(scheme, batch, out.levels, seed, scale=scale, records_before=out._table.rows)
+        if out.law is not None and out.law.serial is not None:
+            last = slice(-out.law.serial.order, None)
+            released = (np.asarray(copy[last], float) for copy in (out.original, *out.copies))
+            key = replace(key, past=tuple(x.reshape(-1, batch.width) for x in released))
+        copies = _drawn_numbers(scheme, X, batch, out.levels, key, scale=scale)
+    if seed is None:
+        warn_and_register(prints_of(batch))
+    return copies
 
 
-def _released_numbers(
+def _drawn_numbers(
     scheme: Scheme,
     X: Microdata,
-    before: tuple[Microdata, ...],
+    table: Table,
     levels: tuple[float, ...],
-    seed: int | None,
-    matrices: Seed | None = None,
-    first_batch: int | None = None,
-    bounds: Bounds = MappingProxyType({}),
-) -> Release:
-    table = replace(as_table(X), first_batch=first_batch, bounds=bounds)
-    check_bounds(table, bounds)
-    if before and matrices is None and seed is None and scheme.has_matrices and scheme.needs_levels:
-        raise AuditorError(
-            f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them"
-        )
-    key = key_of(scheme, table, levels, seed)
-    if scheme.has_matrices:
-        key = replace(key, matrices=key.seed if matrices is None else matrices)
+    key: Key,
+    before: Sequence[Microdata] = (),
+    scale: TableMoments | None = None,
+) -> list[Microdata]:
+    """Return the copies that follow those ``before``, like ``X``."""
     new = [scheme.blank(table.rows, table.width) for _ in levels[len(before) :]]
     held = HeldCopies(before, new, (table.rows, scheme.output_width(table.width)))
-    prints = ColumnPrints(table.attributes)
     with one_thread():
-        for _ in drawn_blocks(
-            scheme, table, levels, key, held, len(before), seen=prints.add_numbers
-        ):
+        for _ in drawn_blocks(scheme, table, levels, key, held, len(before), scale):
             pass
-    if seed is None and not before:
-        warn_and_register(prints)
-    whole = whole_columns(scheme, table)
-    made = (numbers_like(X, scheme.to_columns(copy, table.attributes), whole) for copy in new)
-    return Release(X, (*before, *made), levels, scheme, key.matrices, first_batch, bounds)
+    whole = whole_columns(scheme, table, scale)
+    return [numbers_like(X, scheme.to_columns(copy, table.attributes), whole) for copy in new]
 
 
-def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[Microdata]:
-    """Return the copies of a batch of records, scaled to the first batch."""
-    batch, before, scale, scheme = (
-        as_table(X, varied=False),
-        release._table,
-        release._moments.scale,
-        release.scheme,
-    )
-    check_bounds(batch, release.bounds)
-    for note in arrivals.notes([before], batch, np.diag(scale.covariance)):
-        warnings.warn(AuditorWarning(note), stacklevel=4)
-    key = key_of(scheme, batch, release.levels, seed, scale=scale, records_before=before.rows)
-    if release.law is not None and release.law.serial is not None:
-        last = slice(-release.law.serial.order, None)
-        out = (
-            np.asarray(copy[last], dtype=np.float64).reshape(-1, batch.width)
-            for copy in (release.original, *release.copies)
+def started_codes(
+    scheme: UniformScheme, table: CategoricalTable, levels: Sequence[float], key: Key
+) -> Copies:
+    """Return the generator of a new release's copies; warn of values that are never drawn."""
+    scheme = scheme.over(table)
+    if note := never_drawn(scheme.replaced_by(table.size)):
+        warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)
+    return scheme.blocked(table.codes, table.size, key)
+
+
+def _resumed_codes(
+    out: Release, scheme: UniformScheme, table: CategoricalTable, key: Key
+) -> Copies:
+    """Return the generator of copies that follow copies made elsewhere.
+
+    Multilevel copies continue by the bridge, which needs their neighbours only.
+    """
+    scheme = scheme.over(table)
+    if not scheme.multilevel:
+        made = scheme.blocked(table.codes, table.size, key)
+        for level in out.levels:
+            made.skip(level)
+        return made
+    pi = scheme.replaced_by(table.size)
+    released = [code_blocks(codes_of(table, out.original, copy)) for copy in out.copies]
+    parts = [
+        MultiPertCopies(
+            part, table.size, replace(key, block=k), pi, out.levels, [copy[k] for copy in released]
         )
-        key = replace(key, past=tuple(out))
-    copies = [scheme.blank(batch.rows, batch.width) for _ in release.levels]
-    prints = ColumnPrints(batch.attributes)
-    with one_thread():
-        for _ in drawn_blocks(
-            scheme, batch, release.levels, key, copies, scale=scale, seen=prints.add_numbers
-        ):
-            pass
-    if seed is None:
-        warn_and_register(prints)
-    whole = whole_columns(scheme, batch, scale)
-    return [numbers_like(X, scheme.to_columns(copy, batch.attributes), whole) for copy in copies]
+        for k, part in enumerate(code_blocks(table.codes))
+    ]
+    return BlockedCopies(parts, key)
 
 
-def _released_categories(
-    scheme: UniformScheme,
-    X: Microdata,
-    before: tuple[Microdata, ...],
-    levels: tuple[float, ...],
-    seed: int | None,
-    state: categories.State | None = None,
-    first_batch: int | None = None,
-    bounds: Bounds = MappingProxyType({}),
-) -> Release:
-    table = as_categories(X) if state is None else state.table
-    key = codes_key_of(scheme, table, seed)
-    if state is None:
-        old = levels[: len(before)]
-        state = (
-            categories.resume(scheme, table, X, before, old, key)
-            if old
-            else categories.start(scheme, table, levels, key)
-        )
-    state = state.fork()  # the release that is extended stays as it is
-    new = state.extend(X, levels[len(before) :], key)
-    if seed is None and not before:
-        warn_and_register(_prints_of_categories(table))
-    return Release(X, (*before, *new), levels, scheme, state, first_batch)
+def codes_of(table: CategoricalTable, X: Microdata, copy: Microdata) -> Codes:
+    """Return records in the columns of ``X`` as codes of a table's domain.
 
-
-def _appended_categories(release: Release, X: Microdata, seed: int | None) -> list[Microdata]:
-    """Return the copies of a batch of records, whose values must be of the domain there is."""
-    scheme, domain = (
-        release.scheme,
-        as_categories(release.original) if release.state is None else release.state.table,
-    )
-    assert isinstance(scheme, UniformScheme)
-    table, scheme = categories.of_domain(domain, X), scheme.over(domain)
-    if seed is None:
-        warn_and_register(_prints_of_categories(table))
-    key = codes_key_of(scheme, table, seed, domain.rows)
-    return categories.start(scheme, table, release.levels, key).extend(X, release.levels, key)
-
-
-RELEASED: dict[str, Callable[..., Release]] = {
-    "numeric": _released_numbers,
-    "categorical": _released_categories,
-}
-"""What makes copies of microdata in memory, by the engine that a scheme names."""
-APPENDED: dict[str, Callable[..., list[Microdata]]] = {
-    "numeric": _appended_numbers,
-    "categorical": _appended_categories,
-}
-"""What makes those of a batch of records, likewise."""
+    Raises
+    ------
+    DataError
+        A value is missing, or not in its domain.
+    """
+    if isinstance(X, pd.DataFrame):
+        columns = [copy[name] for name in sensitive_columns(X)]
+    else:
+        columns = [pd.Series(part) for part in np.asarray(copy).reshape(len(copy), -1).T]
+    parts = [
+        of_column(column, attribute.name, attribute.labels)[1]
+        for attribute, column in zip(table.attributes, columns, strict=True)
+    ]
+    return product(table.attributes, parts).codes.astype(code_type(table.size))

@@ -1,4 +1,4 @@
-"""What a run would do, before it is done: cells, rows, and an estimate of work and memory."""
+"""Plan of a run: cells, rows, and an estimate of time and memory."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from auditor.scenario.read import at_point
 from auditor.text.durations import duration
 
 SECONDS_PER_RUN, SECONDS_PER_CELL = 0.5, 1e-4
-"""To start, read the scenario and write results; and for the records of one cell."""
+"""To start, read the scenario and write results; for the records of one cell."""
 WORTH_SHARING = 2.0
-"""Seconds of work from which on a run takes more than one process where nobody said how many."""
+"""Seconds of work from which a run takes several processes by default."""
 MOST_SCHEMES = 40
 LONGEST_SWEEP = 80
 """Characters of the list of a swept path's values."""
 
 
 class Line(NamedTuple):
-    """The plan of one scheme at one sweep point."""
+    """Plan of one scheme at one sweep point."""
 
     scheme: str
     rows: int
@@ -48,14 +48,13 @@ class Line(NamedTuple):
 
 
 def memory_of(lines: Sequence[Line]) -> int:
-    """Return the bytes that a process of a run takes, but for results: what was freed of one kind stays while the other is audited."""
-    return max(line.memory for line in lines) + 2 * KEPT_BYTES * (
-        len({line.engine for line in lines}) - 1
-    )
+    """Return the bytes of one process without results; freed memory of each engine may stay."""
+    engines = {line.engine for line in lines}
+    return max(line.memory for line in lines) + 2 * KEPT_BYTES * (len(engines) - 1)
 
 
 def outline(scenario: Scenario) -> str:
-    """Return the plan in words; loads the data and checks the scenario against them.
+    """Return the plan as text, after a check of the scenario against its data.
 
     Raises
     ------
@@ -66,35 +65,38 @@ def outline(scenario: Scenario) -> str:
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
     memory, there, now = memory_of(lines) + sum(line.results for line in lines), available(), free()
-    head = [
+    replicates = {line.replicates for line in lines}
+    releases = f"{len(lines)} releases × {min(replicates)} replicates"
+    if len(replicates) > 1:
+        total = sum(line.replicates for line in lines)
+        releases = f"{len(lines)} releases, {total:,} with their replicates"
+    text = [
         f"{scenario.name}: {scenario.title}",
-        f"  valid; {_releases(lines)}, {cells:,} cells, {len(scenario.judged)} expectations",
+        f"  valid; {releases}, {cells:,} cells, {len(scenario.judged)} expectations",
         f"  about {values:,} values to draw, {took} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
     ]
     if memory > there:
-        head.append(
+        text.append(
             f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions"
         )
     elif memory > now:
-        head.append(
+        text.append(
             f"  WARNING: that is more than the {now / 2**20:,.0f} MB free now; end other programs, or audit less at a time"
         )
     for path, swept in scenario.sweep.items():
         listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
-        head.append(
-            f"  swept: {path} over {len(swept)} {'value' if len(swept) == 1 else 'values'}: {listed}"
-        )
+        count = f"{len(swept)} {'value' if len(swept) == 1 else 'values'}"
+        text.append(f"  swept: {path} over {count}: {listed}")
     schemes = list(dict.fromkeys(line.scheme for line in lines))
-    body = [
-        _folded(name, [line for line in lines if line.scheme == name])
-        for name in schemes[:MOST_SCHEMES]
-    ]
-    more = [f"  … and {len(schemes) - MOST_SCHEMES} more"] if len(schemes) > MOST_SCHEMES else []
-    return "\n".join(head + body + more)
+    for name in schemes[:MOST_SCHEMES]:
+        text.append(_folded(name, [line for line in lines if line.scheme == name]))
+    if len(schemes) > MOST_SCHEMES:
+        text.append(f"  … and {len(schemes) - MOST_SCHEMES} more")
+    return "\n".join(text)
 
 
 def seconds_of(lines: Sequence[Line]) -> float:
-    """Return how long a run takes on one core, as far as its plan tells."""
+    """Return the estimated time of a run on one core."""
     return SECONDS_PER_RUN + sum(line.work + line.cells * SECONDS_PER_CELL for line in lines)
 
 
@@ -104,8 +106,9 @@ def _folded(scheme: str, lines: Sequence[Line]) -> str:
         _span([getattr(line, name) for line in lines])
         for name in ("rows", "width", "copies", "coalitions")
     )
-    where = f" at {len(lines)} sweep points" if len(lines) > 1 else ""
-    cells = f"{sum(line.cells for line in lines):,} cells{' in all' if where else ''}"
+    several = len(lines) > 1
+    where, in_all = (f" at {len(lines)} sweep points", " in all") if several else ("", "")
+    cells = f"{sum(line.cells for line in lines):,} cells{in_all}"
     return f"  {scheme}{where}: {rows} rows × {width}, {copies} copies, {coalitions} coalitions, {cells}"
 
 
@@ -121,20 +124,11 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def _releases(lines: Sequence[Line]) -> str:
-    replicates = {line.replicates for line in lines}
-    if len(replicates) == 1:
-        return f"{len(lines)} releases × {replicates.pop()} replicates"
-    return (
-        f"{len(lines)} releases, {sum(line.replicates for line in lines):,} with their replicates"
-    )
-
-
 def workers_worth(scenario: Scenario, tables: Tables) -> int:
-    """Return how many processes a run should take where nobody said: one a processor, if it is long and half of the free memory will do.
+    """Return the default number of processes.
 
-    Where they cannot be copies of this one, which start at once, it should be one; as of a plugin
-    that breaks, which the run will record.
+    One per processor for a long run, if half of the free memory suffices. One if forks are not
+    possible, or a plugin fails, which the run will record.
     """
     with contained():
         if seconds_of(lines := plan_lines(scenario, tables)) >= WORTH_SHARING and may_fork():
@@ -143,23 +137,21 @@ def workers_worth(scenario: Scenario, tables: Tables) -> int:
 
 
 def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
-    """Return the plan of every release, of the tables that the scenario was checked against."""
-    lines = []
-    for point, table in tables:
-        here = at_point(scenario, point)
-        lines += [line_of(here, point, use, table) for use in here.schemes]
-    return lines
+    """Return the plan of every release, for the tables of ``check_data``."""
+    return [
+        line_of(here, point, use, table)
+        for point, table in tables
+        for here in [at_point(scenario, point)]
+        for use in here.schemes
+    ]
 
 
 def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table) -> Line:
     """Return the plan of one release of a scenario at a sweep point."""
     copies, replicates = release_copies(use, here), here.replicates_of(use)
     coalitions = len(expand_all(here.coalitions, copies, here.seed))
-    cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
-    asked = replace(
-        here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point))
-    )
-    work = workload(asked, table, use, copies)
+    judged = tuple(one for one in here.judged if one.asks_pooling(use.id, point))
+    work = workload(replace(here, judged=judged), table, use, copies)
     return Line(
         scheme=use.id,
         rows=table.rows,
@@ -167,7 +159,7 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
         copies=copies,
         replicates=replicates,
         coalitions=coalitions,
-        cells=cells,
+        cells=coalitions * len(here.knowledge) * len(here.attacks) * replicates,
         values=work.values * replicates,
         memory=work.memory,
         work=work.seconds * replicates + work.once,

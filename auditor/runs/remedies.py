@@ -1,22 +1,23 @@
-"""What would change an exposure: closed forms, scaled by what the strongest attack left where it has none.
+"""Remedies for an exposure, by closed forms.
 
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``v`` | noise multiple of the best combination of the copies held | li2012, section 3.2 |
 | ``u_j(v)`` | ``[K_X − G(v) K_X]_jj / K_jj``, the share of attribute j that the best linear attack leaves | li2012 (7) |
-| ``v_e`` | where the best linear attack would leave what the strongest left: ``u_j(v_e)`` | |
-| ``v_h`` | where it would leave half: ``u_j(v_h) = 1/2`` | |
+| ``v_e`` | where the best linear attack leaves as much as the strongest attack: ``u_j(v_e)`` | |
+| ``v_h`` | where it leaves half: ``u_j(v_h) = 1/2`` | |
 
-Levels times ``v_h/v_e`` leave half if the strongest attack goes on to know as much as a linear one
-would of ``v_e/v`` times the noise: an estimate, and exact for the best linear attack itself, of
-which ``v_e = v``. Under corner-wave noise of the data's shape ``v_h`` is 1. Of retention the same
-with exact Bayes in the place of the best linear attack, and ``1 − p`` in that of noise.
+Levels times ``v_h/v_e`` leave half if the strongest attack stays equal to a linear one at ``v_e/v``
+times the noise. This is an estimate, and exact for the best linear attack, with ``v_e = v``. Under
+corner-wave noise of the data's shape ``v_h`` is 1. For retention, exact Bayes replaces the best
+linear attack, and ``1 − p`` the noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -36,10 +37,9 @@ from auditor.types import Array, Coalition
 
 HALF = 0.5
 NOTHING = 1e-6
-"""Shares below this are an exact reconstruction up to rounding: no factor of the levels would
-change it."""
+"""Shares below this are an exact reconstruction up to rounding, for any levels."""
 FURTHEST = 1e6
-"""Noise multiples are looked for up to this, and down to one over it."""
+"""Largest noise multiple considered; the smallest is its inverse."""
 
 
 def remedy_of(
@@ -49,47 +49,41 @@ def remedy_of(
     table: Table,
     moments: TableMoments,
 ) -> Remedy | None:
-    """Return what would leave half of every attribute unknown, of one release; None where half is left, or nothing was measured.
+    """Return a remedy that leaves half of every attribute unknown, or None.
 
     Parameters
     ----------
     measurements : Measurements
-        Of this release alone; of an adversary who was given attributes in clear the others are
-        looked at.
+        Of this release alone. Attributes that an adversary knows in clear do not count.
     levels : sequence of float
         Of all copies.
     """
     exposed = [cell for cell in _strongest(measurements) if _left(cell) < HALF]
+    if isinstance(scheme, UniformScheme):
+        # known columns expose the others by what else was published, which retention cannot change
+        exposed = [cell for cell in exposed if not in_clear(cell[0].knowledge)]
+        return _replaced(exposed[0], scheme, levels, table) if exposed else None
     if not exposed:
         return None
-    if isinstance(scheme, UniformScheme):
-        # what who knows some columns is left with depends on what else was published of the others,
-        # and retention does not change that
-        open_ = [cell for cell in exposed if not in_clear(cell[0].knowledge)]
-        return _replaced(open_[0], scheme, levels, table) if open_ else None
+    K_X = moments.covariance
 
-    @cache  # decomposed once for all attributes beside which the same others are known
-    def pencil(known: tuple[int, ...]) -> Pencil | None:
-        K_X = moments.covariance
-        return (
-            Pencil.of(_beyond(K_X, known), scheme.law(levels, moments.scale).shape)
-            if isinstance(scheme, AdditiveScheme)
-            else None
-        )
+    @cache  # one decomposition for all attributes beside equal known ones
+    def pencil(known: tuple[int, ...]) -> Pencil:
+        law: Any = scheme.law(levels, moments.scale)
+        return Pencil.of(_beyond(K_X, known), law.shape)
 
-    found = [
-        _added(cell, scheme, levels, table.attributes, moments.covariance, pencil)
-        for cell in exposed
-    ]
-    # what the worst attribute needs
+    found = [_added(cell, scheme, levels, table.attributes, K_X, pencil) for cell in exposed]
+    # the remedy of the worst attribute
     return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))
 
 
 def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
-    """Return of every attribute the cell that leaves least; of all together where none was measured by itself.
+    """Return each attribute's cell that leaves least.
 
-    What was measured is ranked, on one draw of the noise for all attacks; of equals the one with a
-    closed form goes first.
+    The cell of all together if no attribute was measured.
+
+    Measured figures are ranked, because all attacks share one draw of the noise. Of equal ones the
+    cell with a closed form comes first.
     """
     errors = measurements.taken(
         measurements.where(metric="normalized_error", status="ok")
@@ -107,12 +101,11 @@ def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
     estimated = np.bincount(cell, np.isnan(errors.columns["theory"])) > 0
     of, found = name[np.unique(cell, return_index=True)[1]], {}
     for place in dict.fromkeys(name.tolist()):
-        # rounded to four digits, others are larger
+        # only cells that round to the same four digits as the least
         least = np.flatnonzero((of == place) & (mean <= 1.002 * mean[of == place].min()))
-        first = np.lexsort((estimated[least], np.char.mod("%.4g", mean[least]).astype(np.float64)))[
-            0
-        ]
-        found[attribute.values[place]] = errors.taken(cell == least[first])
+        digits = np.char.mod("%.4g", mean[least]).astype(np.float64)
+        first = least[np.lexsort((estimated[least], digits))[0]]
+        found[attribute.values[place]] = errors.taken(cell == first)
     return [cell for name, cell in found.items() if name != "*" or len(found) == 1]
 
 
@@ -127,9 +120,9 @@ def _added(
     levels: Sequence[float],
     attributes: Sequence[str],
     K_X: Array,
-    pencil: Callable[[tuple[int, ...]], Pencil | None],
+    pencil: Callable[[tuple[int, ...]], Pencil],
 ) -> Remedy:
-    """Return what would change the exposure of one attribute to one attack by numbers with something added."""
+    """Return the remedy for one attribute of numbers with added noise."""
     one, left = cell[0], _left(cell)
     remedy = Remedy(
         attack=str(one.attack),
@@ -140,91 +133,82 @@ def _added(
     )
     if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
         return remedy
-    clear = in_clear(one.knowledge)
-    known = tuple(j for j, name in enumerate(attributes) if name in clear)
-    decomposed = pencil(known)
-    if decomposed is None:
-        return remedy
-    curve = _curve(decomposed, K_X, attributes.index(one.attribute))
-    # what is known of the record without any copy: no noise takes that back
-    if curve(np.asarray(FURTHEST)) <= HALF:
+    clear, j = in_clear(one.knowledge), attributes.index(one.attribute)
+    known = tuple(place for place, name in enumerate(attributes) if name in clear)
+    errors = pencil(known)
+
+    def multiple(share: float) -> float | None:
+        """Return the noise multiple that leaves a share; None if there is none."""
+
+        def excess(log_v: float) -> float:
+            return float(errors.error_of(j, np.exp(log_v)) / K_X[j, j]) - share
+
+        limit = float(np.log(FURTHEST))
+        if not excess(-limit) < 0.0 < excess(limit):
+            return None
+        return float(np.exp(scipy.optimize.brentq(excess, -limit, limit, xtol=1e-9)))
+
+    if float(errors.error_of(j, np.asarray(FURTHEST)) / K_X[j, j]) <= HALF:
+        # known without any copy: no noise takes that back
         return remedy.model_copy(update={"lossless": None})
-    held, every = (
-        _pooled_level(scheme, levels, copies)
-        for copies in (one.coalition, tuple(range(1, len(levels) + 1)))
-    )
-    worth, half = _where(curve, left), _where(curve, HALF)
+    held = _pooled_level(scheme, levels, one.coalition)
+    every = _pooled_level(scheme, levels, tuple(range(1, len(levels) + 1)))
+    worth, half = multiple(left), multiple(HALF)
     if worth is None or half is None or held <= 0.0:
         return remedy
-    # what data-shaped noise leaves beside known attributes is not told
+    # no remedy by data-shaped noise is stated for known attributes
     lossless = bool(known) or every >= min(levels) * (1.0 - 1e-9)
-    needed = [float(f"{level * half / worth:.3g}") for level in levels]
-    return remedy.model_copy(
-        update={
-            "levels": needed,
-            "lossless": None if lossless else float(f"{max(1.0, held / worth):.3g}"),
-        }
-    )
+    update = {
+        "levels": [_three_digits(level * half / worth) for level in levels],
+        "lossless": None if lossless else _three_digits(max(1.0, held / worth)),
+    }
+    return remedy.model_copy(update=update)
+
+
+def _three_digits(number: float) -> float:
+    return float(f"{number:.3g}")
 
 
 def _beyond(K_X: Array, known: Sequence[int]) -> Array:
-    """Return the covariance of what known attributes leave of all, shape (N, N)."""
+    """Return the covariance given known attributes, shape (N, N)."""
     if not known:
         return K_X
-    told = np.array(known)
-    return clip_to_psd(K_X - regression(K_X[:, told], K_X[np.ix_(told, told)]) @ K_X[told], K_X)
+    at = np.array(known)
+    return clip_to_psd(K_X - regression(K_X[:, at], K_X[np.ix_(at, at)]) @ K_X[at], K_X)
 
 
 def _pooled_level(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
     held = np.asarray(copies, dtype=np.intp) - 1
-    return float(
-        best_unbiased_combination(np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)])[
-            1
-        ]
-    )
-
-
-def _curve(pencil: Pencil, K_X: Array, j: int) -> Callable[[Array], Array]:
-    return lambda v: pencil.error_of(j, v) / K_X[j, j]
-
-
-def _where(curve: Callable[[Array], Array], share: float) -> float | None:
-    """Return where a rising curve of noise multiples reaches a share; None where it does not."""
-    low, high = -np.log(FURTHEST), np.log(FURTHEST)
-    if not curve(np.exp(low)) < share < curve(np.exp(high)):
-        return None
-    # cut in 32 by hand: `scipy.optimize` takes as long to import as 10,000 looks at the curve
-    while high - low > 1e-9:
-        at = np.linspace(low, high, 33)
-        low, high = at[np.searchsorted(curve(np.exp(at[1:-1])), share) + np.arange(2)]
-    return float(np.exp((low + high) / 2.0))
+    covariance = np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)]
+    return float(best_unbiased_combination(covariance)[1])
 
 
 def _replaced(
     cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequence[float], table: Table
 ) -> Remedy | None:
-    """Return what would change the exposure of categories that are kept with a probability."""
+    """Return the remedy for categories that are kept with a probability."""
     if table.categorical is None or cell[0].attribute != "*":
         return None
     prior, left = table.categorical.prior, _left(cell)
-    # else uniform-multilevel is advised
-    pi = scheme.over(table.categorical).replaced_by(prior.size) if scheme.multilevel else None
-    known = prior[prior > 0.0]
-    # the closed form is of a domain all of whose values there are
-    if known.size < 2 or known.size < prior.size:
+    if prior.size < 2 or not prior.all():  # the closed form needs every value of the domain
         return None
-    half, worth = (
-        scipy.optimize.brentq(lambda p, at=at: left_by_retention(prior, p, pi) - at, 0.0, 1.0)
-        for at in (HALF, max(left, NOTHING))
-    )
-    needed = [float(f"{level * half / worth:.3g}") for level in levels] if scheme.multilevel else []
-    best = None if scheme.multilevel else float(f"{half:.3g}")
+    # of schemes without levels in common, uniform-multilevel is advised
+    pi = scheme.over(table.categorical).replaced_by(prior.size) if scheme.multilevel else None
+
+    def retention(share: float) -> float:
+        def excess(p: float) -> float:
+            return left_by_retention(prior, p, pi) - share
+
+        return float(scipy.optimize.brentq(excess, 0.0, 1.0))
+
+    half, worth = retention(HALF), retention(max(left, NOTHING))
+    multilevel = scheme.multilevel
     return Remedy(
         attack=str(cell[0].attack),
         attribute="*",
         unknown=left,
-        levels=needed,
-        lossless=best,
+        levels=[_three_digits(level * half / worth) for level in levels] if multilevel else [],
+        lossless=None if multilevel else _three_digits(half),
         kind="retention",
         estimated=mean_theory(cell) is None,
     )

@@ -1,4 +1,4 @@
-"""The table of a scenario, loaded once in a process for as long as its files stay as they are."""
+"""The table of a scenario, loaded once per process and file version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from auditor.schemes.base.scheme import TableMoments, table_moments
 
 
 def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
-    """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
+    """Return the scenario's table and its exact moments, cached."""
     base = None if scenario.base is None else str(scenario.base)
     with one_thread():
         # order counts: columns make a product domain, leaves a hierarchy
@@ -34,13 +34,13 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
 
 
 def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
-    """Return the same for whoever checks a scenario: records are made when they are first asked for, where their source knows the rest."""
+    """Return the table and moments for a check, records loaded if needed."""
     table = outlined_table(scenario.data, lambda: table_of(scenario)[0])
     return table_of(scenario) if table is None else (table, table_moments(table))
 
 
 def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file does: in a long session a table that was edited must not be taken for the one kept."""
+    """Return the state of the table's files, part of the cache's key."""
     for path in located(source, base) if is_file(source) else []:
         files = sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
         return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)

@@ -1,4 +1,4 @@
-"""Tasks of a run: some replicates of one scheme at one sweep point, audited in any process.
+"""Tasks of a run: replicates of one scheme at one sweep point.
 
 A task carries texts and paths, never rows of a table in memory, and yields aggregates. A release
 that would take more than one worker's share of the time is divided into steps (stripes of a pass,
@@ -105,7 +105,10 @@ def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
 def plan(
     scenario: Scenario, points: Sequence[Mapping[str, Any]], estimated: bool = False
 ) -> Iterator[Task]:
-    """Yield the tasks of a scenario in the order of its results; ``estimated`` adds their times."""
+    """Yield the tasks of a scenario in the order of its results.
+
+    ``estimated`` adds their times.
+    """
     base = None if scenario.base is None else str(scenario.base)
     for point in points:
         here = at_point(scenario, dict(point))
@@ -134,7 +137,7 @@ def plan(
 def carry_out_all(
     tasks: Sequence[Task], crew: Crew, advance: Advance
 ) -> Numbered[list[ReleaseAudit]]:
-    """Yield place and result of every task when finished, tasks divided into steps last."""
+    """Yield place and result of every task; tasks divided into steps last."""
     total = sum(task.seconds for task in tasks)
     divided = [
         place

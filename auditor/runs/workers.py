@@ -1,4 +1,4 @@
-"""Workers that carry out tasks: this process, several processes here, or a Dask cluster.
+"""Workers that carry out tasks: processes here, or a Dask cluster.
 
 Tasks carry texts and paths, results are aggregates. Tasks of a killed worker are done again.
 Processes here ignore Ctrl-C, which their parent handles, and end with it.
@@ -203,7 +203,7 @@ def _without_signals() -> Iterator[None]:
 
 
 def _begin_as_copy(leader: int) -> None:
-    """Begin without the program's signal handlers, and streams that its threads may have locked."""
+    """Begin without the program's signal handlers and locked streams."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -216,7 +216,7 @@ def _begin_as_copy(leader: int) -> None:
 
 
 def _begin(leader: int) -> None:
-    """Ignore Ctrl-C, and end when the parent does, which may be killed without a goodbye."""
+    """Ignore Ctrl-C, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     withhold_uncaught()
 

@@ -26,12 +26,12 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.audit.numeric.neighbours import shown, with_known
-from auditor.data.microdata import as_categories
+from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.process.deferred import pd
-from auditor.runs import perturb_categories
-from auditor.runs.estimate import Held, rebuilt
+from auditor.runs.estimate import Held, estimate_categories, rebuilt
+from auditor.runs.perturb import started_codes
 from auditor.schemes.base.scheme import Key, Scheme, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
@@ -228,15 +228,10 @@ class Categories(Case):
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
         """Return the posterior, shape (n, s)."""
         assert isinstance(self.scheme, UniformScheme)
-        found = perturb_categories.estimate(
-            attack,
-            self.scheme,
-            self.original,
-            self.copies,
-            levels_of(self.scheme),
-            coalition,
-            knowledge,
-            SEED,
+        held = [self.copies[copy - 1] for copy in coalition]
+        levels = [levels_of(self.scheme)[copy - 1] for copy in coalition]
+        found = estimate_categories(
+            attack, self.scheme, self.original, held, levels, coalition, knowledge, SEED
         )
         return found.posterior
 
@@ -295,8 +290,7 @@ def _numbers(scheme: Scheme, what: str, values: Array) -> Numbers:
 
 
 def _categories(scheme: UniformScheme, what: str, column: Any) -> Categories:
-    key = Key(SEED, scheme.name)
-    copies = perturb_categories.start(scheme, as_categories(column), levels_of(scheme), key).extend(
-        column, levels_of(scheme), key
-    )
-    return Categories(scheme, what, column, tuple(copies))
+    key, table, levels = Key(SEED, scheme.name), as_categories(column), levels_of(scheme)
+    made = started_codes(scheme, table, levels, key)
+    copies = tuple(categories_like(column, table, made.ask(level, key)) for level in levels)
+    return Categories(scheme, what, column, copies)

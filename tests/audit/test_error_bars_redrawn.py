@@ -20,7 +20,7 @@ from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
 from auditor.results.measurements import Measurements
 from auditor.results.records import uncertainty
-from auditor.runs.run_scenario import spread_over_replicates
+from auditor.runs.result_parts import spread_over_replicates
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from benchmarks.coverage import LOW, measure
 

@@ -74,7 +74,7 @@ def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
     monkeypatch.setattr("auditor.runs.advice.advise.advise", stub)
     # a page takes seconds
     monkeypatch.setattr(
-        "auditor.runs.advice.files.rendered_advice",
+        "auditor.runs.advice.advise.rendered_advice",
         lambda form, advice: f"{form} of {advice.target}",
     )
     status, out, err = command(

@@ -13,7 +13,7 @@ import pytest
 
 import auditor
 from auditor.results.model import AuditResult, Partial
-from auditor.runs.run_scenario import _file_of
+from auditor.runs.result_parts import _file_of
 from auditor.scenario.read import read_scenario
 from auditor.scenario.yaml.document import load
 from auditor.scenario.yaml.positions import Places

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from large_tables import SMALLER
 
-from auditor.audit import cost
+from auditor.audit import workload as cost
 from auditor.audit.attempts import linear, opened, over_rows
 from auditor.audit.categorical import redraws, release_redraws
 from auditor.audit.law_tests import categorical as law_tests

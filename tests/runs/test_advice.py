@@ -21,19 +21,18 @@ from auditor.results.advice import Exposed, Tried
 from auditor.results.records import Measurement
 from auditor.runs.advice import audits
 from auditor.runs.advice.advise import advise, command, steps_apart
-from auditor.runs.advice.audits import Asked, astray, of_one_release
+from auditor.runs.advice.audits import Asked, Trials, astray, of_one_release
 from auditor.runs.advice.candidates import (
     AddedNoise,
     Retention,
     mean_loss,
+    noise_grid,
     regression_loss,
     share_loss,
+    weakest,
 )
 from auditor.runs.advice.columns import Chosen, chosen
-from auditor.runs.advice.compared import schemes_of
 from auditor.runs.advice.request import Request
-from auditor.runs.advice.search import STEPS, noise_grid, weakest
-from auditor.runs.advice.trials import Trials
 from auditor.runs.perturb import make_plugin
 from auditor.scenario.stated_levels import sized_by_bounds
 from auditor.schemes.base.scheme import TableMoments, table_moments
@@ -62,14 +61,6 @@ def test_the_search_finds_the_first_place_and_asks_of_few(steps, data):
     assert found == (first if first < steps else None)
     assert len(asked) == len(set(asked)) <= 2 * math.log2(steps + 1) + 3
     assert min(asked) >= start
-
-
-def test_the_grid_has_24_steps_a_decade_and_holds_1():
-    grid = noise_grid()
-    assert len(grid) == 6 * STEPS + 1
-    assert 1.0 in grid
-    steps = np.diff(np.log10(grid)) * STEPS
-    np.testing.assert_allclose(steps, 1.0, atol=0.1)  # three digits round a level by up to 1 in 200
 
 
 class StubbedAudits(Asked):
@@ -189,21 +180,6 @@ def test_an_audit_of_a_new_release_agrees_with_ten_draws_199_times_in_200(bar, z
     )
     off = np.mean(rng.normal(size=n) - z * found < mean - margin * spread)
     assert 0.0035 < off < 0.0056
-
-
-def test_fewer_records_make_wider_steps():
-    """Of one cell whose errors spread by √(2/n) of their size: what holds lies d of them above the target, and what fails as far below."""
-    spans, cases = [], ((300, 25, 5.046), (1_500, 25, 5.046), (5_000, 10, 6.374))
-    for rows, draws, d in cases:
-        asked, means = Asked({}, 0.5, rows, 1, False, {}), np.linspace(0.01, 0.99, 981)
-        verdicts = [asked.verdict(found(drawn(mean, mean * math.sqrt(2 / rows)))) for mean in means]
-        assert asked.draws == draws
-        assert verdicts == sorted(verdicts, key=("fails", "undecided", "holds").index)
-        spans.append(verdicts.count("undecided") / 1000)
-        assert means[verdicts.index("holds")] == pytest.approx(
-            0.5 * (1 + d * math.sqrt(2 / rows)), abs=0.002
-        )
-    assert spans == sorted(spans, reverse=True)
 
 
 def test_theory_below_the_target_refutes_and_the_cell_that_may_end_lowest_is_told():
@@ -362,17 +338,6 @@ def test_no_release_beyond_the_largest_epsilon_meets_the_request():
     assert candidate.levels(place)[0] == pytest.approx(8.0, rel=0.25)  # 2 √(2/v) ≤ 1
     weaker = trials.whole(candidate, place - 1)
     assert (weaker.verdict, weaker.epsilon.at_delta > 1.0) == ("fails", True)
-
-
-def test_parameters_are_those_of_every_scheme_that_is_compared():
-    asked = Request(
-        "cps",
-        2,
-        0.5,
-        schemes=("uniform-multilevel", "uniform"),
-        parameters={"replacement": "prior"},
-    )
-    assert [scheme.parameters.replacement for scheme in schemes_of(asked)] == ["prior"] * 2
 
 
 # -- what may be asked

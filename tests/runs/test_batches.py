@@ -13,11 +13,10 @@ import auditor
 from auditor import AuditorError, read_release, registry
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorWarning
-from auditor.runs.batch_files import append_copies
-from auditor.runs.copy_files import write_copies
+from auditor.runs.copy_files import append_copies, write_copies
 from auditor.runs.finished_copies import Treatment
 from auditor.runs.perturb import make_plugin
-from auditor.schemes.base.plans import implied_level_covariance
+from auditor.schemes.base.additive import implied_level_covariance
 from auditor.schemes.base.scheme import table_moments
 from auditor.schemes.corner_wave import CornerWave
 
@@ -292,15 +291,6 @@ def test_a_batch_is_written_beside_what_is_out_and_read_with_it(tmp_path, form, 
         )
 
 
-def test_replacements_of_a_later_batch_in_files_are_those_of_the_first(tmp_path):
-    january, february, _ = written(
-        tmp_path, scheme="uniform-multilevel", parameters={"replacement": "prior"}
-    )
-    pd.read_csv(february).assign(job="a").to_csv(february, index=False)
-    append_copies(february, tmp_path / "out", [january])
-    assert set(pd.read_csv(tmp_path / "out" / "copy-1-batch-2.csv")["job"]) == set("abc")
-
-
 def test_nothing_that_the_first_batch_s_moments_could_be_read_from_is_in_a_file(tmp_path):
     january, february, _ = written(tmp_path)
     append_copies(february, tmp_path / "out", [january])
@@ -406,20 +396,3 @@ def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(
         0
     ].why
     assert leak or {found.status for found in result.expectations} == {"holds"}
-
-
-def test_a_first_batch_that_cannot_be_is_refused_where_it_is_stated():
-    def scenario(first, **data):
-        return {"schema": 1, "title": "t", "data": {"source": "iris", "first-batch": first, **data}, "attacks": ["llse"],
-                "schemes": [{"name": "corner-wave", "levels": [0.5]}], "coalitions": ["all"]}  # fmt: skip
-
-    assert "the first batch cannot have 151 records: the table has 150" in refusal(
-        auditor.run, scenario(151)
-    )
-    assert "first-batch must be at least 2" in refusal(auditor.run, scenario(1))
-    assert "constant in the first batch" in refusal(
-        auditor.run, scenario(2, columns=["petal_length"])
-    )
-    assert "no records can be appended" in refusal(
-        auditor.run, scenario(90) | {"schemes": [{"name": "rank-swapping", "levels": [0.1]}]}
-    )

@@ -17,8 +17,6 @@ from large_tables import SMALLER, figures, in_memory
 
 import auditor
 from auditor.audit.base import request
-from auditor.audit.categorical import release as making
-from auditor.audit.counts import outcome_counts as counts
 from auditor.runs import tasks, workers
 
 ROWS = 150_000
@@ -157,16 +155,6 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
 
 
 @pytest.mark.slow
-def test_counts_of_many_coalitions_in_many_passes_are_the_same(
-    short, large, small_blocks, monkeypatch
-):
-    document = scenario(short, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"])
-    plain = figures(auditor.run(document))
-    monkeypatch.setattr(counts, "PASS_CELLS", 2**12)
-    assert figures(auditor.run(document)) == plain
-
-
-@pytest.mark.slow
 def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_them(
     file, large, monkeypatch
 ):
@@ -224,19 +212,6 @@ def test_what_travels_holds_no_rows(tmp_path, large):
     assert max(step for step, _ in sizes) < 20_000
     # outcomes of three copies, by value and row group, and sums of their coins by place
     assert max(result for _, result in sizes) < 2_000_000
-
-
-@pytest.mark.slow
-def test_copies_of_tables_in_their_files_are_not_kept(short, large, small_blocks, monkeypatch):
-    kept = []
-    block = making.UniformRelease.block
-    monkeypatch.setattr(
-        making.UniformRelease,
-        "block",
-        lambda self, *given: kept.append(len(self._kept)) or block(self, *given),
-    )
-    auditor.run(scenario(short, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
-    assert set(kept) == {0}
 
 
 def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(

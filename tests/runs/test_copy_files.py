@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from auditor.data.streamed import rows as streamed
 
 import auditor
-from auditor.data import file_rows as streamed
-from auditor.data.formats.text_files import _exact_floats
+from auditor.data.formats.readers import _exact_floats
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
-from tests.programs import PATIENCE, running, wait_for
 from tests.tiers import every_pair
 
 ROWS, TWO_BLOCKS, LEVELS = 10_000, 6_000, [0.25, 1.0, 0.5]
@@ -136,7 +135,7 @@ def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
 
 
 def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
-    from auditor.data.formats import release_folder as writing
+    from auditor.data.formats import writers as writing
 
     source, appended = tmp_path / "table.parquet", []
     frame.to_parquet(source)
@@ -152,75 +151,6 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
     with pytest.raises(AuditorError, match="No space left on device"):
         write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "new" / "out")
     assert not (tmp_path / "new").exists()
-
-
-def test_copies_that_are_there_already_stay_until_new_ones_are_whole(
-    tmp_path, frame, held, monkeypatch
-):
-    from auditor.data.formats import release_folder as writing
-
-    source, out = tmp_path / "table.parquet", tmp_path / "out"
-    frame.to_parquet(source)
-    write_copies(str(source), "independent", LEVELS, 5, out)
-    before = [path.read_bytes() for path in sorted(out.iterdir())]
-    monkeypatch.setattr(
-        writing._Parquet,
-        "finish",
-        lambda self: (_ for _ in ()).throw(OSError(5, "Input/output error")),
-    )
-    with pytest.raises(AuditorError, match="Input/output error"):
-        write_copies(str(source), "independent", LEVELS, 6, out, force=True)
-    assert [path.read_bytes() for path in sorted(out.iterdir())] == before
-
-
-SLOW = """
-import sys, time
-from auditor.data.formats import release_folder as writing
-append = writing._Csv.append
-def slow(self, frame):
-    append(self, frame)
-    self._handle.flush()
-    time.sleep(0.2)
-writing._Csv.append = slow
-from auditor.runs.copy_files import write_copies
-from tests.programs import PATIENCE, running, wait_for
-from tests.tiers import every_pair
-from pathlib import Path
-write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form="csv")
-"""
-
-
-@pytest.mark.slow
-def test_a_kill_leaves_no_half_file_under_a_final_name(tmp_path, frame):
-    source, out = tmp_path / "table.parquet", tmp_path / "out"
-    # in a process of its own, whose blocks are not small
-    pd.concat([frame] * 15).to_parquet(source)
-    with running("-c", SLOW, source, out) as process:
-        wait_for(
-            lambda: (
-                any(path.stat().st_size for path in out.glob(".copy-*"))
-                or process.poll() is not None
-            ),
-            "nothing is written",
-        )
-        assert process.poll() is None, "it finished before it could be killed"
-        process.kill()
-        process.wait(PATIENCE)
-    assert out.exists()
-    assert [path.name for path in out.iterdir() if not path.name.startswith(".")] == []
-
-
-def test_uniform_copies(tmp_path):
-    """Text in a CSV file comes out as text."""
-    frame = pd.DataFrame({"job": np.random.default_rng(1).choice(["a", "b", "c"], 5_000)})
-    source = tmp_path / "table.csv"
-    frame.to_csv(source, index=False)
-    written = write_copies(
-        str(source), "uniform-multilevel", [0.3, 0.6], 5, tmp_path / "out", columns=["job"]
-    )
-    release = auditor.perturb(frame.astype("category"), "uniform-multilevel", [0.3, 0.6], seed=5)
-    for path, copy in zip(written, release.copies, strict=False):
-        assert pd.read_csv(path)["job"].tolist() == copy["job"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -259,23 +189,6 @@ def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation)
     assert (release.copies[3] == frame).all(axis=None)
     blocks = np.split(np.asarray(release.copies[0]["ward"]) == frame["ward"], [4_096, 2 * 4_096])
     assert (blocks[0] != blocks[1]).any()  # no stream is used twice
-
-
-def test_large_categories_are_written_without_being_held(tmp_path, monkeypatch):
-    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    source, reads = tmp_path / "table.parquet", []
-    pd.DataFrame({"ward": np.arange(ROWS) % 7}).to_parquet(source, row_group_size=2_700)
-    from auditor.data.file_rows import FileRows
-
-    read = FileRows.read
-    monkeypatch.setattr(
-        FileRows,
-        "read",
-        lambda self, a, b: reads.append((b - a) * (len(self.shape) == 1)) or read(self, a, b),
-    )
-    write_copies(str(source), "uniform", [0.5], None, tmp_path / "out", columns=["ward"])
-    assert max(reads) == 4_096
-    assert sum(reads) == ROWS
 
 
 def test_an_extension_of_categories_adds_new_copies_and_changes_none():

@@ -117,14 +117,6 @@ def test_types_that_a_file_states_are_kept(tmp_path, staff):
     assert "not rounded: 'size', as it has no resolution" in noted
 
 
-def test_dates_that_are_not_rounded_are_days(path, tmp_path, staff):
-    (copy,), noted, manifest = made(path, [0.0], tmp_path / "out", Treatment("drop"))
-    days = (staff["hired"] - pd.Timestamp(0)) / pd.Timedelta(days=1)
-    np.testing.assert_array_equal(copy["hired"], days[staff["pay"].notna()])
-    assert manifest["days_since_1970-01-01"] == ["hired"]
-    assert "'hired': written as days since 1970-01-01; rounded, as dates" in noted
-
-
 def test_dates_of_another_format_go_out_as_they_came_in(tmp_path, staff):
     staff.assign(hired=staff["hired"].dt.strftime("%d.%m.%Y")).to_csv(
         tmp_path / "t.csv", index=False
@@ -153,16 +145,6 @@ def test_dates_of_another_format_go_out_as_they_came_in(tmp_path, staff):
             Treatment("drop", True, {}, forms),
             columns=["age"],
         )
-
-
-@pytest.mark.parametrize("rows", [300, None])
-def test_the_first_rows_keep_their_columns_beside_them(path, tmp_path, staff, rows):
-    (copy,), _, manifest = made(
-        path, [0.5], tmp_path / "out", Treatment("drop"), keep=["id"], rows=rows
-    )
-    there = staff.head(rows or ROWS)
-    assert copy["id"].tolist() == there["id"][there["pay"].notna()].tolist()
-    assert manifest["rows"] == len(copy)
 
 
 @pytest.mark.parametrize(("held", "missing"), every_pair([0, 2**30], ["keep", "drop"]))
@@ -371,17 +353,3 @@ def test_a_copy_whose_blanks_are_elsewhere_is_not_laid_beside_the_wrong_records(
             "schema": 1, "seed": 1, "data": {"source": path, "columns": ["pay", "age"], "missing": "drop"}, "attacks": ["ndr"],
             "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}], "knowledge": ["perfect"], "coalitions": ["all"],
         })  # fmt: skip
-
-
-def test_command_line_spells_bounds_and_says_that_nothing_is_extended(path, tmp_path):
-    arguments = ["perturb", path, "--scheme", "corner-wave", "--levels", "0.5", "--columns", "age"]
-    result = CliRunner().invoke(
-        cli, [*arguments, "--clip", "age=0", "--output", str(tmp_path / "out")]
-    )
-    assert str(result.exception).startswith("--clip must be LOW:HIGH or COLUMN=LOW:HIGH")
-    result = CliRunner().invoke(
-        cli, [*arguments, "--clip", "0:120", "--output", str(tmp_path / "out")]
-    )
-    assert result.exit_code == 0
-    assert "cannot be extended later" in " ".join(result.output.split())
-    assert pd.read_csv(tmp_path / "out/copy-1.csv")["age"].between(0, 120).all()

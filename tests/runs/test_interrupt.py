@@ -22,7 +22,7 @@ from auditor.results.records import ExpectationRecord
 from auditor.runs import tasks
 from auditor.runs.finished_tasks import FOLDER
 from auditor.scenario.read import read_scenario
-from tests.programs import PATIENCE, python, running, wait_for
+from tests.programs import PATIENCE, running, wait_for
 
 SCENARIO = {
     "title": "Stopped",
@@ -119,16 +119,6 @@ def test_stopped_before_anything_was_finished_whole_results_are_left_alone(folde
     assert signalled["done"] == 4
 
 
-def test_stopped_before_anything_was_finished_there_is_an_empty_report(folder, run, signalled):
-    signalled["at"] = 0
-    status, out, _ = run("first.yaml")
-    assert status == 130
-    assert "Partial: 0 of 4 tasks finished" in out
-    assert {record.status for record in AuditResult.load("audit/first").expectations} == {
-        "undecided"
-    }
-
-
 def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, monkeypatch):
     real = AuditResult.save
 
@@ -176,20 +166,6 @@ def test_a_signal_before_the_first_task_ends_the_program_with_its_status(
     assert (status, out) == (128 + number, "")
     assert "Traceback" not in err
     assert not Path("audit").exists()
-
-
-def test_handlers_are_put_back(folder, run):
-    before = (
-        signal.getsignal(signal.SIGINT),
-        signal.getsignal(signal.SIGTERM),
-        signal.set_wakeup_fd(-1),
-    )
-    run("first.yaml", "--quiet")
-    assert (
-        signal.getsignal(signal.SIGINT),
-        signal.getsignal(signal.SIGTERM),
-        signal.set_wakeup_fd(-1),
-    ) == before
 
 
 def test_from_python_ctrl_c_is_python_s_own(folder, signalled):
@@ -263,17 +239,6 @@ def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback
     assert 0 < document["partial"]["finished"] < document["partial"]["tasks"] == 32
 
 
-def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
-    """What is blocked when they are started, they inherit; starting the trackers of the standard library and of joblib may undo it."""
-    asks = (
-        "import signal; from auditor.runs.workers import Crew\n"
-        "with Crew(2) as crew: print(*crew.in_order(lambda _: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), range(4)))\n"
-        "print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
-    )
-    done = python("-c", asks, check=True)
-    assert done.stdout.split("\n")[:2] == ["True True True True", "False"]
-
-
 def members(program):
     """The command lines of a program and all that came of it."""
     found = subprocess.run(
@@ -328,16 +293,6 @@ def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder, started):
     assert program.returncode == 130
     assert "Traceback" not in err
     assert "Exception ignored" not in err
-    assert all_end(program)
-
-
-@pytest.mark.slow
-def test_a_wrong_request_ends_the_workers_it_would_have_needed(started):
-    program = started("-m", "auditor", "run", "no-such.yaml", "--workers", "2")
-    out, err = said(program)
-    assert (program.returncode, out) == (2, "")
-    assert err.startswith("error: no-such.yaml: no such scenario file")
-    assert "ignored" not in err
     assert all_end(program)
 
 

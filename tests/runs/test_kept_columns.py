@@ -16,7 +16,6 @@ from auditor.cli import cli
 from auditor.data.formats import parts
 from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
-from auditor.runs.finished_copies import Treatment
 
 ROWS = 700
 
@@ -73,13 +72,6 @@ def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(
     ]
 
 
-def test_keep_and_columns_may_be_given_again_and_again(path, tmp_path):
-    options = "--keep id --keep zip,note --columns age --columns illness --scheme uniform-multilevel --levels 0.5".split()
-    done = CliRunner().invoke(cli, ["perturb", path, *options, "--output", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    assert cells(tmp_path / "out" / "copy-1.csv")[0] == ["id", "illness", "note", "age", "zip"]
-
-
 LABELS = {"sex": {1: "male", 2: "female"}}
 
 
@@ -124,33 +116,6 @@ def test_what_is_kept_of_a_labelled_column_are_its_labels_and_whole_numbers_have
     assert copy["sex"][[0, 1, 3]].tolist() == ["male", "female", "9"]
     assert pd.isna(copy["sex"][2])
     assert copy["wave"].dtype.kind == "i"
-
-
-def test_labels_that_two_codes_share_leave_the_codes_of_stata(tmp_path):
-    frame = pd.DataFrame({"sex": np.array([1, 2] * 10, dtype=np.int8), "pay": np.arange(20.0)})
-    frame.to_stata(
-        tmp_path / "t.dta", write_index=False, value_labels={"sex": {1: "same", 2: "same"}}
-    )
-    write_copies(
-        str(tmp_path / "t.dta"), "corner-wave", [0.5], 1, tmp_path / "out", ["pay"], keep=["sex"]
-    )
-    assert [row[0] for row in cells(tmp_path / "out" / "copy-1.csv")[1:3]] == ["1", "2"]
-
-
-@pytest.mark.parametrize("missing", ["drop", "keep"])
-def test_perturbed_codes_of_spss_have_no_point(tmp_path, missing):
-    treatment = Treatment(missing=missing)
-    write_copies(
-        labelled(tmp_path / "t.sav"),
-        "uniform-multilevel",
-        [0.5],
-        1,
-        tmp_path / "out",
-        ["sex"],
-        treatment=treatment,
-    )
-    found = {row[0] for row in cells(tmp_path / "out" / "copy-1.csv")[1:]}
-    assert found - {""} == {"1", "2", "9"}
 
 
 def test_the_perturbed_column_is_what_it_is_without_others_beside_it(path, tmp_path):

@@ -279,12 +279,6 @@ def test_predicted_and_measured_of_scenarios_that_ship(tmp_path, command, name):
     )
 
 
-@needs_proc
-def test_predicted_and_measured_of_numbers_and_categories_in_one_process(tmp_path, command):
-    (tmp_path / "audit.yaml").write_text(SEVERAL.replace("rows: 300", "rows: 20000"))
-    check_whole_run(command, tmp_path / "audit.yaml", tmp_path)
-
-
 KEYED = """
 data: {{source: table.{form}, columns: [x], key: id}}
 schemes: [{{name: corner-wave, levels: [0.3, 1.0]}}]

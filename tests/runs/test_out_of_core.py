@@ -271,13 +271,3 @@ def test_rows_of_very_large_tables_are_chosen_without_a_shuffle(monkeypatch):
     # 20 cells of 500: a chi-square that is seen by chance once in 10,000
     counts = np.bincount(more * 20 // n, minlength=20)
     assert stats.chisquare(counts).pvalue > 1e-4
-
-
-def test_rows_of_other_tables_are_chosen_as_ever():
-    from auditor.adversary.knowledge import Estimated
-    from auditor.audit.numeric.gather import chosen_rows
-    from auditor.numerics.random_streams import stream
-
-    assert np.array_equal(
-        chosen_rows(Estimated(50), 10_000, 3, 1), stream(3, "estimated", 1).permutation(10_000)[:50]
-    )

@@ -25,8 +25,8 @@ import auditor
 from auditor.data.formats import release_folder
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.results.files import lock_folder
-from auditor.runs.batch_files import append_copies
-from auditor.runs.copy_files import read_release, write_copies
+from auditor.runs.copy_files import append_copies, write_copies
+from auditor.runs.folder_release import read_release
 from tests.programs import PATIENCE, running, wait_for
 
 ROWS = 6_000

@@ -7,7 +7,7 @@ import pytest
 
 import auditor
 from auditor.results.model import AuditResult
-from auditor.schemes.replacement.law import left_by_retention, transition_matrix
+from auditor.schemes.replacement.law import left_by_retention
 from auditor_reports.wording.remedies import remedy_text
 
 
@@ -113,15 +113,6 @@ def test_of_retention_exact_bayes_is_answered_exactly_and_survives_saving(here):
     ) == pytest.approx(0.5, abs=0.01)
     assert found["uniform"].levels == []
     assert found["uniform"].lossless == found["uniform-multilevel"].levels[0]
-
-
-def test_what_retention_leaves_needs_no_matrix():
-    prior, p = np.array([0.6, 0.3, 0.1]), 0.35
-    joint = prior[:, None] * transition_matrix(p, 3)
-    known = (joint**2 / joint.sum(axis=0)).sum()
-    assert left_by_retention(prior, p) == pytest.approx(
-        1 - (known - (prior**2).sum()) / (1 - (prior**2).sum())
-    )
 
 
 def test_tables_too_small_to_be_told_of_have_no_remedy():

@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-import random
 import resource
-import subprocess
 import time
 from pathlib import Path
 
@@ -146,21 +144,6 @@ def test_without_resume_everything_is_done_again_and_what_is_lost_is_told(folder
     assert "its 2 finished tasks are replaced (--resume would have used them)" in err
 
 
-def test_resume_with_nothing_there_says_so_and_runs(folder, run, carried_out):
-    status, _, err = run("small.yaml", "--resume")
-    assert (status, len(carried_out)) == (0, TASKS)
-    assert "nothing to resume" in err
-
-
-def test_several_scenarios_are_resumed_each_from_its_own_journal(folder, run, carried_out):
-    write(SCENARIO | {"seed": 2}, "other.yaml")
-    carried_out.before = crash(TASKS + 1)
-    run("small.yaml", "other.yaml")
-    carried_out.before = staticmethod(lambda number: None)
-    assert run("small.yaml", "other.yaml", "--resume")[0] == 0
-    assert len(carried_out) == 2 * TASKS
-
-
 @pytest.mark.slow
 def test_any_number_of_workers_resumes_what_another_began(folder, run, carried_out):
     run("small.yaml", "--output", "undisturbed")
@@ -240,12 +223,6 @@ def test_a_changed_line_of_any_plugin_s_package_is_another_program(tmp_path, mon
     assert finished._source_code.__wrapped__("plugged") != before
 
 
-def test_set_is_a_change_like_any_other(folder, run, carried_out):
-    run("small.yaml")
-    assert "changed since: data" in run("small.yaml", "--resume", "--set", "data.rows=200")[2]
-    assert len(carried_out) == 2 * TASKS
-
-
 @pytest.mark.parametrize(
     ("change", "more"),
     [
@@ -266,15 +243,6 @@ def test_what_a_change_does_not_touch_is_not_done_again(folder, run, carried_out
     assert len(carried_out) == TASKS + more
     assert run("small.yaml", "--output", "afresh")[0] == status
     assert outcome() == outcome(output="afresh")
-
-
-@pytest.mark.slow
-def test_a_longer_sweep_keeps_the_points_that_were_there(folder, run, carried_out):
-    write(SCENARIO | {"sweep": {"data.rows": [100, 200]}})
-    run("small.yaml")
-    write(SCENARIO | {"sweep": {"data.rows": [50, 100, 200]}})
-    run("small.yaml", "--resume")
-    assert len(carried_out) == 2 * TASKS + TASKS
 
 
 def test_a_file_that_changes_while_it_is_audited_is_not_believed_later(folder, run, carried_out):
@@ -424,69 +392,6 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
 
 # -- killed
 # ----------------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_that_cannot_be_disturbed_is_a_fault_and_no_endless_search(tmp_path, monkeypatch):
-    # has ended before anything could happen to it
-    monkeypatch.setattr(kills, "_command", lambda *ignored: ["true"])
-    run, _ = kills._disturbed(Path("any.yaml"), tmp_path, "SIGTERM", 0.2, random.Random(1))
-    assert run.faults == [f"never hit in {kills.MOST_MISSES} runs"]
-
-
-@pytest.mark.parametrize(
-    ("left", "missed", "faults"),
-    [
-        (None, kills.TOO_EARLY, []),
-        ("results.json", kills.TOO_LATE, []),
-        (FOLDER, "", ["status -15"]),
-    ],
-    ids=["before it could listen", "after all was written", "in the midst of its work"],
-)
-def test_a_signal_that_is_not_listened_to_is_a_fault_only_in_the_midst_of_the_work(
-    monkeypatch, tmp_path, left, missed, faults
-):
-    monkeypatch.setattr(kills, "_command", lambda *ignored: ["sleep", "60"])
-    if left is not None:
-        (tmp_path / "any").mkdir()
-        (tmp_path / "any" / left).touch()
-    run = kills.Run.begin(Path("any.yaml"), tmp_path, random.Random(1))
-    assert kills.DISTURBANCES["SIGTERM"](run) == missed
-    assert run.faults == faults
-
-
-class Timed:
-    """A run that takes so many seconds by a clock that nobody waits for, and can be disturbed in its last half second."""
-
-    def __init__(self, seconds):
-        self.program, self.seconds, self.faults = self, seconds, []
-
-    def wait(self, after):
-        self.after = after
-        if after < self.seconds:
-            raise subprocess.TimeoutExpired("a run", after)
-
-    def disturbed(self):
-        return "" if self.after >= self.seconds - 0.5 else kills.TOO_EARLY
-
-
-@pytest.mark.parametrize(
-    ("before", "from_now_on"),
-    [(8.0, 2.0), (2.0, 8.0), (2.0, 2.0)],
-    ids=["quicker", "slower", "alike"],
-)
-def test_a_run_is_hit_whatever_tries_before_have_left(monkeypatch, tmp_path, before, from_now_on):
-    runs = [Timed(before)] * 3
-    monkeypatch.setattr(
-        kills.Run, "begin", lambda *arguments: runs.pop() if runs else Timed(from_now_on)
-    )
-    monkeypatch.setitem(kills.DISTURBANCES, "planted", Timed.disturbed)
-    for seed in range(200):
-        runs[:] = [Timed(before)] * 3
-        run, after = kills._disturbed(
-            tmp_path / "x.yaml", tmp_path, "planted", 2.0, random.Random(seed)
-        )
-        assert run.faults == []
-        assert run.seconds - 0.5 <= after < run.seconds
 
 
 @pytest.mark.slow

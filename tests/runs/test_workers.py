@@ -72,10 +72,6 @@ def test_processors_are_no_more_than_a_container_may_use(tmp_path, monkeypatch, 
     assert there == (most or there) >= 1
 
 
-def test_somebody_else_s_program_is_not_copied():
-    assert not environment.may_fork()
-
-
 ONE = {
     "schemes": [{"name": "corner-wave", "levels": [0.25, 0.5, 1.0]}], "attacks": ["llse", "map-estimate", "distribution-analysis"],
     "knowledge": ["perfect", {"known-records": 40}], "replicates": 1, "expect": [{"no-collusion-gain": {"margin": 0.5}}],

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.errors import AuditorError
-from auditor.runs.copy_files import read_release, write_copies
+from auditor.runs.copy_files import write_copies
+from auditor.runs.folder_release import read_release
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario

@@ -20,7 +20,8 @@ from auditor import AuditorError
 from auditor.data.formats.text_files import _exact_floats
 from auditor.data.microdata import as_table
 from auditor.registry import get
-from auditor.runs.copy_files import read_release, write_copies
+from auditor.runs.copy_files import write_copies
+from auditor.runs.folder_release import read_release
 from auditor.schemes.base.additive import ORIGINAL
 from auditor.schemes.base.grid import COARSEST, DOUBLE_BITS, FINENESS, SINGLE_BITS, grid_of, snap
 from auditor.schemes.base.scheme import Key, table_moments

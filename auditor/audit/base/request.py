@@ -93,7 +93,7 @@ class Stripes:
 def parts_in_steps(
     request: ReleaseRequest, open: Callable[[ReleaseRequest], Any], width: int, job: Job[Any]
 ) -> Iterator[Any]:
-    """Yield the parts of a job in order, its stripes divided into at most ``MOST_STEPS`` steps."""
+    """Yield a job's parts in order, its stripes divided into steps."""
     assert request.share is not None
     count = len(stripes(request.table.rows, width))
     each = math.ceil(count / MOST_STEPS)

@@ -1,4 +1,4 @@
-"""From a table and a target to a release: which scheme and levels leave enough unknown at the least loss of use.
+"""Advice: scheme and levels that meet a target at least loss of use.
 
 ``advise`` puts it together. ``search`` finds the weakest level of a grid, ``candidates`` knows what
 schemes tell and lose on paper, ``audits`` measures, ``columns`` chooses what of the data can be

@@ -1,22 +1,33 @@
-"""``auditor advise``: on paper first, then measured on one copy, then whole releases, and of those the one that loses least of its use."""
+"""Advice: closed forms, then audits of single copies, then whole releases."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from shlex import quote
+
+import yaml
 
 from auditor import registry
 from auditor.errors import AuditorError
 from auditor.results.advice import Advice, Tried
-from auditor.runs.advice.audits import Asked
-from auditor.runs.advice.candidates import AddedNoise, Candidate
+from auditor.results.files import write_atomically, writing
+from auditor.runs.advice.audits import Asked, Trials
+from auditor.runs.advice.candidates import (
+    STEPS,
+    AddedNoise,
+    Candidate,
+    candidates_of,
+    parameters_of,
+    schemes_of,
+    utility_of,
+    weakest,
+)
 from auditor.runs.advice.columns import Chosen, chosen
-from auditor.runs.advice.compared import candidates_of, parameters_of, schemes_of, utility_of
 from auditor.runs.advice.request import USES, Request
-from auditor.runs.advice.search import STEPS, weakest
-from auditor.runs.advice.trials import Trials
+from auditor.runs.output import rendered_advice
 from auditor.schemes.replacement.base import UniformScheme
 
 TIED = 1e-9
@@ -28,7 +39,9 @@ Listener = Callable[[str], None]
 
 
 def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
-    """Return which release leaves the target unknown to the strongest attack of every coalition, at the least loss of use.
+    """Return the release that meets the target at the least loss of use.
+
+    The target is the share unknown to the strongest attack of every coalition.
 
     Parameters
     ----------
@@ -100,7 +113,10 @@ def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> st
 def _advice(
     request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int
 ) -> Advice:
-    """Return the recommendation, and the next weaker release that audits can tell apart from it: levels between are up to the draw."""
+    """Return the recommendation and the next weaker release that surely fails.
+
+    Releases between the two depend on the draw.
+    """
     while place > 0 and trials.whole(best, place - 1).met:
         place -= 1
     taken = trials.whole(best, place)
@@ -132,7 +148,10 @@ def _advice(
 
 
 def steps_apart(trials: Trials, best: Candidate, place: int) -> int | None:
-    """Return how many places weaker the next release is that fails for sure; None where none does. Single copies are asked first."""
+    """Return how many places weaker the next surely failing release is, or None.
+
+    Single copies are audited first.
+    """
 
     def fails(audited: Callable[[Candidate, int], Tried]) -> Callable[[int], bool]:
         return lambda back: audited(best, place - back).verdict == "fails"
@@ -151,7 +170,10 @@ def _grid(candidate: Candidate) -> str:
 
 
 def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> str:
-    """Return the line that makes the recommended copies; noise that bounds size is stated by what each copy keeps alone."""
+    """Return the command that makes the recommended copies.
+
+    Noise sized by bounds is stated by the guarantee of each copy.
+    """
     parameters, columns = dict(request.parameters), chosen.data.get("columns")
     if isinstance(best, AddedNoise) and request.bounds:
         sized = _sized(best, taken)
@@ -184,3 +206,30 @@ def _sized(best: AddedNoise, taken: Tried) -> str:
     kept = [best.guarantees(taken.levels, [copy]) or {} for copy in range(1, len(taken.levels) + 1)]
     metric = "gaussian_dp" if math.isinf(kept[0]["epsilon"].value) else "epsilon"
     return f"--{metric.replace('_', '-')} {','.join(f'{one[metric].value:.6g}' for one in kept)}"
+
+
+HEAD = """\
+# Made by `auditor advise`. Run it with `auditor run FILE`; copies to hand out are made with
+#   {command}
+"""
+
+
+def write_advice(advice: Advice, folder: Path) -> list[Path]:
+    """Write ``advice.yaml`` and ``advice.html``; return their paths.
+
+    Raises
+    ------
+    StorageError
+        The folder cannot be written.
+    """
+    text = yaml.safe_dump(advice.scenario, sort_keys=False, allow_unicode=True, width=100)
+    # a comment ends with its line, whatever a column is called
+    command = advice.command.encode("unicode_escape").decode("ascii")
+    paths = [folder / "advice.yaml", folder / "advice.html"]
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(paths[0], (HEAD.format(command=command) + text).encode())
+        write_atomically(
+            paths[1], rendered_advice("html", advice).encode("utf-8", "backslashreplace")
+        )
+    return paths

@@ -1,40 +1,40 @@
-"""The measuring half of advice: one scenario for one release, run by the engine that every audit has, and read for its worst cell."""
+"""Audits that advice measures: one scenario per release."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from auditor.errors import AuditorError
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
-from auditor.results.advice import Exposed
+from auditor.results.advice import Exposed, Tried
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, Verdict, cells, mean_theory, pooled
+from auditor.runs.advice.candidates import MODEL, STEPS, Candidate, weakest, within
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 
 MOST_SUBSETS = 10
-"""Copies up to which every coalition is audited; of more single copies, the two and the ten least
-perturbed, and all."""
+"""Most copies of which every coalition is audited; beyond, single copies, the first two, ten, and all."""
 FEWEST_DRAWS, MOST_DRAWS = 10, 25
-"""Draws of the noise that an audit measures: their own spread is an error bar, which ten know to a
-quarter and 25 to a seventh."""
+"""Draws of the noise per audit. Their spread is the error bar, to a quarter by ten, a seventh by 25."""
 DRAWN = 50_000
-"""Records in all draws together: few records spread much, and are drawn quickly."""
+"""Records in all draws together."""
 CHANCE = 0.995
-"""That an audit of one new release finds what advice says of it. Twenty audits in a row then agree
-with 95 of 100 pieces of advice."""
+"""Chance that the audit of one new release agrees with the advice."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the audits of one advice have in common.
+    """Common parts of the audits of one advice.
 
     Attributes
     ----------
@@ -113,7 +113,9 @@ class Asked:
         return result
 
     def verdict(self, result: AuditResult, target: float | None = None) -> Verdict:
-        """Return what the expectation `exposure` will say of one new release, whatever its draw; undecided where that is up to the draw.
+        """Return the verdict of `exposure` on one new release, whatever its draw.
+
+        Undecided if the draw decides.
 
         With ``s`` the spread of one release, a target is met where the mean of many draws lies
         ``ds`` above it, and missed where it lies as far below: by ten draws d is 6.4 to hold, and
@@ -159,7 +161,7 @@ class Asked:
 
 
 def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
-    """Return what pooling takes off what the best single copy leaves, as measured; 0 where it adds nothing."""
+    """Return the measured gain of pooling over the best single copy, at least 0."""
     same = ("normalized_error", exposed.attack, exposed.attribute, "ok")
     told = ((cell, cell[0]) for cell in cells(result.measurements).values())
     left = {
@@ -176,7 +178,9 @@ def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
 
 
 def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
-    """Return the mean of a cell over draws of the noise, with the error bar of one release at the target, ``√R · se · target/mean``.
+    """Return a cell's mean over draws, with the error bar of one release.
+
+    The error bar at the target is ``√R · se · target/mean``.
 
     A mean of squares spreads in proportion to its size: an attack that goes astray, and errs by
     1,600 ± 3,600 times the variance, is no sign that it may err by less than a half, and is cut off
@@ -189,7 +193,7 @@ def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
 
 
 def astray(one: Measurement, draws: int, z: float) -> float:
-    """Return by how much an audit of one release may, at `CHANCE`, come out worse than the mean of so many draws lets expect.
+    """Return how much worse one audit may be than the mean of draws, at `CHANCE`.
 
     Parameters
     ----------
@@ -233,3 +237,125 @@ def coalitions(copies: int) -> list[Any]:
         if copies <= MOST_SUBSETS
         else ["singles", {"first": 2}, {"first": MOST_SUBSETS}, "all"]
     )
+
+
+AROUND = STEPS // 3
+"""Distance on the grid of the two further releases that show the effect of more or less noise."""
+
+
+@dataclass
+class Trials:
+    """Releases that were considered, each audited once."""
+
+    asked: Asked
+    utility: str
+    most_epsilon: float | None = None
+    tried: dict[tuple[str, tuple[float, ...]], Tried] = field(default_factory=dict)
+    audits: dict[tuple[str, tuple[float, ...]], AuditResult] = field(default_factory=dict)
+
+    def lowest(self, candidate: Candidate, best: float) -> int | None:
+        """Return the first place of a scheme's grid whose whole release meets the target, if any.
+
+        None also if its closed form already loses more of the use than ``best``.
+        """
+        place = candidate.start(self.asked.target, self.most_epsilon)
+        # a measured loss is NaN here, and exceeds nothing
+        if place is None or self._noted(candidate, candidate.levels(place), None).loss > best:
+            return None
+        for audited in (self.single, self.whole) if candidate.curve else (self.whole,):
+            if place is None:
+                return None
+
+            def meets(at: int, audited: Callable[[Candidate, int], Tried] = audited) -> bool:
+                return audited(candidate, at).met
+
+            place = weakest(meets, place, candidate.places)
+        return place
+
+    def single(self, candidate: Candidate, place: int) -> Tried:
+        """Return the audit of one copy that tells as much as the release, shared by a curve."""
+        alone = candidate.alone(place)
+        audit = self._audited(candidate.curve, candidate, alone)
+        return self._noted(candidate, candidate.levels(place), audit)
+
+    def whole(self, candidate: Candidate, place: int) -> Tried:
+        """Return the audit of the whole release."""
+        levels = candidate.levels(place)
+        audit = self._audited(candidate.name, candidate, levels)
+        return self._noted(candidate, levels, audit, in_full=True)
+
+    def _audited(self, name: str, candidate: Candidate, levels: tuple[float, ...]) -> AuditResult:
+        if (name, levels) not in self.audits:
+            self.audits[name, levels] = self.asked.audit(candidate.name, levels)
+        return self.audits[name, levels]
+
+    def draw_out(self, candidates: Sequence[Candidate], best: Candidate, place: int) -> None:
+        """Audit around the recommended place, and note all audits for every scheme of its curve."""
+        alike = [one for one in candidates if one.curve and one.curve == best.curve]
+        near = [at for at in (place - AROUND, place + AROUND) if 0 <= at < best.places]
+        for one in alike:
+            for at in range(one.places):
+                if at in near or (one.curve, one.alone(at)) in self.audits:
+                    self.single(one, at)
+
+    def _noted(
+        self,
+        candidate: Candidate,
+        levels: tuple[float, ...],
+        audit: AuditResult | None,
+        *,
+        in_full: bool = False,
+    ) -> Tried:
+        """Note a release; a full audit replaces one of a single copy, and that a closed form."""
+        pooled, alone = candidate.unknown(levels), candidate.unknown(levels[:1])
+        losses, pooling = candidate.losses(levels), max(0.0, 1.0 - pooled / alone)
+        exposed = None if audit is None else self.asked.exposed(audit)
+        verdict: Verdict = "undecided" if audit is None else self.asked.verdict(audit)
+        epsilon = candidate.epsilon(levels)
+        if not within(epsilon, self.most_epsilon):
+            verdict = "fails"
+        if audit is not None and exposed is not None and in_full:
+            losses = (
+                _measured_losses(audit, len(levels)) if self.utility == "classifier" else losses
+            )
+            pooling = pooling if candidate.curve else pooling_gain(audit, exposed)
+        made = Tried(
+            candidate.name, levels, pooled, exposed, verdict, in_full, pooling, losses, epsilon
+        )
+        known = self.tried.get((candidate.name, levels))
+        if known is None or (known.exposed is None, in_full) >= (
+            made.exposed is None,
+            known.in_full,
+        ):
+            self.tried[candidate.name, levels] = made
+        return made
+
+    def refusal(self, candidate: Candidate) -> str:
+        """Return a message that no level meets the target, with the largest that is met."""
+        shown = self.whole(candidate, candidate.places - 1)
+        assert shown.exposed is not None
+        audit = self.audits[shown.scheme, shown.levels]
+        most = next(
+            (
+                share / 100
+                for share in range(99, 0, -1)
+                if self.asked.verdict(audit, share / 100) == "holds"
+            ),
+            0.0,
+        )
+        instead = f"; the largest that is met is --unknown {most:g}" if most > 0 else ""
+        release = f"{candidate.name} with its least perturbed copy at {shown.levels[0]:g}"
+        return (
+            f"no level leaves {self.asked.target:g} of every attribute unknown for sure: of the most perturbed release that was tried, "
+            f"{release}, {self.asked.rows:,} records show {shown.exposed.unknown:.3f} ± {shown.exposed.half:.3f}{instead}"
+        )
+
+
+def _measured_losses(result: AuditResult, copies: int) -> tuple[float, ...]:
+    """Return the loss of a model trained on each copy, averaged over draws of the noise."""
+    name = f"utility_loss_{MODEL.replace('-', '_')}"
+    values = [
+        [r.value for r in result.measurements if r.metric == name and r.coalition == (copy,)]
+        for copy in range(1, copies + 1)
+    ]
+    return tuple(float(np.mean([value for value in one if value is not None])) for one in values)

@@ -1,4 +1,4 @@
-"""What a scheme's copies tell and lose on paper, at every place of its grid: closed forms, before anything is measured.
+"""Schemes that advice compares: exposure and loss in closed form.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -8,11 +8,11 @@
 | ``p`` | retention probability of the least perturbed copy | xiao2009, section 1 |
 
 Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of the copies is
-sufficient for the record: whatever adversary holds all of them knows what one copy at level ``v``
-tells, and no more. Under corner-wave noise that copy is the least noisy one itself (li2012, Theorem
-4), as under any process with independent increments; under fresh noise ``1/v = Σ 1/L_i``. So one
-curve of exposure against ``v`` serves every scheme of one shape and distribution. Of retention
-Theorem 1 of xiao2009 says the same for ``uniform-multilevel``; fresh draws have no such copy.
+sufficient for the record: all copies together tell as much as one copy at level ``v``. Under
+corner-wave noise that copy is the least noisy one (li2012, Theorem 4), as under any process with
+independent increments; under fresh noise ``1/v = Σ 1/L_i``. So schemes of one shape and distribution
+share one curve of exposure against ``v``. For retention, Theorem 1 of xiao2009 says the same of
+``uniform-multilevel``; fresh draws have no such copy.
 """
 
 from __future__ import annotations
@@ -21,27 +21,89 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from auditor import registry
+from auditor.audit.measures.utility import is_class
+from auditor.data.load import load_target
+from auditor.errors import AuditorError
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
+from auditor.numerics.random_streams import stream
 from auditor.results.advice import Epsilon
-from auditor.runs.advice.search import noise_grid
+from auditor.runs.advice.columns import Chosen
+from auditor.runs.advice.request import Request
+from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.guarantees import Guarantee, Guarantees
-from auditor.schemes.base.scheme import Scheme, TableMoments
+from auditor.schemes.base.increments import MultilevelProcess
+from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import fresh_chances, left_by_retention
 from auditor.types import Array
 
+STEPS = 24
+"""Levels of the grid per decade: each is 10 % more noise than the one before."""
+MODEL = "decision-tree"
+ADDED, REPLACED = ("corner-wave", "correlated", "independent"), ("uniform-multilevel", "uniform")
+GUARANTEED = ("corner-wave", "laplace-multilevel")
+"""If bounds size the noise: the first has the least ε at δ for many columns, the second a pure ε."""
+LATTICES = ("geometric-multilevel", "skellam-multilevel")
+LEAST_OF_BOUNDS = -12
+"""Power of ten: a column may vary by a thousandth of its bounds, and its noise by a thousandth of
+that."""
+
 Loss = Callable[[Array, Array], float]
-"""Of a table's covariance and the noise's in one copy."""
+"""Of the table's covariance and the noise's in one copy."""
+
+
+def noise_grid(low: int = -3, high: int = 3) -> tuple[float, ...]:
+    """Return geometric noise multiples, ``10^low`` to ``10^high``, to 3 digits.
+
+    Examples
+    --------
+    >>> noise_grid(0, 1)[:15]
+    (1.0, 1.1, 1.21, 1.33, 1.47, 1.62, 1.78, 1.96, 2.15, 2.37, 2.61, 2.87, 3.16, 3.48, 3.83)
+    """
+    steps = range(low * STEPS, high * STEPS + 1)
+    return tuple(float(f"{10 ** (step / STEPS):.3g}") for step in steps)
+
+
+def weakest(meets: Callable[[int], bool], start: int, steps: int) -> int | None:
+    """Return the first place of a grid that meets a target; None if none does.
+
+    Parameters
+    ----------
+    meets : callable
+        Whether a place meets the target; called at few places, once each. *Not checked*: that all
+        later places meet it, too. Of a wavering ``meets`` a place is returned that meets the target
+        after one that does not.
+    start : int
+        No place before it meets the target.
+    steps : int
+        Places of the grid, numbered from 0.
+
+    Examples
+    --------
+    >>> weakest(lambda place: place >= 5, 2, 100), weakest(lambda place: False, 2, 100)
+    (5, None)
+    """
+    failed, place, stride = start - 1, start, 1
+    while not meets(place):
+        if place >= steps - 1:
+            return None
+        failed, place, stride = place, min(place + stride, steps - 1), 2 * stride
+    while place - failed > 1:
+        middle = (failed + place) // 2
+        failed, place = (failed, middle) if meets(middle) else (middle, place)
+    return place
 
 
 @dataclass(frozen=True)
 class Candidate(ABC):
-    """A scheme, for so many copies, at any place of a grid from the least perturbed to the most."""
+    """A scheme for some copies, at any place of a grid from least to most perturbed."""
 
     copies: int
     spread: float
@@ -55,7 +117,7 @@ class Candidate(ABC):
 
     @property
     def places(self) -> int:
-        """Return how long the grid is."""
+        """Return the length of the grid."""
         return len(self.grid)
 
     @abstractmethod
@@ -65,64 +127,61 @@ class Candidate(ABC):
     @property
     @abstractmethod
     def curve(self) -> str:
-        """Return the name of the curve that its exposure lies on, the same for schemes that share one; empty where no copy tells all."""
+        """Return the name of the shared curve of exposure; empty without one."""
 
     @abstractmethod
     def alone(self, place: int) -> tuple[float, ...]:
-        """Return the level of one copy that tells as much as all of them, for a scheme that has a curve."""
+        """Return the level of one copy that tells as much as all."""
 
     @abstractmethod
     def between(self, weaker: int, place: int) -> str:
-        """Return in words how far two places of the grid are apart."""
+        """Return the distance of two places of the grid in words."""
 
     @abstractmethod
     def unknown(self, levels: tuple[float, ...]) -> float:
-        """Return the share of the worst attribute that the best attack with a closed form leaves, from all these copies pooled."""
+        """Return the share of the worst attribute that closed-form attacks leave."""
 
     @abstractmethod
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
-        """Return what each copy loses of its use; empty where that must be measured."""
+        """Return each copy's loss of use; empty if it must be measured."""
 
     def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
-        """Return what some copies guarantee every record; None where no bounds are stated."""
+        """Return the guarantee of some copies for every record; None without bounds."""
         return None
 
     def epsilon(self, levels: tuple[float, ...]) -> Epsilon | None:
-        """Return ε of all copies together; None where no bounds are stated."""
+        """Return ε of all copies together; None without bounds."""
         stated = self.guarantees(levels, range(1, len(levels) + 1))
-        return (
-            None
-            if stated is None
-            else Epsilon(stated["epsilon_at_delta"].value, stated["epsilon"].value)
-        )
+        if stated is None:
+            return None
+        return Epsilon(stated["epsilon_at_delta"].value, stated["epsilon"].value)
 
     def start(self, target: float, most: float | None = None) -> int | None:
-        """Return the first place where paper alone leaves the target, at the largest ε allowed; None where it does nowhere."""
-        enough = (
-            place
-            for place in range(self.places)
-            if self.unknown(self.levels(place)) >= target - 1e-12
-        )
-        return next(
-            (place for place in enough if within(self.epsilon(self.levels(place)), most)), None
-        )
+        """Return the first place whose closed forms meet the target, or None.
+
+        ``most`` is the largest ε, if requested.
+        """
+        for place in range(self.places):
+            levels = self.levels(place)
+            if self.unknown(levels) >= target - 1e-12 and within(self.epsilon(levels), most):
+                return place
+        return None
 
     @cached_property
     def ratios(self) -> tuple[float, ...]:
-        """How much more the copies are perturbed than the least perturbed one: from 1 to the spread, in equal ratios."""
-        return tuple(
-            self.spread ** (place / max(1, self.copies - 1)) for place in range(self.copies)
-        )
+        """Perturbation relative to the least perturbed copy: 1 to the spread, geometrically."""
+        last = max(1, self.copies - 1)
+        return tuple(self.spread ** (place / last) for place in range(self.copies))
 
 
 def within(epsilon: Epsilon | None, most: float | None) -> bool:
-    """Return whether ε at δ is as small as was asked for, if that was."""
+    """Return whether ε at δ is at most the requested one, if there are both."""
     return most is None or epsilon is None or epsilon.at_delta <= most
 
 
 @dataclass(frozen=True)
 class AddedNoise(Candidate):
-    """Noise added to numbers: Gaussian, or one process of another law."""
+    """Noise added to numbers: Gaussian, or a process of another distribution."""
 
     scheme: AdditiveScheme
     table: TableMoments
@@ -136,30 +195,27 @@ class AddedNoise(Candidate):
         return self.scheme.law([1.0], self.table).shape
 
     def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
-        """Return what the law of their noise guarantees of a change within the stated bounds."""
-        spans = self.table.spans
-        return (
-            None
-            if spans is None
-            else Guarantees(self.scheme.law(levels, self.table), spans, self.delta).of(copies)
-        )
+        """Return the guarantee for a change within the stated bounds."""
+        if (spans := self.table.spans) is None:
+            return None
+        return Guarantees(self.scheme.law(levels, self.table), spans, self.delta).of(copies)
 
     @cached_property
     def _pencil(self) -> Pencil:
         return Pencil.of(self.table.covariance, self.shape)
 
     def pooled_level(self, levels: tuple[float, ...]) -> float:
-        """Return ``v``, the noise multiple of what all copies together tell; 0 where they cancel their noise."""
+        """Return ``v``, the noise multiple of all copies together; 0 if their noise cancels."""
         return float(best_unbiased_combination(np.asarray(self.scheme.level_covariance(levels)))[1])
 
     def levels(self, place: int) -> tuple[float, ...]:
-        """Return levels that together tell what one copy at the grid's level does."""
+        """Return levels that together tell as much as one copy at the grid's level."""
         unit = self.grid[place] / self.pooled_level(self.ratios)
         return tuple(float(f"{unit * ratio:.4g}") for ratio in self.ratios)
 
     @property
     def curve(self) -> str:
-        """Return a name for the noise's shape: what a release tells is a matter of that and of ``v``."""
+        """Return a name for distribution and shape: exposure depends on these and on ``v``."""
         return f"{self.scheme.distribution} noise of shape {self.shape.tobytes().hex()}"
 
     def alone(self, place: int) -> tuple[float, ...]:
@@ -172,15 +228,11 @@ class AddedNoise(Candidate):
 
     def unknown(self, levels: tuple[float, ...]) -> float:
         """Return the least of ``[K_X − G(v) K_X]_jj / K_jj`` (li2012 (7))."""
-        return float(
-            (
-                np.diag(self._pencil.error(np.asarray(self.pooled_level(levels))))
-                / np.diag(self.table.covariance)
-            ).min()
-        )
+        left = np.diag(self._pencil.error(np.asarray(self.pooled_level(levels))))
+        return float((left / np.diag(self.table.covariance)).min())
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
-        """Return each copy's loss, by the law of the noise in it; nothing where losses are measured."""
+        """Return each copy's loss by the law of its noise; empty if it must be measured."""
         if self.loss is None:
             return ()
         own = np.diag(np.asarray(self.scheme.level_covariance(levels)))
@@ -188,7 +240,9 @@ class AddedNoise(Candidate):
 
 
 def mean_loss(K_X: Array, K_Z: Array) -> float:
-    """Return by how much the standard error of a mean grows, ``sqrt(1 + [K_Z]_jj/[K_X]_jj) − 1``, averaged over attributes.
+    """Return the growth of a mean's standard error, averaged over attributes.
+
+    ``sqrt(1 + [K_Z]_jj/[K_X]_jj) − 1``.
 
     Examples
     --------
@@ -199,27 +253,30 @@ def mean_loss(K_X: Array, K_Z: Array) -> float:
 
 
 def regression_loss(K_X: Array, K_Z: Array) -> float:
-    """Return what a regression of each attribute on the others loses of its R² when fitted to a copy, averaged over attributes.
+    """Return the R² that regressions fitted to a copy lose, averaged over attributes.
 
-    The copy's coefficients ``b = K_Y,oo⁻¹ K_Y,oj`` with ``K_Y = K_X + K_Z``, used on the original;
-    the best there are ``b*``: ``(b − b*)ᵀ K_X,oo (b − b*) / K_X,jj``. Noise of the data's own shape
-    loses nothing. In expectation; *not counted*: that n records are few.
+    Each attribute is regressed on the others. The copy's coefficients ``b = K_Y,oo⁻¹ K_Y,oj`` with
+    ``K_Y = K_X + K_Z`` are used on the original, whose best are ``b*``: the loss is
+    ``(b − b*)ᵀ K_X,oo (b − b*) / K_X,jj``. Noise of the data's own shape loses nothing. *Not
+    counted*: the sampling error of n records.
     """
-    return float(np.mean([_lost_in(j, K_X, K_X + K_Z) for j in range(len(K_X))]))
+    losses = []
+    for j in range(len(K_X)):
+        others = np.arange(len(K_X)) != j
+        inner = np.ix_(others, others)
+        best, learnt = (regression(K[j, others][None], K[inner])[0] for K in (K_X, K_X + K_Z))
+        off = learnt - best
+        losses.append(off @ K_X[inner] @ off / K_X[j, j])
+    return float(np.mean(losses))
 
 
-def _lost_in(j: int, K_X: Array, K_Y: Array) -> float:
-    others = np.arange(len(K_X)) != j
-    best, learnt = (
-        regression(K[j, others][None], K[np.ix_(others, others)])[0] for K in (K_X, K_Y)
-    )
-    off = learnt - best
-    return float(off @ K_X[np.ix_(others, others)] @ off / K_X[j, j])
+LOSSES: dict[str, Loss] = {"mean": mean_loss, "regression": regression_loss}
+"""Losses with a closed form."""
 
 
 @dataclass(frozen=True)
 class Retention(Candidate):
-    """Categories kept with a probability, or redrawn from their domain, uniformly or by ``pi``."""
+    """Categories kept with a probability, or drawn from the domain, uniformly or by ``pi``."""
 
     scheme: UniformScheme
     prior: Array
@@ -234,7 +291,7 @@ class Retention(Candidate):
 
     @property
     def curve(self) -> str:
-        """Return its name where the least perturbed copy tells what all do (xiao2009, Theorem 1)."""
+        """Return its name if the least perturbed copy tells all (xiao2009, Theorem 1)."""
         return f"single copies of {self.name}" if self.scheme.multilevel else ""
 
     def alone(self, place: int) -> tuple[float, ...]:
@@ -246,18 +303,19 @@ class Retention(Candidate):
         return f"{self.grid[weaker] - self.grid[place]:.2g} of retention"
 
     def unknown(self, levels: tuple[float, ...]) -> float:
-        """Return what exact Bayes leaves from the least perturbed copy: of fresh draws a bound, as other copies tell more."""
+        """Return the share unknown to exact Bayes; an upper bound for fresh draws."""
         return left_by_retention(self.prior, max(levels), self.pi)
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
-        """Return by how much the standard error of a category's share grows in each copy, averaged over categories."""
+        """Return the growth of a share's standard error in each copy."""
         return tuple(share_loss(self.prior, level, self.pi) for level in levels)
 
 
 def share_loss(prior: Array, p: float, pi: Array | None = None) -> float:
-    """Return the mean of ``sqrt(f(1−f)) / (p sqrt(q(1−q))) − 1`` over categories, with ``f = pq + (1−p)π``, what a copy shows of q.
+    """Return the growth of a share's standard error, averaged over categories.
 
-    The share estimated from a copy is ``(f̂ − (1−p)π)/p`` (xiao2009, eq. 1 turned round).
+    ``sqrt(f(1−f)) / (p sqrt(q(1−q))) − 1`` with the released share ``f = pq + (1−p)π`` of a share
+    q, whose estimate is ``(f̂ − (1−p)π)/p`` (xiao2009, eq. 1 solved for q).
 
     Examples
     --------
@@ -266,3 +324,103 @@ def share_loss(prior: Array, p: float, pi: Array | None = None) -> float:
     """
     f = p * prior + fresh_chances(p, len(prior), pi)
     return float(np.mean(np.sqrt(f * (1.0 - f) / (prior * (1.0 - prior))) / p - 1.0))
+
+
+# -- the request's candidates ----------------------------------------------------------------------
+
+
+def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
+    """Return the schemes to compare, all for numbers or all for categories."""
+    # white noise is searched only if closed forms can tell its loss
+    added = ADDED if request.utility in LOSSES else ADDED[:-1]
+    names = request.schemes or (GUARANTEED if request.bounds else added)
+    made = []
+    for name in dict.fromkeys(names):
+        if request.bounds and not issubclass(registry.get("scheme", name), AdditiveScheme):
+            raise AuditorError(
+                f"--bounds size noise that is added to numbers, and {name} adds none"
+            )
+        scheme = make_plugin("scheme", name, parameters_of(request))
+        gaussian = isinstance(scheme, AdditiveScheme) and scheme.distribution == "gaussian"
+        retains = isinstance(scheme, UniformScheme) and scheme.by_retention
+        if not (gaussian or retains or isinstance(scheme, MultilevelProcess)):
+            known = ", ".join(dict.fromkeys(ADDED + GUARANTEED + LATTICES + REPLACED))
+            raise AuditorError(
+                f"scheme {scheme.name!r} has no level that decides what stays unknown; valid are {known}"
+            )
+        made.append(scheme)
+    if len({isinstance(scheme, UniformScheme) for scheme in made}) > 1:
+        raise AuditorError(
+            "numbers and categories are advised on apart: name schemes of one kind with --scheme"
+        )
+    if isinstance(made[0], UniformScheme) and request.utility != "mean":
+        raise AuditorError(
+            "of categories loss is counted by --utility mean, the standard errors of their shares"
+        )
+    return made
+
+
+def parameters_of(request: Request) -> dict[str, Any]:
+    """Return the parameters of every scheme; stated bounds size the noise."""
+    return {**request.parameters, **({"noise": "bounds"} if request.bounds else {})}
+
+
+def candidates_of(
+    request: Request, schemes: Sequence[AdditiveScheme | UniformScheme], chosen: Chosen
+) -> list[Candidate]:
+    """Return the schemes with their closed forms on the chosen data."""
+    moments, loss = table_moments(chosen.table), LOSSES.get(request.utility)
+    if request.utility == "regression" and moments.covariance.shape[0] < 2:
+        raise AuditorError(
+            "--utility regression needs two columns of numbers or more; there is one"
+        )
+    grid = noise_grid(LEAST_OF_BOUNDS if request.bounds else -3)
+    asked = request.copies, request.spread
+    made: list[Candidate] = []
+    for scheme in schemes:
+        if isinstance(scheme, UniformScheme):
+            categories = chosen.table.categorical
+            assert categories is not None
+            prior = np.asarray(categories.prior)
+            if len(prior) < 2 or not prior.all():
+                raise AuditorError(
+                    "a column of categories must have two values or more, each of them in some record"
+                )
+            pi = scheme.over(categories).replaced_by(prior.size)
+            made.append(Retention(*asked, scheme, prior, pi))
+            continue
+        noise = AddedNoise(*asked, scheme, moments, loss, request.delta, grid=grid)
+        level, twice = (
+            noise.pooled_level(tuple(scale * ratio for ratio in noise.ratios))
+            for scale in (1.0, 2.0)
+        )
+        if level < 1e-9:
+            raise AuditorError(
+                f"{noise.name}: its copies cancel their noise when they are pooled, so no level leaves anything unknown"
+            )
+        if abs(twice - 2.0 * level) > 1e-9 * level:
+            raise AuditorError(
+                f"{noise.name}: its noise is not in proportion to its levels, and which would do cannot be told on paper"
+            )
+        made.append(noise)
+    return made
+
+
+def utility_of(request: Request, chosen: Chosen) -> dict[str, Any]:
+    """Return the section ``utility`` of the audits: the class to predict, if any."""
+    if request.target is None:
+        return {}
+    data = chosen.measured
+    label = load_target(
+        request.data,
+        request.target,
+        columns=data.get("columns"),
+        rows=data.get("rows"),
+        missing=data.get("missing", "refuse"),
+        rng=stream(request.seed, "data"),
+    )
+    if not is_class(label):
+        raise AuditorError(
+            f"--target {request.target!r} is a column of numbers, and a classifier predicts classes"
+        )
+    return {"target": request.target, "models": [MODEL]}

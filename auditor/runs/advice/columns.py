@@ -1,4 +1,4 @@
-"""Which columns of the data advice is about: those that can be perturbed; of the others, why not. No message holds a value."""
+"""Columns of the data that advice can perturb. No message holds a value."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def chosen(
     categories: bool = False,
     bounds: Bounds | None = None,
 ) -> Chosen:
-    """Choose what of the data is perturbed, and how much of it is measured.
+    """Choose the columns to perturb and the records to measure.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def _loaded(data: dict[str, Any], seed: int) -> Table:
 
 
 def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
-    """Return the columns of a file that noise can be added to, and a note on each of the others."""
+    """Return the columns that noise can be added to, and notes on the others."""
     why = {
         column.name: "is what is to be predicted" if column.name == target else _unfit(column)
         for column in describe(source).columns
@@ -135,7 +135,7 @@ def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
 
 
 def _unfit(column: Column) -> str:
-    """Return why noise is not added to a column unless it is asked for by name; empty where it is."""
+    """Return why a column needs its name to be perturbed; empty if it does not."""
     if column.kind == "number":
         return ""
     hint = (

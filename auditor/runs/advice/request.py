@@ -1,4 +1,4 @@
-"""What may be asked of advice, and what may not."""
+"""Request for advice, and its limits."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Request:
     epsilon: float | None = None
 
     def check(self) -> None:
-        """Refuse what cannot be asked.
+        """Refuse impossible requests.
 
         Raises
         ------

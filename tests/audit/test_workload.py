@@ -7,16 +7,8 @@ from typing import Any
 import pytest
 
 from auditor import registry
-from auditor.audit import cost
-from auditor.audit.cost import (
-    FITTED_ROWS,
-    categorical_seconds,
-    fit_seconds,
-    numeric_seconds,
-    tree_seconds,
-    tries,
-)
-from auditor.audit.numeric.limits import REDRAWS
+from auditor.audit import workload as cost
+from auditor.audit.workload import numeric_seconds, tree_seconds, tries
 from auditor.errors import ScenarioError
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.runs.plan import outline
@@ -57,41 +49,6 @@ def test_an_attack_over_rows_adds_its_fits_and_again_for_every_other_draw() -> N
     assert alone == pytest.approx((1 + ROW_REDRAWS) * one)
 
 
-def test_rows_beyond_those_learnt_from_are_only_estimated() -> None:
-    attack = registry.get("attack", "mixture-estimate")()
-    few, more, most = (
-        fit_seconds(attack, rows, WIDTH) for rows in (FITTED_ROWS - 1, FITTED_ROWS, 3 * FITTED_ROWS)
-    )
-    assert more - few == pytest.approx(WIDTH * attack.cost.row)
-    assert most - more == pytest.approx(WIDTH * cost.APPLIED * 2 * FITTED_ROWS)
-
-
-def test_a_mixture_takes_longer_where_noise_is_not_gaussian() -> None:
-    def estimated(scheme: str) -> float:
-        return seconds(
-            attacks=["llse", "mixture-estimate"],
-            schemes=[{"name": scheme, "levels": [0.3, 0.6, 1.0]}],
-        )
-
-    stated = registry.get("attack", "mixture-estimate")()
-    gap = stated.cost_under("laplace").row - stated.cost_under("gaussian").row
-    fit = stated.cost_under("laplace").fit - stated.cost_under("gaussian").fit
-    assert estimated("laplace-multilevel") - estimated("corner-wave") == pytest.approx(
-        4 * WIDTH * (fit + gap * ROWS)
-    )
-    assert gap > 0
-
-
-def test_weights_that_were_estimated_are_solved_for_in_every_draw() -> None:
-    known, estimated = (
-        seconds(replicates=1),
-        seconds(replicates=1, knowledge=[{"estimated": {"rows": 100}}]),
-    )
-    assert estimated - known == pytest.approx(
-        REDRAWS * (4 * EACH + cost.REDRAWN * (WIDTH * (COPIES + 1)) ** 2)
-    )
-
-
 def test_coalitions_are_those_that_the_attack_is_tried_on_and_their_members() -> None:
     here = scenario(
         coalitions=["subsets"], attacks=["llse", {"name": "map-estimate", "coalitions": [[1, 2]]}]
@@ -119,28 +76,6 @@ def test_more_rows_copies_and_replicates_take_longer() -> None:
     assert (
         seconds(copies=5, schemes=[{"name": "corner-wave", "levels": [1.0, 2.0, 3.0, 4.0, 5.0]}])
         > seconds()
-    )
-
-
-def test_an_attack_along_the_rows_of_categories_is_made_again_in_other_draws() -> None:
-    chain = {"source": "markov-chain", "values": 4, "rows": ROWS, "categorical": ["state"]}
-    made = {
-        "data": chain,
-        "schemes": [{"name": "uniform", "levels": [0.3, 0.4]}],
-        "coalitions": ["singles"],
-        "replicates": 1,
-    }
-    here, alone = (
-        scenario(**made, attacks=attacks)
-        for attacks in (["posterior", "serial-posterior"], ["posterior"])
-    )
-    both, less = (
-        categorical_seconds(one, one.schemes[0], tries(one, one.schemes[0], 2), ROWS, 4, 2)
-        for one in (here, alone)
-    )
-    stated = registry.get("attack", "serial-posterior").cost
-    assert both - less == pytest.approx(
-        cost.ATTEMPT + 2 * (1 + ROW_REDRAWS) * (stated.fit + stated.row * ROWS)
     )
 
 
@@ -177,11 +112,6 @@ def test_more_memory_than_there_is_is_warned_of(monkeypatch: pytest.MonkeyPatch)
     assert "WARNING: that is more than the 100 MB that there are" in outline(scenario())
 
 
-def test_and_more_than_is_free_just_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("auditor.runs.plan.free", lambda: 100 * 2**20)
-    assert "WARNING: that is more than the 100 MB free now" in outline(scenario())
-
-
 def test_every_subset_of_20_copies_is_refused_without_naming_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -196,32 +126,6 @@ def test_every_subset_of_20_copies_is_refused_without_naming_one(
                     replicates=1,
                 )
             )
-
-
-def test_copies_of_categories_that_nobody_holds_are_looked_at_for_histories_alone() -> None:
-    tuples = {
-        "data": {"source": "salary-like", "rows": ROWS},
-        "coalitions": [{"first": 1}],
-        "attacks": ["posterior"],
-        "knowledge": ["perfect"],
-    }
-
-    def taken(copies: int, implementation: str = "process", **more: Any) -> float:
-        scheme = {
-            "name": "uniform-multilevel",
-            "levels": {"linear": [0.1, 0.5], "count": copies},
-            "implementation": implementation,
-        }
-        here = scenario(**tuples, schemes=[scheme], **more)
-        return categorical_seconds(
-            here, here.schemes[0], tries(here, here.schemes[0], copies), ROWS, 50, copies
-        )
-
-    assert taken(100) == taken(10)
-    assert taken(100, measures=["history-size"]) - taken(100) == pytest.approx(
-        100 * ROWS * cost.HISTORY
-    )
-    assert taken(100, "multi-pert") - taken(100) == pytest.approx(99 * ROWS * cost.CODE)
 
 
 def test_the_plan_says_minutes_where_it_takes_minutes() -> None:

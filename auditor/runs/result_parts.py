@@ -1,0 +1,228 @@
+"""Parts of a result that are computed after the tasks."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor import registry
+from auditor.audit.base.uses import make_scheme, release_levels
+from auditor.data.source import is_public
+from auditor.data.table import Table
+from auditor.numerics.statistics import quantile
+from auditor.process.containment import contained
+from auditor.process.environment import version
+from auditor.results import bibliography
+from auditor.results import owner_key as owner
+from auditor.results.disclosure import FEWEST_RECORDS
+from auditor.results.evidence import Evidence
+from auditor.results.measurements import Measurements
+from auditor.results.model import PluginSummary, Provenance, Reference, SchemeSummary
+from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary
+from auditor.runs.remedies import remedy_of
+from auditor.runs.tables import table_of
+from auditor.scenario.model import Scenario
+from auditor.scenario.read import at_point
+from auditor.schemes.base.scheme import TableMoments
+
+ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
+"""Error bars that the spread between enough replicates replaces."""
+SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief_gap", "close")
+"""Metrics that may be below 0."""
+DRAWN_ANEW = "every replicate draws its levels anew, so that figures are means over such draws; the levels shown are the first replicate's"
+PACKAGES = ("auditor", "numpy", "scipy", "pandas", "scikit-learn")
+
+
+def spread_over_replicates(measurements: Measurements) -> Measurements:
+    """Return measurements with error bars from five or more replicates.
+
+    The spread between replicates, which are other draws, is the error of a single one, with
+    Student's t for the interval. Cells whose levels differ between replicates count as estimated,
+    because their closed form is of one draw of the levels.
+    """
+    bars, reasons = measurements.columns["error_bar"], measurements.columns["reason"]
+    estimated = [place for place, bar in enumerate(bars.values) if bar in ESTIMATED]
+    explained = np.array([reason is not None for reason in reasons.values], dtype=bool)
+    replaceable = explained[reasons.places] | _levels_differ(measurements)
+    replaceable &= measurements.where(status="ok")
+    unknown = np.flatnonzero(np.isin(bars.places, estimated) | replaceable)
+    cell = measurements.taken(unknown).cells()
+    infinite = ~np.isfinite(measurements.columns["value"][unknown])  # a guarantee, in every draw
+    spread = (np.bincount(cell) >= FEWEST_REPLICATES) & (np.bincount(cell, infinite) == 0)
+    changed = unknown[spread[cell]]
+    if not changed.size:
+        return measurements
+    some = measurements.taken(changed)
+    cell, value = some.cells(), some.columns["value"]
+    count = np.bincount(cell)
+    wide = {each: quantile(0.975, each - 1) for each in set(count.tolist())}
+    squares = (value - (np.bincount(cell, value) / count)[cell]) ** 2
+    error = np.sqrt(np.bincount(cell, squares) / (count - 1))
+    half = (np.array([wide[each] for each in count.tolist()]) * error)[cell]
+    signed = [metric in SIGNED for metric in some.column("metric")]
+    low = np.where(signed, value - half, np.maximum(0.0, value - half))
+    found = {"std_error": error[cell], "ci_low": low, "ci_high": value + half}
+    columns = {name: measurements.columns[name].copy() for name in found}
+    for name, figures in found.items():
+        columns[name][changed] = figures
+    return measurements.replaced(
+        **columns, error_bar=bars.put(changed, "replicates"), reason=reasons.put(changed, None)
+    )
+
+
+def _levels_differ(measurements: Measurements) -> NDArray[np.bool_]:
+    """Return the rows of cells whose levels differ between replicates."""
+    cell, levels = measurements.cells(), measurements.columns["levels"]
+    size = max(1, len(levels.values))
+    found = np.unique(cell * size + levels.places) // size  # each cell once per level
+    return np.asarray(np.bincount(found, minlength=1)[cell] > 1)
+
+
+def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
+    """Return the table in aggregates, and its digest for resumed runs."""
+    table, moments = table_of(scenario)
+    public = is_public(scenario.data.source) or scenario.data.disclosure == "public"
+    deviations = np.sqrt(np.diag(moments.covariance))
+    correlation = moments.covariance / np.outer(deviations, deviations)
+    digest = table.fingerprint()
+    summary = DataSummary(
+        source=table.source,
+        rows=table.rows,
+        attributes=_summaries_of_attributes(table, moments),
+        correlation=np.clip(correlation, -1.0, 1.0).tolist(),
+        description=table.description,
+        licence=table.licence,
+        fingerprint=owner.fingerprint(digest, public),
+        disclosure="public" if public else "private",
+        sweep={
+            path: value
+            for path, value in point.items()
+            if path.partition(".")[0] in ("data", "seed")
+        },
+    )
+    return summary, digest
+
+
+def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
+    categories = () if table.categorical is None else table.categorical.attributes
+    sizes = {attribute.name: attribute.size for attribute in categories}
+    units: list[float | None] = [None] * table.width
+    if table.standardized:
+        units = np.sqrt(np.diag(table.scan.covariance)).tolist()
+    found = [
+        AttributeSummary(
+            name=name,
+            mean=float(mean),
+            variance=float(variance),
+            values=sizes.pop(name, None),
+            unit=unit,
+        )
+        for name, mean, variance, unit in zip(
+            table.attributes, moments.mean, np.diag(moments.covariance), units, strict=True
+        )
+    ]
+    return found + [
+        AttributeSummary(name=name, values=size, unit=None) for name, size in sizes.items()
+    ]
+
+
+def summaries_of_schemes(
+    scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence
+) -> list[SchemeSummary]:
+    """Return the description of every release, with a remedy if needed."""
+    measurements = Measurements.of(evidence.measurements)
+    audited = {(str(release.sweep), release.scheme): release for release in evidence.releases}
+    summaries = []
+    for point in points:
+        here = at_point(scenario, point)
+        table, moments = table_of(here)
+        for use in here.schemes:
+            cls, release = registry.get("scheme", use.name), audited.get((str(point), use.id))
+            anew = use.levels is not None and use.levels.each_replicate
+            levels, remedy = list[float](), None
+            with contained():  # if it fails, every cell of the scheme says so
+                levels = list(release_levels(use, here))
+                found = measurements.taken(measurements.where(scheme=use.id, sweep=point))
+                if len(found) and table.rows >= FEWEST_RECORDS and not anew:
+                    scheme = make_scheme(use, here.base, table)
+                    remedy = remedy_of(found, scheme, levels, table, moments)
+            summaries.append(
+                SchemeSummary(
+                    sweep=point,
+                    scheme=use.id,
+                    plugin=use.name,
+                    levels=levels,
+                    summary=cls.summary(),
+                    claims=cls.claims,
+                    notes=[*(release.notes if release else ()), *([DRAWN_ANEW] if anew else [])],
+                    understated=release is not None and release.understated,
+                    remedy=remedy,
+                )
+            )
+    return summaries
+
+
+def summaries_of_plugins(scenario: Scenario) -> tuple[list[PluginSummary], list[Reference]]:
+    """Return the descriptions of the plugins, and the references that they cite."""
+    uses: list[tuple[Any, Any]] = [("scheme", use) for use in scenario.schemes]
+    uses += [("attack", use) for use in scenario.attacks]
+    plugins = []
+    for kind, use in uses:
+        cls = registry.get(kind, use.name)
+        plugins.append(
+            PluginSummary(
+                kind=kind,
+                id=use.id,
+                name=use.name,
+                summary=cls.summary(),
+                assumes=cls.assumes,
+                wins=getattr(cls, "wins", ""),
+                reference=cls.reference,
+                parameters=use.parameters.model_dump(mode="json", by_alias=True),
+            )
+        )
+    named = [plugin.reference for plugin in plugins]
+    named += [use.expectation.reference for use in scenario.judged]
+    keys = sorted({*scenario.cite, *bibliography.cited(named)})
+    return plugins, [Reference(key=key, text=bibliography.text(key)) for key in keys]
+
+
+def provenance(
+    scenario: Scenario,
+    summaries: Sequence[DataSummary],
+    started: datetime,
+    duration: float,
+    command: str,
+) -> Provenance:
+    """Return the record of a run."""
+    versions = {package: version(package) for package in PACKAGES}
+    public = all(summary.disclosure == "public" for summary in summaries)
+    return Provenance(
+        versions={"python": platform.python_version(), **versions},
+        seed=scenario.seed,
+        fingerprint=summaries[0].fingerprint,
+        fingerprint_key="" if public else owner.key_name(),
+        platform=f"{platform.system()} {platform.machine()}",
+        start=started.isoformat(timespec="seconds"),
+        duration=round(duration, 3),
+        command=command,
+        file=_file_of(scenario),
+    )
+
+
+def _file_of(scenario: Scenario) -> str:
+    """Return the scenario's file relative to the current folder, elsewhere its name alone."""
+    document = scenario.places.document
+    path = Path(document.file if document is not None and document.file else "")
+    if not path.name:
+        return ""
+    with suppress(OSError, ValueError):  # the current folder is gone, or the file is not below it
+        path = path.relative_to(Path.cwd()) if path.is_absolute() else path
+    return path.name if path.is_absolute() or ".." in path.parts else path.as_posix()
