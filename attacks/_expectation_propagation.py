@@ -27,13 +27,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, scipy
 
-from ._channel import Channel, Overlap
-from ._deconvolution import GRAIN, Mixture, NoisyRows
-from ._posterior import by_attribute
-from ._product import LEAST, Product
+from ._channel import LEAST, Channel, Overlap, Product, by_attribute
+from ._deconvolution import GRAIN, Mixture, Moments, NoisyRows, normalised
 
 ROUNDS = 2
 """Rounds over all attributes. A third gains nothing (three clusters in two attributes, Laplace
@@ -51,8 +48,6 @@ LEAST_TOLD = 1e-9
 rounding error and the factor is kept."""
 FURTHEST = 1e6
 """Largest cavity distance from the component's mean, in deviations. Further is rounding error."""
-CHUNK_VALUES = 2**15
-"""Numbers in the largest array: a quarter of a megabyte, so a dozen stay in the cache."""
 
 
 class Likelihood(NamedTuple):
@@ -159,19 +154,16 @@ def _is_normal(channel: Channel) -> bool:
     """Whether a channel is exact, or Skellam noise close enough to normal."""
     return channel.exact or (
         isinstance(channel, Product)
-        and all(
-            density.distribution == "skellam" and density.excess_kurtosis < NEARLY_NORMAL
-            for density in channel.densities
-        )
+        and channel.noise.distribution == "skellam"
+        and channel.noise.excess_kurtosis < NEARLY_NORMAL
     )
 
 
 def _normal_like(channel: Channel, copies: Array) -> tuple[Array, float]:
     """Return mean and variance of a normal close to the likelihood."""
-    if not isinstance(channel, Product):
-        return channel.value(copies), channel.noise.std**2
-    precision = np.array([density.std**-2.0 for density in channel.densities])
-    return copies[:, channel.places] @ precision / precision.sum(), float(1.0 / precision.sum())
+    if isinstance(channel, Product):
+        return channel.normal_like(copies)
+    return channel.value(copies), channel.noise.std**2
 
 
 class Found(NamedTuple):
@@ -186,7 +178,7 @@ class Found(NamedTuple):
     B: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowsInAnyNoise(NoisyRows):
     """Rows observed through noise of any law, independent between attributes.
 
@@ -234,46 +226,31 @@ class RowsInAnyNoise(NoisyRows):
         )
         return RowsInAnyNoise(self.u[where], self.s, self.fourth, tuple(parts))
 
-    def pieces(self, size: int) -> Iterator[RowsInAnyNoise]:
-        """Yield pieces of rows that stay in the cache with ``size`` components."""
-        largest = max(
-            [self.s.size**2] + [each.low.shape[1] for each in self.likelihoods if each is not None]
-        )
-        for start, stop in evenly(0, len(self.u), size * largest, CHUNK_VALUES):
-            yield self.part(slice(start, stop))
+    def _posteriors(self, prior: Mixture) -> Iterator[Found]:
+        pieces = [each.low.shape[1] for each in self.likelihoods if each is not None]
+        for part in self.pieces(prior.size * max([self.s.size**2, *pieces])):
+            assert isinstance(part, RowsInAnyNoise)
+            yield posterior(prior, part, ROUNDS)
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
-        found = [posterior(prior, part, ROUNDS) for part in self.pieces(prior.size)]
-        return np.concatenate([each.q for each in found], axis=1), np.concatenate(
-            [each.log_likelihood for each in found]
-        )
+        q, log_likelihood, _, _ = zip(*self._posteriors(prior), strict=True)
+        return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
-    def step(self, prior: Mixture) -> tuple[Mixture, float]:
-        """Return the mixture after one EM step, and the log-likelihood before it.
-
-        bovy2011, with second moments about the previous means.
-        """
-        K, N = prior.means.shape
-        total, first, second, likelihood = np.zeros(K), np.zeros((K, N)), np.zeros((K, N, N)), 0.0
-        for part in self.pieces(K):
-            q, log, b, B = posterior(prior, part, ROUNDS)
+    def moments(self, prior: Mixture) -> Moments:
+        """Return the E step's sums, by expectation propagation."""
+        parts = []
+        for q, log, b, B in self._posteriors(prior):
             d = b - prior.means[:, None]
             weighed = q[..., None] * d
-            total += q.sum(axis=1)
-            first += weighed.sum(axis=1)
-            second += weighed.swapaxes(1, 2) @ d + np.einsum("kn,knab->kab", q, B)
-            likelihood += float(log.sum())
-        total = np.maximum(total, np.finfo(float).tiny)
-        moved = first / total[:, None]
-        V = second / total[:, None, None] - moved[:, :, None] * moved[:, None, :]
-        return Mixture(
-            total / total.sum(), prior.means + moved, (V + V.swapaxes(1, 2)) / 2.0
-        ), likelihood
+            second = weighed.swapaxes(1, 2) @ d + np.einsum("kn,knab->kab", q, B)
+            parts.append((q.sum(axis=1), weighed.sum(axis=1), second, log.sum()))
+        total, first, second, log_likelihood = (sum(part) for part in zip(*parts, strict=True))
+        return Moments(total, first, second, float(log_likelihood))
 
     def mean(self, prior: Mixture) -> Array:
         """Return ``Σ_k q_k b_k``, shape (n, N)."""
-        found = (posterior(prior, part, ROUNDS) for part in self.pieces(prior.size))
+        found = self._posteriors(prior)
         return np.concatenate([np.einsum("kn,kna->na", each.q, each.b) for each in found])
 
 
@@ -329,7 +306,4 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     # ∫ N(x; m, V) Π_a C_a exp(h_a x_a − p_a x_a²/2) dx
     log_q = (log_C + (h - 0.5 * p * m) * m + 0.5 * (h - p * m) * d).sum(axis=2) - 0.5 * log_det
     log_q += np.log(np.maximum(prior.weights, np.finfo(float).tiny))[:, None]
-    top = log_q.max(axis=0)
-    q = np.exp(log_q - top)
-    total = q.sum(axis=0)
-    return Found(q / total, top + np.log(total), m + d, B)
+    return Found(*normalised(log_q), m + d, B)

@@ -17,7 +17,7 @@ noise are smoothed by one lag window.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def smoothed(P: Spectrum, lags: int) -> Spectrum:
     # padding leaves (S − h)/S of the pairs at lag h
     C = C * (_window(h, lags) / np.maximum(1.0 - PADDING * h / size, 1.0 / size))[:, None, None]
     C[0] = np.eye(P.shape[1])
-    return np.asarray(np.fft.rfft(C, axis=0))
+    return np.fft.rfft(C, axis=0)
 
 
 def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
@@ -112,7 +112,7 @@ def wiener_gain(S_Y: Spectrum, noise: Array) -> Spectrum:
     scale = np.sqrt((1.0 - nu) / np.maximum(have, np.finfo(float).tiny))
     S_X = S_X * scale[:, None] * scale
     # G = S_X (S_X + N)⁻¹, solved from the right
-    return np.asarray(np.linalg.solve(S_X + N, S_X).conj().swapaxes(1, 2))
+    return np.linalg.solve(S_X + N, S_X).conj().swapaxes(1, 2)
 
 
 def positive_part(S: Spectrum) -> Spectrum:
@@ -133,10 +133,10 @@ def over_frequencies(values: Array) -> Array:
     """
     weight = np.full(len(values), 2.0)
     weight[[0, -1]] = 1.0
-    return np.asarray(np.tensordot(weight, values, 1) / (2.0 * (len(values) - 1)))
+    return np.tensordot(weight, values, 1) / (2.0 * (len(values) - 1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Risk:
     """Estimated error of a filter, relative to the filter without memory.
 
@@ -148,7 +148,7 @@ class Risk:
     """
 
     excess: float
-    std_error: float = field(repr=False)
+    std_error: float
 
 
 def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:

@@ -23,7 +23,7 @@ Reference: xiao2009, Appendix 2; agrawal2001, for the prior by EM.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -137,14 +137,14 @@ class Posterior(CategoricalAttack):
         return Bayes(prior, replace(view.law, levels=levels), fixed=False, exact=False)
 
 
-@dataclass
+@dataclass(repr=False)
 class Bayes(Inference):
     """Bayes' rule under a prior and a law.
 
     ``own_prior`` and ``exact`` say whether these are the table's own, so no copies contradict them.
     """
 
-    prior: Array = field(repr=False)
+    prior: Array
     law: UniformLaw
     fixed: bool = True
     exact: bool = True
@@ -170,7 +170,7 @@ class Bayes(Inference):
             raise AuditorError(
                 "the copies of some records are impossible under the law that the scheme states"
             )
-        return np.asarray(np.divide(joint, evidence, out=joint))
+        return np.divide(joint, evidence, out=joint)
 
     def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
         if not self.law.by_retention:
@@ -238,7 +238,7 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
     weights = np.where(allowed, prior, 0.0)
     scores[weights <= 0] = -np.inf
     top = scores.max(axis=1, keepdims=True)
-    return np.asarray(weights * np.exp(scores - np.where(np.isfinite(top), top, 0.0)))
+    return weights * np.exp(scores - np.where(np.isfinite(top), top, 0.0))
 
 
 def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None) -> Array:
@@ -250,7 +250,7 @@ def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None)
     estimate = np.clip(
         (frequency - fresh_chances(retention, counts.size, pi)) / retention, 0.0, None
     )
-    return np.asarray(estimate / estimate.sum())
+    return estimate / estimate.sum()
 
 
 def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None) -> Array:
@@ -273,7 +273,7 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
         + (np.cumsum(noise) if pi is not None else noise[0] * np.arange(1, counts.size + 1))
     ) / np.cumsum(c)
     t = possible[np.flatnonzero(possible * c > noise)[-1]]
-    return np.asarray(np.maximum(t * counts - a, 0.0) / retention)
+    return np.maximum(t * counts - a, 0.0) / retention
 
 
 def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
@@ -285,7 +285,7 @@ def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
     frequency = counts / counts.sum()
     if not by_likelihood:
         estimate = np.clip(np.linalg.lstsq(T.T, frequency, rcond=None)[0], 0.0, None)
-        return np.asarray(estimate / estimate.sum())
+        return estimate / estimate.sum()
     q = np.full(counts.size, 1.0 / counts.size)
     for _ in range(MOST_STEPS):
         shown = q @ T  # 0 for a value that no remaining x leads to; its frequency is 0 too
@@ -295,4 +295,4 @@ def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
         )
         if np.abs(q - before).max() <= SMALL_STEP:
             break
-    return np.asarray(q / q.sum())
+    return q / q.sum()

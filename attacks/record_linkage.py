@@ -53,9 +53,7 @@ from auditor.plugin import (
     scipy,
 )
 
-from ._channel import Channel, Combined
-from ._posterior import channels
-from ._product import LEAST
+from ._channel import LEAST, Channel, Combined, channels
 from .mixture_estimate import least_noise
 from .partial_disclosure import given
 
@@ -155,8 +153,7 @@ class RecordLinkage(RowAttack):
         the estimate.
         """
         if view.law is None and self.parameters.by == "distance":
-            N = view.width
-            return np.asarray(np.kron(view.weights, np.eye(N))), np.diag(np.diag(K_X)), np.eye(N)
+            return view.averaging, np.diag(np.diag(K_X)), np.eye(view.width)
         W = least_noise(view)
         Sigma_r = np.asarray(W @ view.known_law.covariance @ W.T)
         return W, Sigma_r, regression(K_X, K_X + Sigma_r)
@@ -201,7 +198,7 @@ def whitening(M: Array, K_X: Array) -> Array:
     _, std = in_own_units(K_X)
     unit = np.where(std > 0, std, 1.0)
     values, vectors = np.linalg.eigh(M / np.outer(unit, unit))
-    return np.asarray((vectors / np.sqrt(np.maximum(values, FINEST))).T / unit)
+    return (vectors / np.sqrt(np.maximum(values, FINEST))).T / unit
 
 
 class Combination:
@@ -212,14 +209,13 @@ class Combination:
 
     def of(self, copies: Sequence[Array]) -> Array:
         """Return ``ȳ − mu``, shape (b, N)."""
-        return np.asarray(
-            np.hstack([copy - self._centre for copy in copies]) @ self._W.T
-            - (self.mu - self._centre)
+        return np.hstack([copy - self._centre for copy in copies]) @ self._W.T - (
+            self.mu - self._centre
         )
 
     def estimate(self, copies: Sequence[Array]) -> Array:
         """Return ``mu + G (ȳ − mu)``, shape (b, N)."""
-        return np.asarray(self.mu + self.of(copies) @ self._gain.T)
+        return self.mu + self.of(copies) @ self._gain.T
 
 
 class Comparison(Reconstruction):

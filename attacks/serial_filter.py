@@ -34,7 +34,7 @@ Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -213,19 +213,19 @@ def lag_choices(length: int) -> list[int]:
     return [2**k for k in range(1, length.bit_length() - 2)]
 
 
-@dataclass
+@dataclass(repr=False)
 class Filtered(Reconstruction):
     """``x̂ = μ + A Σ_h g_h A⁺(y_{t−h} − μ)``.
 
     Directions that are not filtered are scaled by ``1 − ν``.
     """
 
-    mu: Array = field(repr=False)
-    pencil: Pencil = field(repr=False)
-    weights: Array = field(repr=False)
-    kept: Array = field(repr=False)
-    used: Indices = field(repr=False)
-    taps: Array = field(repr=False)
+    mu: Array
+    pencil: Pencil
+    weights: Array
+    kept: Array
+    used: Indices
+    taps: Array
     known: bool = False
     serial: Autoregression | None = None
 
@@ -259,13 +259,13 @@ class Filtered(Reconstruction):
         noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
         true = centred(np.ones(1), [x], self.mu)
         lost = self._passed(true) - true
-        return np.asarray(np.einsum("dt,dt->t", lost, lost) + noise)
+        return np.einsum("dt,dt->t", lost, lost) + noise
 
     def _passed(self, y: Array) -> Array:
         """Apply the filter to centred rows, shape (N, b)."""
         A, alone = self.pencil.basis, self.kept.copy()
         if not self.neighbours:
-            return np.asarray((A * alone) @ self.pencil.inverse @ y)
+            return (A * alone) @ self.pencil.inverse @ y
         alone[self.used] = 0.0
         c = np.pad(
             self.pencil.inverse[self.used] @ y,

@@ -7,7 +7,12 @@ The transitions are fitted to the copies alone, given the known perturbation.
 | ``B_t`` | ``P(y_t1 … y_tk; x_t)`` by true value: the likelihood of ``posterior`` | (s,) | xiao2009, Appendix 2 |
 | ``q`` | prior: exact or uniform, as known | (s,) | |
 | ``A`` | transition probabilities by EM, started at ``q_j`` and near ``I`` | (s, s) | baum1970 |
-| ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` (``_chains``) | (s,) | rabiner1989 |
+| ``α_t`` | ``∝ B_t ∘ (α_{t−1} A)``, sum 1; the divisor is ``P(y_t; y_1 … y_{t−1})`` | (s,) | rabiner1989 |
+| ``γ_t`` | ``∝ B_t ∘ (A γ_{t+1})``, sum 1; ``B_t ∘ β_t`` of the source | (s,) | rabiner1989 |
+| ``ξ`` | ``Σ_t α_t(i) A_ij γ_{t+1}(j)``, each term normalised to sum 1: expected transitions from i to j | (s, s) | baum1970 |
+| ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` | (s,) | rabiner1989 |
+
+Long series are cut into windows that are processed in parallel, so every step is one matrix product.
 
 The chain is used only if, fitted to half of the windows, it predicts the other half better than
 independence does, by ``SURE_OF`` standard errors. Otherwise the result is ``posterior``. It is
@@ -25,7 +30,7 @@ Reference: baum1970; rabiner1989.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,13 +50,15 @@ from auditor.plugin import (
     register,
 )
 
-from ._chains import both_ways, expected_moves, forward, posteriors, windows
 from .posterior import Bayes, chain_joint, fresh_joint
 
 MOST_VALUES = 128
 """Most values of a domain; a step costs their square."""
-FITTED_ROWS, WINDOW, FEWEST_WINDOWS = 2**14, 64, 8
+FITTED_ROWS, FITTED_WINDOW, FEWEST_WINDOWS = 2**14, 64, 8
 """Most records used to fit a chain, rows of a window, and fewest windows."""
+WINDOW, WARM_UP = 512, 256
+"""Records of a window that get posteriors, and records added on either side. Records further away
+are ignored. The loss is negligible for chains that keep a value for up to about 50 records."""
 MOST_STEPS, ENOUGH = 30, 1e-4
 """Most EM steps, and the gain in log-likelihood per record below which EM stops."""
 STARTS, FIRST_STEPS = (0.0, 0.9), 6
@@ -88,11 +95,11 @@ class SerialPosterior(CategoricalAttack):
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class SerialBayes(Inference):
     """Bayes' rule for ordered records; each block fits its own chain."""
 
-    prior: Array = field(repr=False)
+    prior: Array
     law: UniformLaw
     fixed: bool = False
     serial: bool = True
@@ -128,7 +135,7 @@ def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
     else:
         joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)
     top = joint.max(axis=1, keepdims=True)
-    return np.asarray(np.divide(joint, top, out=np.zeros_like(joint), where=top > 0))
+    return np.divide(joint, top, out=np.zeros_like(joint), where=top > 0)
 
 
 def fitted_chain(B: Array, prior: Array) -> Array | None:
@@ -136,10 +143,10 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
 
     Prediction is out of sample, on the other half of the windows.
     """
-    count = len(B) // WINDOW
+    count = len(B) // FITTED_WINDOW
     if count < FEWEST_WINDOWS:
         return None
-    seen = windows(B[: count * WINDOW], WINDOW)
+    seen = windows(B[: count * FITTED_WINDOW], FITTED_WINDOW)
     alone = np.log(seen @ prior).sum(axis=0)
     gain, halves = np.empty(count), []
     for half, other in (
@@ -150,7 +157,7 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
         gain[other] = (
             np.log(forward(halves[-1], prior, seen[:, other])[1]).sum(axis=0) - alone[other]
         )
-    if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * WINDOW:
+    if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * FITTED_WINDOW:
         return None
     return _climbed((halves[0] + halves[1]) / 2.0, prior, both_ways(seen), MOST_STEPS)[0]
 
@@ -180,3 +187,69 @@ def _climbed(A: Array, prior: Array, ways: Array, steps: int) -> tuple[Array, fl
             break
         before = now
     return A, now
+
+
+def windows(B: Array, length: int, margin: int = 0) -> Array:
+    """Cut likelihoods, shape (b, s), into windows padded by 1.
+
+    The result has shape (length + 2·margin, w, s).
+    """
+    count = -(-len(B) // length)
+    padded = np.ones((count * length + 2 * margin, B.shape[1]))
+    padded[margin : margin + len(B)] = B
+    starts = np.arange(count) * length
+    return padded[np.arange(length + 2 * margin)[:, None] + starts]
+
+
+def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
+    """Return ``α``, shape (T, …, w, s), and its divisors, shape (T, …, w)."""
+    alpha, chances = np.empty(B.shape), np.empty(B.shape[:-1])
+    for t, (b, here, chance) in enumerate(zip(B, alpha, chances, strict=True)):
+        np.multiply(b, pi if t == 0 else np.matmul(alpha[t - 1], A, out=here), out=here)
+        here /= here.sum(axis=-1, out=chance)[..., None]
+    return alpha, chances
+
+
+def both_ways(B: Array) -> Array:
+    """Stack likelihoods in forward and reverse order.
+
+    Shape (T, w, s) becomes (T, 2, w, s).
+    """
+    return np.stack([B, B[::-1]], axis=1)
+
+
+def passes(A: Array, pi: Array, B: Array) -> tuple[Array, Array, Array, Array]:
+    """Return ``α`` and ``γ`` of every window, and their divisors.
+
+    Shapes (T, w, s) and (T, w). ``B`` is the result of ``both_ways``. ``γ_t ∝ B_t ∘ (A γ_{t+1})``
+    is the recursion of ``α`` in reverse with a uniform start, so one loop computes both.
+    """
+    ways, chances = forward(np.stack([A, A.T]), np.stack([pi, np.ones_like(pi)])[:, None], B)
+    return ways[:, 0], ways[::-1, 1], chances[:, 0], chances[::-1, 1]
+
+
+def posteriors(A: Array, pi: Array, B: Array) -> Array:
+    """Return every record's posterior given its neighbours, shape (b, s)."""
+    alpha, gamma, _, _ = passes(A, pi, both_ways(windows(B, WINDOW, WARM_UP)))
+    inner = slice(WARM_UP, WARM_UP + WINDOW)
+    P = (
+        (alpha[inner] * (gamma[WARM_UP + 1 : WARM_UP + WINDOW + 1] @ A.T))
+        .swapaxes(0, 1)
+        .reshape(-1, B.shape[1])[: len(B)]
+    )
+    return P / P.sum(axis=1, keepdims=True)
+
+
+def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
+    """Return ``ξ`` summed over windows, shape (s, s), and the log-likelihood.
+
+    E step of baum1970, for B of ``both_ways``.
+    """
+    alpha, gamma, chances, left_out = passes(A, pi, B)
+    # α_{t−1} A γ_t, the sum of a term, is c_t / d_t times the next term's sum, by the divisors of
+    # α_t and γ_t
+    ratios = (chances[1:] / left_out[1:])[::-1]
+    ratios[0] = np.einsum("wi,wi->w", alpha[-2] @ A, gamma[-1])
+    alpha[:-1] /= np.cumprod(ratios, axis=0)[::-1, :, None]
+    moves = np.matmul(alpha[:-1].swapaxes(1, 2), gamma[1:]).sum(axis=0)
+    return A * moves, float(np.log(chances).sum())

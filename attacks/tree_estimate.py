@@ -211,7 +211,7 @@ def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTr
         highest = np.maximum(top, log_q)
         kept, q = np.exp(top - highest), np.exp(log_q - highest)
         found, total, top = kept[:, None] * found + q[:, None] * x, kept * total + q, highest
-    return np.asarray(found / total[:, None])
+    return found / total[:, None]
 
 
 def in_known_leaves(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import overload
 
 from auditor.numerics.row_kernels import write_estimates
 from auditor.types import Array, Coalition
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Affine:
     """The estimate ``centre + offset + W (y − H·centre) + V (x − centre)``.
 
@@ -31,10 +31,10 @@ class Affine:
         (``auditor.audit.numeric.closed_form``).
     """
 
-    weights: Array = field(repr=False)
-    offset: Array = field(repr=False)
+    weights: Array
+    offset: Array
     fixed: bool = True
-    known: Array | None = field(repr=False, default=None)
+    known: Array | None = None
     apart: bool = False
 
     def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
@@ -51,7 +51,7 @@ class Affine:
         return write_estimates(self.weights, self.offset, centre, copies, out)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AffineStack(Sequence[Affine]):
     """Maps of several coalitions in one array, unpacked on access.
 
@@ -67,10 +67,10 @@ class AffineStack(Sequence[Affine]):
         Indices from 0 of each coalition's copies, if weights are on all.
     """
 
-    weights: Array = field(repr=False)
-    offsets: Array = field(repr=False)
+    weights: Array
+    offsets: Array
     fixed: bool = True
-    held: Sequence[Coalition] | None = field(repr=False, default=None)
+    held: Sequence[Coalition] | None = None
 
     def __len__(self) -> int:
         return len(self.weights)

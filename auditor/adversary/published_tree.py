@@ -29,7 +29,7 @@ predictors normal within a box, and equal slopes within leaves up to ρ.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +81,7 @@ class RegressionTree(NamedTuple):
     def leaf_of(self, x: Array) -> NDArray[np.intp]:
         """Return each record's leaf, shape (n,), from predictors, shape (n, m)."""
         there = ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2)
-        return np.asarray(there.argmax(axis=0))
+        return there.argmax(axis=0)
 
 
 def stated(
@@ -179,7 +179,7 @@ class Leaves(NamedTuple):
     box: Inside
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TreeMoments(SampleMoments):
     """Sample moments and a published regression tree.
 
@@ -191,8 +191,8 @@ class TreeMoments(SampleMoments):
     """
 
     what = "a regression tree that was published"
-    tree: RegressionTree = field(repr=False)
-    predictors: tuple[Array, Array, Array] | None = field(default=None, repr=False)
+    tree: RegressionTree
+    predictors: tuple[Array, Array, Array] | None = None
 
     def leaves(self, mean: Array, covariance: Array) -> Leaves:
         """Return leaf distributions from estimated moments, (N,) and (N, N)."""
@@ -252,7 +252,7 @@ def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
     least[O] = RIDGE * own + np.maximum(
         POINT * np.max(ends, axis=0) + np.finfo(float).tiny - own, 0.0
     )
-    return np.asarray(covariance + np.diag(least))
+    return covariance + np.diag(least)
 
 
 def in_boxes(mean: Array, covariance: Array, tree: RegressionTree) -> Inside:

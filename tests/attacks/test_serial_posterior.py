@@ -12,9 +12,19 @@ import auditor
 from auditor.data.sources.series import MarkovChain
 from auditor.errors import AuditorError, NotApplicable
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor_attacks._chains import WINDOW, both_ways, expected_moves, passes, posteriors, windows
 from auditor_attacks.posterior import Bayes
-from auditor_attacks.serial_posterior import FITTED_ROWS, SerialBayes, fitted_chain, likelihood
+from auditor_attacks.serial_posterior import (
+    FITTED_ROWS,
+    WINDOW,
+    SerialBayes,
+    both_ways,
+    expected_moves,
+    fitted_chain,
+    likelihood,
+    passes,
+    posteriors,
+    windows,
+)
 
 A = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]])
 PI = np.array([0.5, 0.3, 0.2])
