@@ -27,6 +27,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.numerics.truncated_normal import cut_normal
 from auditor.plugin import Array, scipy
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
@@ -76,16 +77,10 @@ class Likelihood(NamedTuple):
         ``copies`` has shape (n, k).
         """
         if isinstance(channel, Overlap):
-            t = (np.column_stack(channel.overlap(copies)) - origin) / unit
-            std = np.maximum(t[:, 1] - t[:, 0], 1e-6 * channel.noise.std / unit) / np.sqrt(12.0)
-            return cls(
-                t[:, :1],
-                t[:, 1:],
-                np.zeros((len(t), 1)),
-                np.zeros((len(t), 1)),
-                t.mean(axis=1),
-                std,
-            )
+            low, high = ((end[:, None] - origin) / unit for end in channel.overlap(copies))
+            width = np.maximum(high - low, 1e-6 * channel.noise.std / unit)[:, 0]
+            flat, centre = np.zeros_like(low), (low + high)[:, 0] / 2.0
+            return cls(low, high, flat, flat, centre, width / np.sqrt(12.0))
         assert isinstance(channel, Product)
         knots = channel.knots(copies)
         t, log_f = (knots - origin) / unit, np.maximum(channel.log_likelihood(copies, knots), LEAST)
@@ -93,45 +88,24 @@ class Likelihood(NamedTuple):
         slope = np.divide(np.diff(log_f, axis=1), width, out=np.zeros_like(width), where=width > 0)
         low, high = t[:, :-1].copy(), t[:, 1:].copy()
         low[:, 0], high[:, -1] = -np.inf, np.inf
-        centre, variance = _normal_like(channel, copies)
+        centre, variance = channel.normal_like(copies)
         std = np.full(len(t), np.sqrt(variance) / unit)
-        return cls(
-            low, high, log_f[:, :-1] - slope * t[:, :-1], slope, (centre - origin) / unit, std
-        )
+        height = log_f[:, :-1] - slope * t[:, :-1]
+        return cls(low, high, height, slope, (centre - origin) / unit, std)
 
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
 
-        Shapes (K, n). Each piece is a truncated normal with mean ``mean + slope·variance``,
-        evaluated in the lower tail to avoid cancellation.
+        Shapes (K, n). Each piece is a truncated normal with mean ``mean + slope·variance``.
         """
         m, v = mean[..., None], variance[..., None]
-        s, shifted = np.sqrt(v), m + self.slope * v
-        a, b = (self.low - shifted) / s, (self.high - shifted) / s
-        flip = a > 0
-        a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-        log_b = scipy.special.log_ndtr(b)
-        share = -np.expm1(np.minimum(scipy.special.log_ndtr(a) - log_b, 0.0))
-        empty = share < 1e-12  # coinciding knots
-        log_mass = log_b + np.log(np.where(empty, 1.0, share))
-        at_a, at_b = (np.exp(-0.5 * end * end - log_mass) / np.sqrt(2.0 * np.pi) for end in (a, b))
-        shift = at_a - at_b
-        spread = (
-            1.0 + np.where(at_a > 0, a, 0.0) * at_a - np.where(at_b > 0, b, 0.0) * at_b - shift**2
-        )
-        inside = shifted + s * np.where(flip, -shift, shift)
-        log_w = np.where(
-            empty, -np.inf, self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass
-        )
-        top = log_w.max(axis=-1, keepdims=True)
-        w = np.exp(log_w - top)
-        total = w.sum(axis=-1, keepdims=True)
-        w /= total
+        shifted = m + self.slope * v
+        log_mass, inside, spread = cut_normal(shifted, v + 0.0 * shifted, self.low, self.high)
+        log_w = self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass
+        log_Z = scipy.special.logsumexp(log_w, axis=-1)
+        w = np.exp(log_w - log_Z[..., None])
         found = (w * inside).sum(axis=-1)
-        within = (w * (np.clip(spread, 0.0, 1.0) * v + (inside - found[..., None]) ** 2)).sum(
-            axis=-1
-        )
-        return (top + np.log(total))[..., 0], found, within
+        return log_Z, found, (w * (spread + (inside - found[..., None]) ** 2)).sum(axis=-1)
 
     def matched(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return ``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
@@ -142,12 +116,8 @@ class Likelihood(NamedTuple):
         p = np.maximum(1.0 / np.maximum(v, 1e-9 * v_c) - 1.0 / v_c, 0.0)
         h = (found - m_c) * (p + 1.0 / v_c) + m_c * p
         # ∫ N(x; m_c, v_c) exp(h x − p x²/2) dx
-        log_C = (
-            log_Z
-            + 0.5 * np.log1p(p * v_c)
-            - (m_c * h + 0.5 * v_c * h * h - 0.5 * p * m_c * m_c) / (1.0 + p * v_c)
-        )
-        return log_C, h, p
+        moved = m_c * h + 0.5 * v_c * h * h - 0.5 * p * m_c * m_c
+        return log_Z + 0.5 * np.log1p(p * v_c) - moved / (1.0 + p * v_c), h, p
 
 
 def _is_normal(channel: Channel) -> bool:
@@ -263,22 +233,16 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     rows : RowsInAnyNoise
     rounds : int
     """
-    u, s = rows.u, rows.s
+    u, s, m, V = rows.u, rows.s, prior.means[:, None], prior.covariances
     # start from normal noise only: a normal in place of Laplace noise would move an outlying row
     # too far to recover
-    m, start = (
-        prior.means[:, None],
-        np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN),
-    )
-    (K, n), M = (prior.size, len(u)), np.eye(len(s)) + prior.covariances * start
+    start = np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
+    (K, n), M = (prior.size, len(u)), np.eye(len(s)) + V * start
     # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
-    one = np.linalg.solve(M, prior.covariances)
+    one = np.linalg.solve(M, V)
     h, p, log_C = np.tile(start * u, (K, 1, 1)), np.tile(start, (K, n, 1)), np.zeros((K, n, len(s)))
-    d, B, log_det = (
-        (u - m) * start @ one,
-        np.repeat(one[:, None], n, axis=1),
-        np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1),
-    )
+    d, B = (u - m) * start @ one, np.repeat(one[:, None], n, axis=1)
+    log_det = np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1)
     for a in list(range(len(s))) * rounds:
         each = rows.likelihoods[a]
         if each is None:
@@ -290,7 +254,7 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         old_h, old_p, old_C = h[..., a].copy(), p[..., a].copy(), log_C[..., a].copy()
         # cavity: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
         off = (d[..., a] - column[..., a] * (old_h - old_p * m[..., a])) / left
-        told &= np.abs(off) <= FURTHEST * np.sqrt(prior.covariances[:, a, a] + GRAIN)[:, None]
+        told &= np.abs(off) <= FURTHEST * np.sqrt(V[:, a, a] + GRAIN)[:, None]
         matched = each.matched(
             m[..., a] + np.where(told, off, 0.0), np.maximum(column[..., a] / left, GRAIN)
         )

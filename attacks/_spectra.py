@@ -17,7 +17,7 @@ noise are smoothed by one lag window.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,13 +117,8 @@ def wiener_gain(S_Y: Spectrum, noise: Array) -> Spectrum:
 
 def positive_part(S: Spectrum) -> Spectrum:
     """Set negative eigenvalues of Hermitian matrices, (F, d, d), to 0."""
-    size = np.abs(S)
-    # Gershgorin: diagonally dominant matrices are positive, as nearly all of a spectrum's are
-    sure = (2.0 * np.einsum("fii->fi", S).real > size.sum(axis=2)).all(axis=1)
-    found = S.copy()
-    power, Q = np.linalg.eigh(S[~sure])
-    found[~sure] = (Q * np.maximum(power, 0.0)[:, None, :]) @ Q.conj().swapaxes(1, 2)
-    return found
+    power, Q = np.linalg.eigh(S)
+    return (Q * np.maximum(power, 0.0)[:, None, :]) @ Q.conj().swapaxes(1, 2)
 
 
 def over_frequencies(values: Array) -> Array:
@@ -136,8 +131,7 @@ def over_frequencies(values: Array) -> Array:
     return np.tensordot(weight, values, 1) / (2.0 * (len(values) - 1))
 
 
-@dataclass(frozen=True, repr=False)
-class Risk:
+class Risk(NamedTuple):
     """Estimated error of a filter, relative to the filter without memory.
 
     Attributes

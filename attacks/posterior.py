@@ -52,8 +52,6 @@ from auditor.plugin import (
 )
 from auditor.schemes.replacement.law import fresh_chances, step
 
-MOST_LOG = 600.0
-"""Larger products of odds are computed in logarithms."""
 SMALLEST = 1e-150
 """Floor of a possible backward message, so that 10,000 unlikely copies do not underflow to
 impossible."""
@@ -218,23 +216,16 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
 
     Each copy multiplies the odds of the value it shows.
     """
-    odds = [law.odds_of(level) for level in law.levels]
     rows = np.arange(copies[0].size)
-    if law.epsilon() <= MOST_LOG:
-        joint = np.tile(prior, (rows.size, 1))
-        for ratio, y in zip(odds, copies, strict=True):
-            joint[rows, y] *= ratio[y]
-        return joint
-    scores = np.zeros((rows.size, law.size))
-    allowed = np.ones((rows.size, law.size), dtype=bool)
-    for ratio, y in zip(odds, copies, strict=True):
+    scores, allowed = (np.full((rows.size, law.size), value) for value in (0.0, True))
+    for level, y in zip(law.levels, copies, strict=True):
         # certain, at retention 1 or for a value that is never drawn: the copy is the original
-        sure = np.isinf(ratio)[y]
-        scores[rows, y] += np.log(np.where(np.isinf(ratio), 1.0, ratio))[y]
-        if sure.any():
-            shown = allowed[rows, y]
-            allowed[sure] = False
-            allowed[rows[sure], y[sure]] = shown[sure]
+        odds = law.odds_of(level)
+        sure = np.isinf(odds)[y]
+        scores[rows, y] += np.log(np.where(np.isinf(odds), 1.0, odds))[y]
+        shown = allowed[rows, y]
+        allowed[sure] = False
+        allowed[rows[sure], y[sure]] = shown[sure]
     weights = np.where(allowed, prior, 0.0)
     scores[weights <= 0] = -np.inf
     top = scores.max(axis=1, keepdims=True)

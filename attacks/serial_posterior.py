@@ -159,7 +159,7 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
         )
     if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * FITTED_WINDOW:
         return None
-    return _climbed((halves[0] + halves[1]) / 2.0, prior, both_ways(seen), MOST_STEPS)[0]
+    return _climbed((halves[0] + halves[1]) / 2.0, prior, seen, MOST_STEPS)[0]
 
 
 def maximised(seen: Array, prior: Array) -> Array:
@@ -167,23 +167,23 @@ def maximised(seen: Array, prior: Array) -> Array:
 
     Of several starts the more likely one is continued.
     """
-    alone = np.tile(prior, (prior.size, 1))
-    starts = [(1.0 - stay) * alone + stay * np.eye(prior.size) for stay in STARTS]
     # Independence is a plateau: under strong perturbation EM needs hundreds of steps to leave it. A
     # sticky start is better.
-    ways = both_ways(seen)
-    A, _ = max((_climbed(A, prior, ways, FIRST_STEPS) for A in starts), key=lambda found: found[1])
-    return _climbed(A, prior, ways, MOST_STEPS)[0]
+    stay, alone = np.eye(prior.size), np.tile(prior, (prior.size, 1))
+    starts = [(1.0 - share) * alone + share * stay for share in STARTS]
+    climbed = [_climbed(A, prior, seen, FIRST_STEPS) for A in starts]
+    A, _ = max(climbed, key=lambda found: found[1])
+    return _climbed(A, prior, seen, MOST_STEPS)[0]
 
 
-def _climbed(A: Array, prior: Array, ways: Array, steps: int) -> tuple[Array, float]:
+def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, float]:
     """Return ``A`` after EM steps, and the last log-likelihood."""
     before = -np.inf
     for _ in range(steps):
-        moves, now = expected_moves(A, prior, ways)
+        moves, now = expected_moves(A, prior, seen)
         moves += PSEUDO_MOVES * prior
         A = moves / moves.sum(axis=1, keepdims=True)
-        if now - before <= ENOUGH * ways.shape[0] * ways.shape[2]:
+        if now - before <= ENOUGH * seen.shape[0] * seen.shape[1]:
             break
         before = now
     return A, now
@@ -202,54 +202,35 @@ def windows(B: Array, length: int, margin: int = 0) -> Array:
 
 
 def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
-    """Return ``α``, shape (T, …, w, s), and its divisors, shape (T, …, w)."""
+    """Return ``α``, shape (T, w, s), and its divisors, shape (T, w)."""
     alpha, chances = np.empty(B.shape), np.empty(B.shape[:-1])
-    for t, (b, here, chance) in enumerate(zip(B, alpha, chances, strict=True)):
-        np.multiply(b, pi if t == 0 else np.matmul(alpha[t - 1], A, out=here), out=here)
-        here /= here.sum(axis=-1, out=chance)[..., None]
+    for t, b in enumerate(B):
+        here = b * (alpha[t - 1] @ A if t else pi)
+        chances[t] = here.sum(axis=-1)
+        alpha[t] = here / chances[t, :, None]
     return alpha, chances
 
 
-def both_ways(B: Array) -> Array:
-    """Stack likelihoods in forward and reverse order.
-
-    Shape (T, w, s) becomes (T, 2, w, s).
-    """
-    return np.stack([B, B[::-1]], axis=1)
-
-
-def passes(A: Array, pi: Array, B: Array) -> tuple[Array, Array, Array, Array]:
-    """Return ``α`` and ``γ`` of every window, and their divisors.
-
-    Shapes (T, w, s) and (T, w). ``B`` is the result of ``both_ways``. ``γ_t ∝ B_t ∘ (A γ_{t+1})``
-    is the recursion of ``α`` in reverse with a uniform start, so one loop computes both.
-    """
-    ways, chances = forward(np.stack([A, A.T]), np.stack([pi, np.ones_like(pi)])[:, None], B)
-    return ways[:, 0], ways[::-1, 1], chances[:, 0], chances[::-1, 1]
+def backward(A: Array, B: Array) -> Array:
+    """Return ``γ``, shape (T, w, s): ``α`` in reverse with a uniform start."""
+    return forward(A.T, np.ones(len(A)), B[::-1])[0][::-1]
 
 
 def posteriors(A: Array, pi: Array, B: Array) -> Array:
     """Return every record's posterior given its neighbours, shape (b, s)."""
-    alpha, gamma, _, _ = passes(A, pi, both_ways(windows(B, WINDOW, WARM_UP)))
-    inner = slice(WARM_UP, WARM_UP + WINDOW)
-    P = (
-        (alpha[inner] * (gamma[WARM_UP + 1 : WARM_UP + WINDOW + 1] @ A.T))
-        .swapaxes(0, 1)
-        .reshape(-1, B.shape[1])[: len(B)]
-    )
+    seen, stop = windows(B, WINDOW, WARM_UP), WARM_UP + WINDOW
+    alpha, gamma = forward(A, pi, seen)[0], backward(A, seen)
+    P = alpha[WARM_UP:stop] * (gamma[WARM_UP + 1 : stop + 1] @ A.T)
+    P = P.swapaxes(0, 1).reshape(-1, B.shape[1])[: len(B)]
     return P / P.sum(axis=1, keepdims=True)
 
 
 def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
     """Return ``ξ`` summed over windows, shape (s, s), and the log-likelihood.
 
-    E step of baum1970, for B of ``both_ways``.
+    E step of baum1970, for B of shape (T, w, s).
     """
-    alpha, gamma, chances, left_out = passes(A, pi, B)
-    # α_{t−1} A γ_t, the sum of a term, is c_t / d_t times the next term's sum, by the divisors of
-    # α_t and γ_t
-    ratios = (chances[1:] / left_out[1:])[::-1]
-    ratios[0] = np.einsum("wi,wi->w", alpha[-2] @ A, gamma[-1])
-    alpha[:-1] /= np.cumprod(ratios, axis=0)[::-1, :, None]
-    moves = np.matmul(alpha[:-1].swapaxes(1, 2), gamma[1:]).sum(axis=0)
-    return A * moves, float(np.log(chances).sum())
+    (alpha, chances), gamma = forward(A, pi, B), backward(A, B)
+    sums = ((alpha[:-1] @ A) * gamma[1:]).sum(axis=2)  # of each term α_{t−1} A γ_t
+    weighed = (alpha[:-1] / sums[:, :, None]).reshape(-1, len(A))
+    return A * (weighed.T @ gamma[1:].reshape(-1, len(A))), float(np.log(chances).sum())

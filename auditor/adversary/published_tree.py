@@ -117,47 +117,26 @@ def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> 
     depth : int
         Most splits above a leaf.
     """
-    leaves: list[tuple[Array, Array, Array]] = []
+    # here, since importing it takes a second
+    from sklearn.tree import DecisionTreeRegressor
 
-    def grow(rows: NDArray[np.intp], low: Array, high: Array, depth: int) -> None:
-        found = best_split(x[rows], y[rows]) if depth else None
-        if found is None:
-            leaves.append((low, high, y[rows]))
-            return
-        j, at = found
-        here, below = np.arange(len(on)) == j, x[rows, j] <= at
-        grow(rows[below], low, np.where(here, at, high), depth - 1)
-        grow(rows[~below], np.where(here, at, low), high, depth - 1)
+    middle, least = x.mean(axis=0), NO_GAIN * float(y.var())  # it splits in single precision
+    fitted = DecisionTreeRegressor(
+        max_depth=depth, min_samples_leaf=LEAST_IN_LEAF, min_impurity_decrease=least, random_state=0
+    ).fit(x - middle, y)
+    tree, number = fitted.tree_, fitted.apply(x - middle)
 
-    grow(np.arange(len(y)), np.full(len(on), -np.inf), np.full(len(on), np.inf), depth)
-    low, high, inside = zip(*leaves, strict=True)
-    mean, variance, share = np.array(
-        [[part.mean(), part.var(), part.size / y.size] for part in inside]
-    ).T
-    return RegressionTree(target, on, np.array(low), np.array(high), mean, variance, share)
-
-
-def best_split(x: Array, y: Array) -> tuple[int, float] | None:
-    """Return the predictor and value of the best split; None without a gain.
-
-    The value is halfway between two records. The first of equally good predictors, shape (n, m), is
-    taken.
-    """
-    n, d = len(y), y - y.mean()
-    best, found = NO_GAIN * float(d @ d), None
-    left = np.arange(1, n)
-    for j in range(x.shape[1]):
-        order = np.argsort(x[:, j], kind="stable")
-        v = x[order, j]
-        possible = (v[1:] > v[:-1]) & (left >= LEAST_IN_LEAF) & (n - left >= LEAST_IN_LEAF)
-        # Σ_left d = −Σ_right d, so a split removes squares S²/n_left + S²/n_right
-        gain = np.where(
-            possible, np.cumsum(d[order])[:-1] ** 2 * (1.0 / left + 1.0 / (n - left)), 0.0
+    def node(place: int) -> Split | Leaf:
+        if tree.children_left[place] < 0:
+            inside = y[number == place]
+            return Leaf(float(inside.mean()), float(inside.var()), inside.size / y.size)
+        below, above = (
+            node(children[place]) for children in (tree.children_left, tree.children_right)
         )
-        k = int(gain.argmax()) if n > 1 else 0
-        if n > 1 and gain[k] > best:
-            best, found = float(gain[k]), (j, float(v[k] + (v[k + 1] - v[k]) / 2.0))
-    return found
+        feature = int(tree.feature[place])
+        return Split(str(feature), float(tree.threshold[place] + middle[feature]), below, above)
+
+    return stated(node(0), target, on, tuple(map(str, range(len(on)))))
 
 
 class Leaves(NamedTuple):

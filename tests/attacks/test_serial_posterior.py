@@ -17,11 +17,11 @@ from auditor_attacks.serial_posterior import (
     FITTED_ROWS,
     WINDOW,
     SerialBayes,
-    both_ways,
+    backward,
     expected_moves,
     fitted_chain,
+    forward,
     likelihood,
-    passes,
     posteriors,
     windows,
 )
@@ -65,7 +65,7 @@ def every_series(B):
 
 def along(pi, B):
     """The posteriors of one series, and the factors of its likelihood."""
-    alpha, gamma, chances, _ = passes(A, pi, both_ways(B[:, None]))
+    (alpha, chances), gamma = forward(A, pi, B[:, None]), backward(A, B[:, None])
     P = alpha[:, 0] * np.vstack([gamma[1:, 0] @ A.T, np.ones(3)])
     return P / P.sum(axis=1, keepdims=True), chances
 
@@ -80,7 +80,7 @@ def test_posteriors_moves_and_likelihood_are_sums_over_every_series():
     found, chances = along(PI, B)
     np.testing.assert_allclose(found, P / total, atol=1e-12)
     assert chances.prod() == pytest.approx(total)
-    expected, log_likelihood = expected_moves(A, PI, both_ways(B[:, None]))
+    expected, log_likelihood = expected_moves(A, PI, B[:, None])
     np.testing.assert_allclose(expected, moves / total, atol=1e-12)
     assert log_likelihood == pytest.approx(np.log(total))
 
