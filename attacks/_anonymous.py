@@ -167,10 +167,8 @@ class ClassReading(Reconstruction):
 
     def __init__(self, attack: ClassAttack, view: View, classes: Classes) -> None:
         self._classes, self._groups = classes, attack.groups(view, classes.values)
-        self._posterior, self._prior = (
-            by_group(classes.posterior, self._groups),
-            by_group(classes.prior, self._groups),
-        )
+        self._posterior = by_group(classes.posterior, self._groups)
+        self._prior = by_group(classes.prior, self._groups)
         self._claims = attack.claimed(classes.sizes, self._posterior, self._prior)
 
     def rows(self, copies: Sequence[ClassRecords]) -> Array:
