@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def target_of(view: View) -> int:
     return target
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Classes:
     """Counts of sensitive values in every class.
 
@@ -71,9 +71,9 @@ class Classes:
     """
 
     target: int
-    numbers: dict[tuple[int, ...], int] = field(repr=False)
-    values: Array = field(repr=False)
-    counts: Array = field(repr=False)
+    numbers: dict[tuple[int, ...], int]
+    values: Array
+    counts: Array
 
     @classmethod
     def of(cls, target: int, blocks: Iterable[list[ClassRecords]]) -> Classes:
@@ -90,7 +90,7 @@ class Classes:
     @property
     def prior(self) -> Array:
         """``P(v)``, shape (V,)."""
-        return np.asarray(self.counts.sum(axis=0) / self.counts.sum())
+        return self.counts.sum(axis=0) / self.counts.sum()
 
     @property
     def posterior(self) -> Array:
@@ -104,7 +104,7 @@ class Classes:
     @property
     def sizes(self) -> Array:
         """Released records in each class, shape (classes,)."""
-        return np.asarray(self.counts.sum(axis=1))
+        return self.counts.sum(axis=1)
 
     def number(self, copies: Sequence[ClassRecords]) -> Indices:
         """Return each record's class number."""
@@ -155,7 +155,7 @@ def by_group(shares: Array, groups: Indices) -> Array:
     # the product with the identity would cost V² per class
     if (groups == np.arange(len(groups))).all():
         return shares
-    return np.asarray(shares @ np.eye(int(groups.max()) + 1)[groups])
+    return shares @ np.eye(int(groups.max()) + 1)[groups]
 
 
 class ClassReading(Reconstruction):
@@ -167,10 +167,8 @@ class ClassReading(Reconstruction):
 
     def __init__(self, attack: ClassAttack, view: View, classes: Classes) -> None:
         self._classes, self._groups = classes, attack.groups(view, classes.values)
-        self._posterior, self._prior = (
-            by_group(classes.posterior, self._groups),
-            by_group(classes.prior, self._groups),
-        )
+        self._posterior = by_group(classes.posterior, self._groups)
+        self._prior = by_group(classes.prior, self._groups)
         self._claims = attack.claimed(classes.sizes, self._posterior, self._prior)
 
     def rows(self, copies: Sequence[ClassRecords]) -> Array:

@@ -5,23 +5,33 @@
 | Gaussian | ``ȳ = Σ w_i y_i`` with minimum-variance weights, variance ``s² = v·(K_0)_jj``: sufficient | normal density at ``ȳ − x`` |
 | uniform | the overlap ``[max(y_i − a_i), min(y_i + a_i)]``, ``a_i = √3 σ_i``: sufficient | flat inside, 0 outside |
 | one process with independent increments | its least perturbed copy: sufficient | its density ``f(y − x)`` |
-| independent between copies | all copies | ``Π_i f_i(y_i − x)`` |
+| independent between copies | all copies | ``Π_i f_i(y_i − x)``, on a lattice a product of probabilities |
 
-Module ``_product`` has the last two. Each attribute is treated alone; dependence between attributes
-is not used.
+Attributes are treated one at a time; dependence between them is not used. Laplace, geometric and
+Skellam densities and their products are log-concave. So the likelihood has one peak, and the best
+point of a bin is the one nearest to it. Under Laplace noise it has a kink at each copy.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from auditor.plugin import Array, NoiseDensity, scipy
+from auditor.numerics.linear_algebra import is_diagonal
+from auditor.plugin import Array, KroneckerNoise, NoiseDensity, NotApplicable, View
+
+LEAST = -1e100
+"""Log-likelihood of an impossible value, for instance off the stated lattice."""
+CURVED = np.arange(-12.0, 13.0)
+"""Knots of a curved log-density, in half deviations from its peak."""
+MOST_POINTS = 32
+"""Lattice points evaluated per bin; a wider bin gets so many, evenly spaced."""
 
 
-class Channel:
+class Channel(ABC):
     """Likelihood of one attribute given its copies.
 
     Copies have shape (b, k). Bins are given by B + 1 ascending edges.
@@ -29,20 +39,13 @@ class Channel:
 
     noise: NoiseDensity
     """Noise of ``observed``."""
+    smooth: bool = False
+    """Whether estimates are smooth functions of ``value`` alone."""
 
     @property
     def exact(self) -> bool:
         """Whether the copies determine the value."""
         return self.noise.std == 0.0
-
-    @property
-    def smooth(self) -> bool:
-        """Whether estimates are smooth functions of ``value`` alone."""
-        return False
-
-    def alone(self) -> Channel:
-        """Return the channel of one copy equal to ``value``, if ``smooth``."""
-        raise NotImplementedError
 
     @abstractmethod
     def observed(self, copies: Array) -> Array:
@@ -60,22 +63,24 @@ class Channel:
         """
 
     @abstractmethod
-    def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return each bin's mean likelihood up to a factor per row, shape (b, B)."""
-
-    @abstractmethod
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return ``likelihood`` and the mean value within each bin, shapes (b, B).
+        """Return each bin's mean likelihood and mean value, shapes (b, B).
 
-        The mean is taken under the likelihood truncated to the bin.
+        Likelihoods have an unknown factor per row. The mean value is taken under the likelihood
+        truncated to the bin.
         """
 
-    def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the ends, shape (b,), of one bin's possible part per row."""
-        return low, high
+    def likelihood(self, copies: Array, edges: Array) -> Array:
+        """Return each bin's mean likelihood up to a factor per row, shape (b, B)."""
+        return self.within(copies, edges)[0]
 
-    def cut(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Clip both ends of an interval to the possible values."""
+    def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+        """Return each bin's most likely point and its log-likelihood, shapes (b, B)."""
+        points = np.clip(self.value(copies)[:, None], edges[:-1], edges[1:])
+        return points, self.log_likelihood(copies, points)
+
+    def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return both ends of the possible part of one interval per row, shapes (b,)."""
         return low, high
 
 
@@ -91,20 +96,12 @@ class Combined(Channel):
     """
 
     noise: NoiseDensity
-    weights: Array = field(repr=False)
-
-    @property
-    def smooth(self) -> bool:
-        """Always true."""
-        return True
-
-    def alone(self) -> Combined:
-        """Return the channel of ``ȳ``."""
-        return Combined(self.noise, np.ones(1))
+    weights: Array
+    smooth = True
 
     def observed(self, copies: Array) -> Array:
         """Return ``ȳ``."""
-        return np.asarray(copies @ self.weights)
+        return copies @ self.weights
 
     value = observed
 
@@ -112,19 +109,13 @@ class Combined(Channel):
         """Return the normal log-density at ``ȳ − x``."""
         return self.noise.log_pdf(self.value(copies)[:, None] - x)
 
-    def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return the noise's probability between the edges over the bin's width."""
-        return self.noise.likelihood(self.value(copies), edges)
-
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return ``likelihood`` and the mean of a normal truncated to each bin."""
-        y = self.value(copies)[:, None]
-        mass, phi = self.noise.between(y - edges), self.noise.std * self.noise.pdf(y - edges)
-        # y + σ(φ(low) − φ(high)) / mass, as in truncated_mean; each shared edge is computed once
-        shift = np.divide(
-            phi[:, :-1] - phi[:, 1:], mass, out=np.zeros_like(mass), where=mass > 1e-300
-        )
-        return mass / np.diff(edges), np.clip(y + self.noise.std * shift, edges[:-1], edges[1:])
+        """Return mean likelihoods, and means of a normal truncated to each bin."""
+        y, s = self.value(copies)[:, None], self.noise.std
+        mass, phi = self.noise.between(y - edges), s * self.noise.pdf(y - edges)
+        # y + σ(φ(low) − φ(high)) / mass
+        shift = np.divide(-np.diff(phi), mass, out=np.zeros_like(mass), where=mass > 1e-300)
+        return mass / np.diff(edges), np.clip(y + s * shift, edges[:-1], edges[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +131,7 @@ class Overlap(Channel):
     """
 
     noise: NoiseDensity
-    reaches: Array = field(repr=False)
+    reaches: Array
 
     def observed(self, copies: Array) -> Array:
         """Return the least noisy copy, since a mean's noise would not be uniform."""
@@ -149,7 +140,7 @@ class Overlap(Channel):
     def value(self, copies: Array) -> Array:
         """Return the midpoint of the overlap."""
         low, high = self.overlap(copies)
-        return np.asarray((low + high) / 2.0)
+        return (low + high) / 2.0
 
     def overlap(self, copies: Array) -> tuple[Array, Array]:
         """Return both ends of the overlap, sorted in case rounding swaps them."""
@@ -161,47 +152,194 @@ class Overlap(Channel):
         low, high = self.overlap(copies)
         return np.where((x >= low[:, None]) & (x <= high[:, None]), 0.0, -np.inf)
 
-    def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return the share of each bin that is possible."""
+    def _parts(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+        """Return length and midpoint of each bin's possible part, shapes (b, B)."""
         low, high = self.overlap(copies)
-        shared = np.minimum(high[:, None], edges[1:]) - np.maximum(low[:, None], edges[:-1])
-        return np.asarray(np.clip(shared, 0.0, None) / np.diff(edges))
+        left, right = np.maximum(low[:, None], edges[:-1]), np.minimum(high[:, None], edges[1:])
+        return np.clip(right - left, 0.0, None), (left + right) / 2.0
 
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return ``likelihood`` and the midpoint of each bin's possible part."""
-        left, right = self.parts(copies, edges)
-        return self.likelihood(copies, edges), np.asarray((left + right) / 2.0)
+        """Return the possible share of each bin, and the midpoint of that part."""
+        length, middle = self._parts(copies, edges)
+        return length / np.diff(edges), middle
 
-    def parts(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return both ends of each bin's possible part, shapes (b, B).
-
-        The ends are reversed if the part is empty.
-        """
-        low, high = self.overlap(copies)
-        return np.maximum(low[:, None], edges[:-1]), np.minimum(high[:, None], edges[1:])
+    def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+        """Return the midpoint of each bin's possible part, and 0 or −∞."""
+        length, middle = self._parts(copies, edges)
+        return middle, np.where(length > 0, 0.0, -np.inf)
 
     def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the bin's part in the overlap."""
-        start, stop = self.overlap(copies)
-        return np.maximum(low, np.minimum(start, high)), np.minimum(high, np.maximum(stop, low))
-
-    def cut(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
         """Return the interval's part in the overlap."""
-        left, right = self.overlap(copies)
-        return np.clip(low, left, right), np.clip(high, left, right)
+        start, stop = self.overlap(copies)
+        return np.clip(low, start, stop), np.clip(high, start, stop)
 
 
-def truncated_mean(mean: Array, std: Array | float, low: Array, high: Array) -> Array:
-    """Return the mean of a normal distribution truncated to [low, high].
+@dataclass(frozen=True)
+class Product(Channel):
+    """Channel of Laplace, geometric or Skellam noise, independent between copies.
 
-    ``mean + std·(φ(a) − φ(b)) / (Φ(b) − Φ(a))``, evaluated in the lower tail to avoid cancellation.
-    An interval without mass gives its nearer end. Arguments broadcast.
+    Attributes
+    ----------
+    densities : tuple of NoiseDensity
+        ``f_i``, each with a positive deviation.
+    places : tuple of int
+        Indices of the relevant copies in the coalition.
+
+    Notes
+    -----
+    Exact under Laplace noise, and on a lattice unless a bin has more than ``MOST_POINTS`` points.
     """
-    a, b = (low - mean) / std, (high - mean) / std
-    flip = a > 0
-    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    mass = scipy.special.ndtr(b) - scipy.special.ndtr(a)
-    gap = (np.exp(-0.5 * a * a) - np.exp(-0.5 * b * b)) / np.sqrt(2.0 * np.pi)
-    shift = np.divide(gap, mass, out=np.zeros_like(gap), where=mass > 1e-300)
-    inside = np.clip(mean + std * np.where(flip, -shift, shift), low, high)
-    return np.asarray(np.where(mass > 1e-300, inside, np.clip(mean, low, high)))
+
+    densities: tuple[NoiseDensity, ...]
+    places: tuple[int, ...]
+
+    @property
+    def noise(self) -> NoiseDensity:  # type: ignore[override]
+        """Noise of the least noisy copy."""
+        return min(self.densities, key=lambda density: density.std)
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Whether one copy is relevant and its noise is continuous."""
+        return len(self.densities) == 1 and not self.noise.on_lattice
+
+    def observed(self, copies: Array) -> Array:
+        """Return the least noisy copy."""
+        return copies[:, self.places[self.densities.index(self.noise)]]
+
+    def normal_like(self, copies: Array) -> tuple[Array, float]:
+        """Return mean, shape (b,), and variance of a normal close to the likelihood."""
+        precision = np.array([density.std**-2.0 for density in self.densities])
+        return copies[:, self.places] @ precision / precision.sum(), float(1.0 / precision.sum())
+
+    def value(self, copies: Array) -> Array:
+        """Return the most likely of the copies and their weighted mean.
+
+        Shape (b,). This is the peak under Laplace and geometric noise, where it is a kink.
+        """
+        if len(self.places) == 1:
+            return self.observed(copies)
+        mean = self._on_lattice(copies, self.normal_like(copies)[0][:, None])
+        candidates = np.column_stack([copies[:, self.places], mean])
+        best = self.log_likelihood(copies, candidates).argmax(axis=1)
+        return candidates[np.arange(len(best)), best]
+
+    def knots(self, copies: Array) -> Array:
+        """Return ascending knots of the log-likelihood, shape (b, P)."""
+        noise, held = self.noise, copies[:, self.places]
+        step = noise.unit * np.ceil(noise.std / 2.0 / noise.unit) if noise.on_lattice else noise.std
+        if noise.distribution == "skellam":
+            return self._on_lattice(copies, self.value(copies)[:, None]) + step * CURVED
+        low, high = held.min(axis=1, keepdims=True), held.max(axis=1, keepdims=True)
+        return np.sort(np.concatenate([low - step, held, high + step], axis=1), axis=1)
+
+    def log_likelihood(self, copies: Array, x: Array) -> Array:
+        """Return ``Σ_i log f_i(y_i − x)``."""
+        parts = [
+            density.log_pdf_of_differences(copies[:, [place]], x)
+            for density, place in zip(self.densities, self.places, strict=True)
+        ]
+        return np.sum(parts, axis=0)
+
+    def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+        """Return mean likelihoods and mean values: sums on a lattice, else integrals."""
+        b, B, width = len(copies), len(edges) - 1, np.diff(edges)
+        middle = (edges[:-1] + edges[1:]) / 2.0
+        if self.noise.on_lattice:
+            m = int(np.clip(np.rint(width.max() / self.noise.unit), 1, MOST_POINTS))
+            points = edges[:-1, None] + width[:, None] * (np.arange(m) + 0.5) / m
+            points = self._on_lattice(copies, points.reshape(1, -1))
+            log_f = self.log_likelihood(copies, points)
+            f = np.exp(log_f - np.maximum(log_f.max(axis=1, keepdims=True), LEAST))
+            mass, first = (part.reshape(b, B, m).mean(axis=2) for part in (f, f * points))
+        else:
+            held = np.clip(copies[:, self.places], edges[0], edges[-1])
+            nodes = np.sort(np.hstack([np.tile(edges, (b, 1)), held]), axis=1)
+            log_f = self.log_likelihood(copies, nodes)
+            mass, mean = log_linear(nodes, log_f - log_f.max(axis=1, keepdims=True))
+            bins = np.searchsorted(edges, (nodes[:, :-1] + nodes[:, 1:]) / 2.0, side="right") - 1
+            flat = (np.clip(bins, 0, B - 1) + B * np.arange(b)[:, None]).ravel()
+            mass, first = (
+                np.bincount(flat, part.ravel(), b * B).reshape(b, B) / width
+                for part in (mass, mass * mean)
+            )
+        inside = np.divide(first, mass, out=np.tile(middle, (b, 1)), where=mass > 0)
+        return mass, np.clip(inside, edges[:-1], edges[1:])
+
+    def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
+        """Return each bin's most likely possible point and its log-likelihood."""
+        margin = np.minimum(self.noise.unit if self.noise.on_lattice else 0.0, np.diff(edges)) / 2.0
+        nearest = np.clip(self.value(copies)[:, None], edges[:-1] + margin, edges[1:] - margin)
+        points = self._on_lattice(copies, nearest)
+        return points, self.log_likelihood(copies, points)
+
+    def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return the one lattice point of an interval as narrow as the unit."""
+        if not self.noise.on_lattice:
+            return low, high
+        point = self._on_lattice(copies, ((low + high) / 2.0)[:, None])[:, 0]
+        narrow = high - low <= self.noise.unit * (1.0 + 1e-9)
+        return np.where(narrow, point, low), np.where(narrow, point, high)
+
+    def _on_lattice(self, copies: Array, x: Array) -> Array:
+        """Round x, shape (b, C), to possible lattice values, if on a lattice."""
+        if not self.noise.on_lattice:
+            return x
+        y, unit = copies[:, [self.places[0]]], self.noise.unit
+        return y + unit * np.floor((x - y) / unit + 0.5)
+
+
+def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
+    """Return mass and mean of ``f`` between nodes, with ``log f`` linear.
+
+    Shapes (b, P − 1). With δ the rise of ``log f`` over a width w, the mass is ``w·f_max·(1 −
+    e^{−|δ|})/|δ|``. The mean lies at a share ``1/(1 − e^{−δ}) − 1/δ`` of the width.
+    """
+    width, rise = np.diff(x, axis=1), np.diff(log_f, axis=1)
+    flat = np.abs(rise) < 1e-5  # series; its next terms are below 1e-11
+    d = np.where(flat, 1.0, rise)
+    with np.errstate(over="ignore"):
+        share = np.where(flat, 0.5 + rise / 12.0, -1.0 / np.expm1(-d) - 1.0 / d)
+    height = width * np.exp(np.maximum(log_f[:, :-1], log_f[:, 1:]))
+    mass = height * np.where(flat, 1.0 - np.abs(rise) / 2.0, -np.expm1(-np.abs(d)) / np.abs(d))
+    return mass, x[:, :-1] + share * width
+
+
+def channels(view: View) -> list[Channel]:
+    """Return the channel of each attribute for a coalition's copies.
+
+    Raises
+    ------
+    NotApplicable
+        The noise law is unknown, mixes shapes, or is uniform and correlated between attributes.
+    """
+    law = view.law
+    if not isinstance(law, KroneckerNoise):
+        raise NotApplicable("needs the law of the noise, of one shape across the copies")
+    if law.follows_data:
+        law = view.known_law
+        assert isinstance(law, KroneckerNoise)
+    levels, std = np.diag(law.level_covariance), np.sqrt(np.clip(np.diag(law.shape), 0.0, None))
+    least = float(levels.min())
+    if law.distribution == "uniform":
+        if not is_diagonal(law.shape):
+            raise NotApplicable(
+                "uniform noise that is correlated between attributes is not uniform in any one of them"
+            )
+        return [
+            Overlap(NoiseDensity("uniform", float(np.sqrt(least) * s)), np.sqrt(3.0 * levels) * s)
+            for s in std
+        ]
+    v = view.combined_variance
+    places = (int(np.argmin(levels)),) if law.one_process else tuple(range(len(levels)))
+    return [
+        Combined(NoiseDensity("gaussian", float(np.sqrt(v) * s)), view.weights)
+        if law.distribution == "gaussian" or s == 0.0 or least <= 0.0
+        else Product(tuple(law.density_at(float(levels[place]), j) for place in places), places)
+        for j, s in enumerate(std)
+    ]
+
+
+def by_attribute(copies: Sequence[Array]) -> list[Array]:
+    """Regroup k copies of shape (b, N) into N arrays of shape (b, k)."""
+    return [np.stack([copy[:, j] for copy in copies], axis=1) for j in range(copies[0].shape[1])]

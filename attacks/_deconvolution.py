@@ -11,7 +11,8 @@
 | ``B`` | ``V − V T⁻¹ V``: its posterior covariance | (K, r, r) | bovy2011 |
 
 EM needs ``b`` only in sums weighted by ``q``, and ``b`` is affine in ``u``. So a step computes each
-component's weighted mean and covariance of ``u``, then works on K matrices of shape (r, r).
+component's weighted moments of ``u``, then works on K matrices of shape (r, r). Noise of another
+law has its own expected moments (``_expectation_propagation``); all else is shared.
 
 The number of components is doubled from 1 while the held-out likelihood rises by more than a
 standard error. Starts are deterministic.
@@ -24,24 +25,22 @@ Reference: bovy2011. *Limit*: with strong noise only one component is found.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.blocks import evenly
-from auditor.plugin import Array, Indices
+from auditor.plugin import Array
 
-CHUNK_VALUES = 2**14
+CHUNK_VALUES = 2**16
 """Numbers per piece: 128 kB stay in the cache. Larger arrays triple the time."""
 GRAIN = 1e-10
 """Least relative noise variance. It keeps ``T`` regular if neither copies nor component have
 variance."""
-MOST_STEPS = 200
 GAIN = 0.3
 """EM stops when a step gains less log-likelihood, in nats over all rows or over each 5,000 rows. Run to convergence, deconvolution
 makes spikes."""
@@ -59,7 +58,7 @@ PATIENCE = 2
 """Unsuccessful doublings before the search ends: two components may not fit eight clusters."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mixture:
     """A mixture of K normals; a covariance singular in a direction is an atom.
 
@@ -72,9 +71,9 @@ class Mixture:
         Positive semi-definite.
     """
 
-    weights: Array = field(repr=False)
-    means: Array = field(repr=False)
-    covariances: Array = field(repr=False)
+    weights: Array
+    means: Array
+    covariances: Array
 
     @property
     def size(self) -> int:
@@ -83,73 +82,49 @@ class Mixture:
 
 
 class Posterior:
-    """Posterior of components and values under noise of variances ``s``."""
+    """Posterior of components and values under normal noise of variances ``s``."""
 
     def __init__(self, prior: Mixture, s: Array) -> None:
         self._prior, self._s = prior, s
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
         self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹; triangular, GRAIN bounds its condition
-        self._log_scale = np.log(np.maximum(prior.weights, np.finfo(float).tiny)) - np.log(
-            np.einsum("krr->kr", L)
-        ).sum(axis=1)
-
-    def natural(self) -> Array:
-        """Return the natural parameters, shape (K, 1 + r + r(r + 1)/2).
-
-        They multiply ``1, u_i, u_i u_j`` (i ≤ j) in ``log α_k N(u; m_k, T_k)``.
-        """
-        m, half = self._prior.means, self._half
-        r, (i, j) = m.shape[1], _pairs(m.shape[1])
-        bend = half.swapaxes(1, 2) @ half  # T⁻¹
-        z, slope = (half @ m[:, :, None])[:, :, 0], (bend @ m[:, :, None])[:, :, 0]  # L⁻¹m and T⁻¹m
-        constant = self._log_scale - 0.5 * (z * z).sum(axis=1) - 0.5 * r * np.log(2.0 * np.pi)
-        bend[:, range(r), range(r)] *= 0.5
-        return np.concatenate([constant[:, None], slope, -bend[:, i, j]], axis=1)
-
-    @cached_property
-    def _map(self) -> Array:
-        """``L⁻¹`` and ``−L⁻¹m`` side by side, shape (Kr, r + 1)."""
-        m = self._prior.means
-        return np.concatenate([self._half, -self._half @ m[:, :, None]], axis=2).reshape(
-            m.size, m.shape[1] + 1
-        )
+        log_weights = np.log(np.maximum(prior.weights, np.finfo(float).tiny))
+        scale = np.sqrt(2.0 * np.pi) * np.einsum("krr->kr", L)
+        self._log_scale = log_weights - np.log(scale).sum(axis=1)
+        # L⁻¹ and −L⁻¹m side by side, shape (Kr, r + 1): one product for all components
+        shift = -self._half @ prior.means[:, :, None]
+        self._map = np.concatenate([self._half, shift], axis=2).reshape(shift.size, -1)
 
     def _standardised(self, u: Array) -> Array:
         """Return ``L⁻¹(u − m)`` of every component, shape (K, r, n)."""
         K, r = self._prior.means.shape
-        return np.asarray(self._map @ np.vstack([u.T, np.ones(len(u))])).reshape(K, r, len(u))
+        return (self._map @ np.vstack([u.T, np.ones(len(u))])).reshape(K, r, len(u))
 
-    def _chances(self, z: Array) -> tuple[Array, Array, Array]:
-        """Return ``q`` before scaling, its totals and log-likelihoods."""
-        q = np.square(z).sum(axis=1)
-        q *= -0.5
-        q += self._log_scale[:, None]
-        top = q.max(axis=0)
-        q -= top
-        np.exp(q, out=q)
-        total = q.sum(axis=0)
-        return q, total, top + np.log(total) - 0.5 * z.shape[1] * np.log(2.0 * np.pi)
+    def _chances(self, z: Array) -> tuple[Array, Array]:
+        """Return ``q``, shape (K, n), and log-likelihoods, shape (n,)."""
+        return normalised(self._log_scale[:, None] - 0.5 * np.square(z).sum(axis=1))
+
+    @property
+    def natural(self) -> Array:
+        """Factors of ``1, u_i, u_i u_j`` in ``log α_k N(u; m_k, T_k)``, (K, 1 + r + r²)."""
+        m, bend = self._prior.means, self._half.swapaxes(1, 2) @ self._half  # T⁻¹
+        slope = np.einsum("krs,ks->kr", bend, m)
+        constant = self._log_scale - 0.5 * (slope * m).sum(axis=1)
+        return np.hstack([constant[:, None], slope, -0.5 * bend.reshape(len(m), -1)])
 
     def chances(self, u: Array) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
-        pieces = evenly(0, len(u), self._prior.means.size, CHUNK_VALUES)
-        q, total, likelihood = zip(
-            *(self._chances(self._standardised(u[start:stop])) for start, stop in pieces),
-            strict=True,
-        )
-        return np.concatenate(q, axis=1) / np.concatenate(total), np.concatenate(likelihood)
+        return self._chances(self._standardised(u))
 
     def components(self, u: Array) -> tuple[Array, Array, Array]:
         """Return each row's posterior mixture.
 
         ``q``, shape (n, K), ``b``, shape (n, K, r), and ``B``, shape (K, r, r).
         """
-        V, m = self._prior.covariances, self._prior.means
-        z = self._standardised(u)
+        V, z = self._prior.covariances, self._standardised(u)
         half_V = self._half @ V  # L⁻¹V: V T⁻¹ V = (L⁻¹V)ᵀ L⁻¹V
-        b = m + np.einsum("ksr,ksn->nkr", half_V, z)
-        q, total, _ = self._chances(z)
-        return (q / total).T, b, V - half_V.swapaxes(1, 2) @ half_V
+        b = self._prior.means + np.einsum("ksr,ksn->nkr", half_V, z)
+        return self._chances(z)[0].T, b, V - half_V.swapaxes(1, 2) @ half_V
 
     def mean(self, u: Array) -> Array:
         """Return ``E[x | u] = u − s Σ_k q_k T_k⁻¹ (u − m_k)``, shape (n, r).
@@ -157,76 +132,35 @@ class Posterior:
         Equal to ``Σ q_k b_k``. This form returns u exactly if there is no noise.
         """
         z = self._standardised(u)
-        q, total, _ = self._chances(z)
-        z *= q[:, None]  # in place: most of an estimate's time is spent here
+        z *= self._chances(z)[0][:, None]
         K, r = self._prior.means.shape
-        pulled = self._half.reshape(K * r, r).T @ z.reshape(K * r, len(u))
-        return np.asarray(u - (pulled * (self._s[:, None] / total)).T)
+        return u - self._s * (z.reshape(K * r, -1).T @ self._half.reshape(K * r, r))
 
 
-def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
-    """Return the mixture after one EM step, and the log-likelihood before it.
+def normalised(log_q: Array) -> tuple[Array, Array]:
+    """Return columns of ``q``, sum 1, and the logarithms of their sums before."""
+    top = log_q.max(axis=0)
+    q = np.exp(log_q - top)
+    total = q.sum(axis=0)
+    return q / total, top + np.log(total)
 
-    Parameters
-    ----------
-    prior : Mixture
-    u : ndarray of shape (n, r)
-    s : ndarray of shape (r,)
 
-    Notes
-    -----
-    Source: bovy2011.
+class Moments(NamedTuple):
+    """Expected sums over rows, by component, with values about the previous means ``m``.
+
+    ``Σ q``, shape (K,), ``Σ q (x − m)``, shape (K, r), ``Σ q (x − m)(x − m)ᵀ``, shape (K, r, r),
+    and the log-likelihood.
     """
-    total, first, second, likelihood = _weighted_sums(prior, u, s)
-    total = np.maximum(total, np.finfo(float).tiny)
-    average = first / total[:, None]
-    spread = second / total[:, None, None] - average[:, :, None] * average[:, None, :]
-    m, V = prior.means, prior.covariances
-    gain = np.linalg.solve(V + np.diag(s + GRAIN), V).swapaxes(1, 2)  # V T⁻¹
-    # Σ q b/Σq = m + V T⁻¹ (ū − m);  Σ q (b − m')(b − m')ᵀ/Σq + B = V T⁻¹ Cov_q(u) T⁻¹ V + V − V T⁻¹
-    # V
-    means = m + np.einsum("krs,ks->kr", gain, average - m)
-    covariances = gain @ spread @ gain.swapaxes(1, 2) + V - gain @ V
-    return Mixture(
-        total / total.sum(), means, (covariances + covariances.swapaxes(1, 2)) / 2.0
-    ), likelihood
+
+    total: Array
+    first: Array
+    second: Array
+    log_likelihood: float
 
 
-@lru_cache
-def _pairs(r: int) -> tuple[Indices, Indices]:
-    i, j = np.triu_indices(r)
-    return i, j
-
-
-def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Array, float]:
-    """Return ``Σ q``, ``Σ q u``, ``Σ q u uᵀ`` and the log-likelihood.
-
-    ``log α_k N(u; m_k, T_k)`` is linear in the features 1, ``u_i`` and ``u_i u_j``. One product
-    gives it for all components, and one gives the sums. Rounding is a millionth of a nat if ``T``
-    is ``GRAIN``, so estimates do not use this form.
-    """
-    (K, r), natural = prior.means.shape, Posterior(prior, s).natural()
-    i, j = _pairs(r)
-    sums, likelihood = np.zeros(natural.shape), 0.0
-    for start, stop in evenly(0, len(u), max(natural.shape), CHUNK_VALUES):
-        features = np.empty((natural.shape[1], stop - start))
-        features[0], features[1 : 1 + r] = 1.0, u[start:stop].T
-        np.multiply(features[1 + i], features[1 + j], out=features[1 + r :])
-        q = natural @ features
-        top = q.max(axis=0)
-        q -= top
-        np.exp(q, out=q)
-        total = q.sum(axis=0)
-        sums += q @ (features / total).T
-        likelihood += float((top + np.log(total)).sum())
-    second = np.empty((K, r, r))
-    second[:, i, j] = second[:, j, i] = sums[:, 1 + r :]
-    return sums[:, 0], sums[:, 1 : 1 + r], second, likelihood
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoisyRows:
-    """Rows observed through noise, and their likelihood under a mixture.
+    """Rows observed through normal noise, for which ``u`` is sufficient.
 
     Attributes
     ----------
@@ -238,54 +172,71 @@ class NoisyRows:
 
     error: ClassVar[float] = 0.0
     """Error of a row's log-likelihood, in nats. More components must gain more than this."""
-    most_steps: ClassVar[int] = MOST_STEPS
+    most_steps: ClassVar[int] = 200
     """Most EM steps. Noise that is not normal starts from the fit under normal noise."""
 
-    u: Array = field(repr=False)
-    s: Array = field(repr=False)
-    fourth: Array = field(repr=False)
+    u: Array
+    s: Array
+    fourth: Array
 
-    @abstractmethod
-    def part(self, where: NDArray[np.generic]) -> NoisyRows:
-        """Select rows by their indices or a mask."""
+    def part(self, where: NDArray[np.generic] | slice) -> NoisyRows:
+        """Select rows by their indices, a slice or a mask."""
+        return NoisyRows(self.u[where], self.s, self.fourth)
 
-    @abstractmethod
-    def chances(self, prior: Mixture) -> tuple[Array, Array]:
-        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
-
-    @abstractmethod
-    def step(self, prior: Mixture) -> tuple[Mixture, float]:
-        """Return the mixture after one EM step, and the log-likelihood before it."""
-
-
-class RowsInNormalNoise(NoisyRows):
-    """Rows observed through normal noise, for which ``u`` is sufficient."""
-
-    @classmethod
-    def of(cls, u: Array, s: Array) -> RowsInNormalNoise:
-        """Return rows of shape (n, r) with noise of variances s."""
-        return cls(u, s, np.zeros_like(s))
-
-    def part(self, where: NDArray[np.generic]) -> RowsInNormalNoise:
-        """Select rows by their indices or a mask."""
-        return RowsInNormalNoise(self.u[where], self.s, self.fourth)
+    def pieces(self, width: int) -> Iterator[NoisyRows]:
+        """Yield pieces of rows that stay in the cache with ``width`` numbers per row."""
+        for start, stop in evenly(0, len(self.u), width, CHUNK_VALUES):
+            yield self.part(slice(start, stop))
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
-        return Posterior(prior, self.s).chances(self.u)
+        posterior = Posterior(prior, self.s)
+        found = [posterior.chances(part.u) for part in self.pieces(prior.means.size)]
+        q, log_likelihood = zip(*found, strict=True)
+        return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
-    def step(self, prior: Mixture) -> tuple[Mixture, float]:
-        """Return the mixture after one EM step, and the log-likelihood before it."""
-        return em_step(prior, self.u, self.s)
+    def moments(self, prior: Mixture) -> Moments:
+        """Return the E step's sums.
+
+        Source: bovy2011, with values about the previous means.
+        """
+        m, V, posterior = prior.means, prior.covariances, Posterior(prior, self.s)
+        (K, r), log_likelihood = m.shape, 0.0
+        sums = np.zeros((K, 1 + r + r * r))
+        for part in self.pieces(1 + r + r * r):
+            # log α_k N(u; m_k, T_k) is linear in 1, u_i and u_i u_j: one product gives it for all
+            # components, and one gives all sums (three times as fast as by component)
+            squares = (part.u[:, :, None] * part.u[:, None, :]).reshape(-1, r * r)
+            features = np.hstack([np.ones((len(squares), 1)), part.u, squares])
+            q, log = normalised(posterior.natural @ features.T)
+            sums += q @ features
+            log_likelihood += float(log.sum())
+        total, first, second = sums[:, 0], sums[:, 1 : 1 + r], sums[:, 1 + r :].reshape(K, r, r)
+        d = first - total[:, None] * m
+        second = second - m[:, :, None] * first[:, None] - d[:, :, None] * m[:, None]
+        gain = np.linalg.solve(V + np.diag(self.s + GRAIN), V).swapaxes(1, 2)  # V T⁻¹
+        # b − m = V T⁻¹ (u − m), and B = V − V T⁻¹ V
+        second = gain @ second @ gain.swapaxes(1, 2) + total[:, None, None] * (V - gain @ V)
+        return Moments(total, np.einsum("krs,ks->kr", gain, d), second, log_likelihood)
+
+
+def em_step(prior: Mixture, rows: NoisyRows) -> tuple[Mixture, float]:
+    """Return the mixture after one EM step, and the log-likelihood before it."""
+    found = rows.moments(prior)
+    total = np.maximum(found.total, np.finfo(float).tiny)
+    moved = found.first / total[:, None]
+    V = found.second / total[:, None, None] - moved[:, :, None] * moved[:, None, :]
+    V = (V + V.swapaxes(1, 2)) / 2.0
+    return Mixture(total / total.sum(), prior.means + moved, V), found.log_likelihood
 
 
 def deconvolved(prior: Mixture, rows: NoisyRows) -> Mixture:
     """Run EM from a start until a step gains less than ``GAIN``."""
-    if not isinstance(rows, RowsInNormalNoise):
-        prior = deconvolved(prior, RowsInNormalNoise(rows.u, rows.s, rows.fourth))
+    if type(rows) is not NoisyRows:
+        prior = deconvolved(prior, NoisyRows(rows.u, rows.s, rows.fourth))
     last, least = -np.inf, GAIN * max(1.0, len(rows.u) / 5_000)
     for _ in range(rows.most_steps):
-        new, likelihood = rows.step(prior)
+        new, likelihood = em_step(prior, rows)
         if likelihood - last < least:
             return prior
         prior, last = new, likelihood
@@ -380,20 +331,13 @@ def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
         grown = split(tried, rest, min(2 * tried.size, most))
         if grown.size == tried.size:
             break
-        tried, found = _with_or_without_atoms(grown, rest, held, A)
+        smooth = deconvolved(grown, rest)
+        pointed = deconvolved(with_atoms(smooth, rest.s, A), rest)
+        fits = [(mixture, held.chances(mixture)[1]) for mixture in (pointed, smooth)]
+        tried, found = max(fits, key=lambda fit: float(fit[1].sum()))
         gained = found - judged
         if gained.mean() > rows.error + gained.std() / np.sqrt(gained.size):
             best, judged, failures = tried, found, 0
         else:
             failures += 1
     return best if best is start else deconvolved(best, rows)
-
-
-def _with_or_without_atoms(
-    prior: Mixture, rows: NoisyRows, held: NoisyRows, A: Array
-) -> tuple[Mixture, Array]:
-    """Return the fit, with or without atoms, of largest held-out likelihood."""
-    smooth = deconvolved(prior, rows)
-    pointed = deconvolved(with_atoms(smooth, rows.s, A), rows)
-    judged = [(mixture, held.chances(mixture)[1]) for mixture in (pointed, smooth)]
-    return max(judged, key=lambda found: float(found[1].sum()))

@@ -27,13 +27,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.numerics.blocks import evenly
+from auditor.numerics.truncated_normal import cut_normal
 from auditor.plugin import Array, scipy
 
-from ._channel import Channel, Overlap
-from ._deconvolution import GRAIN, Mixture, NoisyRows
-from ._posterior import by_attribute
-from ._product import LEAST, Product
+from ._channel import LEAST, Channel, Overlap, Product, by_attribute
+from ._deconvolution import GRAIN, Mixture, Moments, NoisyRows, normalised
 
 ROUNDS = 2
 """Rounds over all attributes. A third gains nothing (three clusters in two attributes, Laplace
@@ -51,8 +49,6 @@ LEAST_TOLD = 1e-9
 rounding error and the factor is kept."""
 FURTHEST = 1e6
 """Largest cavity distance from the component's mean, in deviations. Further is rounding error."""
-CHUNK_VALUES = 2**15
-"""Numbers in the largest array: a quarter of a megabyte, so a dozen stay in the cache."""
 
 
 class Likelihood(NamedTuple):
@@ -81,16 +77,10 @@ class Likelihood(NamedTuple):
         ``copies`` has shape (n, k).
         """
         if isinstance(channel, Overlap):
-            t = (np.column_stack(channel.overlap(copies)) - origin) / unit
-            std = np.maximum(t[:, 1] - t[:, 0], 1e-6 * channel.noise.std / unit) / np.sqrt(12.0)
-            return cls(
-                t[:, :1],
-                t[:, 1:],
-                np.zeros((len(t), 1)),
-                np.zeros((len(t), 1)),
-                t.mean(axis=1),
-                std,
-            )
+            low, high = ((end[:, None] - origin) / unit for end in channel.overlap(copies))
+            width = np.maximum(high - low, 1e-6 * channel.noise.std / unit)[:, 0]
+            flat, centre = np.zeros_like(low), (low + high)[:, 0] / 2.0
+            return cls(low, high, flat, flat, centre, width / np.sqrt(12.0))
         assert isinstance(channel, Product)
         knots = channel.knots(copies)
         t, log_f = (knots - origin) / unit, np.maximum(channel.log_likelihood(copies, knots), LEAST)
@@ -98,45 +88,24 @@ class Likelihood(NamedTuple):
         slope = np.divide(np.diff(log_f, axis=1), width, out=np.zeros_like(width), where=width > 0)
         low, high = t[:, :-1].copy(), t[:, 1:].copy()
         low[:, 0], high[:, -1] = -np.inf, np.inf
-        centre, variance = _normal_like(channel, copies)
+        centre, variance = channel.normal_like(copies)
         std = np.full(len(t), np.sqrt(variance) / unit)
-        return cls(
-            low, high, log_f[:, :-1] - slope * t[:, :-1], slope, (centre - origin) / unit, std
-        )
+        height = log_f[:, :-1] - slope * t[:, :-1]
+        return cls(low, high, height, slope, (centre - origin) / unit, std)
 
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
 
-        Shapes (K, n). Each piece is a truncated normal with mean ``mean + slope·variance``,
-        evaluated in the lower tail to avoid cancellation.
+        Shapes (K, n). Each piece is a truncated normal with mean ``mean + slope·variance``.
         """
         m, v = mean[..., None], variance[..., None]
-        s, shifted = np.sqrt(v), m + self.slope * v
-        a, b = (self.low - shifted) / s, (self.high - shifted) / s
-        flip = a > 0
-        a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-        log_b = scipy.special.log_ndtr(b)
-        share = -np.expm1(np.minimum(scipy.special.log_ndtr(a) - log_b, 0.0))
-        empty = share < 1e-12  # coinciding knots
-        log_mass = log_b + np.log(np.where(empty, 1.0, share))
-        at_a, at_b = (np.exp(-0.5 * end * end - log_mass) / np.sqrt(2.0 * np.pi) for end in (a, b))
-        shift = at_a - at_b
-        spread = (
-            1.0 + np.where(at_a > 0, a, 0.0) * at_a - np.where(at_b > 0, b, 0.0) * at_b - shift**2
-        )
-        inside = shifted + s * np.where(flip, -shift, shift)
-        log_w = np.where(
-            empty, -np.inf, self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass
-        )
-        top = log_w.max(axis=-1, keepdims=True)
-        w = np.exp(log_w - top)
-        total = w.sum(axis=-1, keepdims=True)
-        w /= total
+        shifted = m + self.slope * v
+        log_mass, inside, spread = cut_normal(shifted, v + 0.0 * shifted, self.low, self.high)
+        log_w = self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass
+        log_Z = scipy.special.logsumexp(log_w, axis=-1)
+        w = np.exp(log_w - log_Z[..., None])
         found = (w * inside).sum(axis=-1)
-        within = (w * (np.clip(spread, 0.0, 1.0) * v + (inside - found[..., None]) ** 2)).sum(
-            axis=-1
-        )
-        return (top + np.log(total))[..., 0], found, within
+        return log_Z, found, (w * (spread + (inside - found[..., None]) ** 2)).sum(axis=-1)
 
     def matched(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return ``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
@@ -147,31 +116,24 @@ class Likelihood(NamedTuple):
         p = np.maximum(1.0 / np.maximum(v, 1e-9 * v_c) - 1.0 / v_c, 0.0)
         h = (found - m_c) * (p + 1.0 / v_c) + m_c * p
         # ∫ N(x; m_c, v_c) exp(h x − p x²/2) dx
-        log_C = (
-            log_Z
-            + 0.5 * np.log1p(p * v_c)
-            - (m_c * h + 0.5 * v_c * h * h - 0.5 * p * m_c * m_c) / (1.0 + p * v_c)
-        )
-        return log_C, h, p
+        moved = m_c * h + 0.5 * v_c * h * h - 0.5 * p * m_c * m_c
+        return log_Z + 0.5 * np.log1p(p * v_c) - moved / (1.0 + p * v_c), h, p
 
 
 def _is_normal(channel: Channel) -> bool:
     """Whether a channel is exact, or Skellam noise close enough to normal."""
     return channel.exact or (
         isinstance(channel, Product)
-        and all(
-            density.distribution == "skellam" and density.excess_kurtosis < NEARLY_NORMAL
-            for density in channel.densities
-        )
+        and channel.noise.distribution == "skellam"
+        and channel.noise.excess_kurtosis < NEARLY_NORMAL
     )
 
 
 def _normal_like(channel: Channel, copies: Array) -> tuple[Array, float]:
     """Return mean and variance of a normal close to the likelihood."""
-    if not isinstance(channel, Product):
-        return channel.value(copies), channel.noise.std**2
-    precision = np.array([density.std**-2.0 for density in channel.densities])
-    return copies[:, channel.places] @ precision / precision.sum(), float(1.0 / precision.sum())
+    if isinstance(channel, Product):
+        return channel.normal_like(copies)
+    return channel.value(copies), channel.noise.std**2
 
 
 class Found(NamedTuple):
@@ -186,7 +148,7 @@ class Found(NamedTuple):
     B: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowsInAnyNoise(NoisyRows):
     """Rows observed through noise of any law, independent between attributes.
 
@@ -234,46 +196,31 @@ class RowsInAnyNoise(NoisyRows):
         )
         return RowsInAnyNoise(self.u[where], self.s, self.fourth, tuple(parts))
 
-    def pieces(self, size: int) -> Iterator[RowsInAnyNoise]:
-        """Yield pieces of rows that stay in the cache with ``size`` components."""
-        largest = max(
-            [self.s.size**2] + [each.low.shape[1] for each in self.likelihoods if each is not None]
-        )
-        for start, stop in evenly(0, len(self.u), size * largest, CHUNK_VALUES):
-            yield self.part(slice(start, stop))
+    def _posteriors(self, prior: Mixture) -> Iterator[Found]:
+        pieces = [each.low.shape[1] for each in self.likelihoods if each is not None]
+        for part in self.pieces(prior.size * max([self.s.size**2, *pieces])):
+            assert isinstance(part, RowsInAnyNoise)
+            yield posterior(prior, part, ROUNDS)
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
-        found = [posterior(prior, part, ROUNDS) for part in self.pieces(prior.size)]
-        return np.concatenate([each.q for each in found], axis=1), np.concatenate(
-            [each.log_likelihood for each in found]
-        )
+        q, log_likelihood, _, _ = zip(*self._posteriors(prior), strict=True)
+        return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
-    def step(self, prior: Mixture) -> tuple[Mixture, float]:
-        """Return the mixture after one EM step, and the log-likelihood before it.
-
-        bovy2011, with second moments about the previous means.
-        """
-        K, N = prior.means.shape
-        total, first, second, likelihood = np.zeros(K), np.zeros((K, N)), np.zeros((K, N, N)), 0.0
-        for part in self.pieces(K):
-            q, log, b, B = posterior(prior, part, ROUNDS)
+    def moments(self, prior: Mixture) -> Moments:
+        """Return the E step's sums, by expectation propagation."""
+        parts = []
+        for q, log, b, B in self._posteriors(prior):
             d = b - prior.means[:, None]
             weighed = q[..., None] * d
-            total += q.sum(axis=1)
-            first += weighed.sum(axis=1)
-            second += weighed.swapaxes(1, 2) @ d + np.einsum("kn,knab->kab", q, B)
-            likelihood += float(log.sum())
-        total = np.maximum(total, np.finfo(float).tiny)
-        moved = first / total[:, None]
-        V = second / total[:, None, None] - moved[:, :, None] * moved[:, None, :]
-        return Mixture(
-            total / total.sum(), prior.means + moved, (V + V.swapaxes(1, 2)) / 2.0
-        ), likelihood
+            second = weighed.swapaxes(1, 2) @ d + np.einsum("kn,knab->kab", q, B)
+            parts.append((q.sum(axis=1), weighed.sum(axis=1), second, log.sum()))
+        total, first, second, log_likelihood = (sum(part) for part in zip(*parts, strict=True))
+        return Moments(total, first, second, float(log_likelihood))
 
     def mean(self, prior: Mixture) -> Array:
         """Return ``Σ_k q_k b_k``, shape (n, N)."""
-        found = (posterior(prior, part, ROUNDS) for part in self.pieces(prior.size))
+        found = self._posteriors(prior)
         return np.concatenate([np.einsum("kn,kna->na", each.q, each.b) for each in found])
 
 
@@ -286,22 +233,16 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     rows : RowsInAnyNoise
     rounds : int
     """
-    u, s = rows.u, rows.s
+    u, s, m, V = rows.u, rows.s, prior.means[:, None], prior.covariances
     # start from normal noise only: a normal in place of Laplace noise would move an outlying row
     # too far to recover
-    m, start = (
-        prior.means[:, None],
-        np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN),
-    )
-    (K, n), M = (prior.size, len(u)), np.eye(len(s)) + prior.covariances * start
+    start = np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
+    (K, n), M = (prior.size, len(u)), np.eye(len(s)) + V * start
     # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
-    one = np.linalg.solve(M, prior.covariances)
+    one = np.linalg.solve(M, V)
     h, p, log_C = np.tile(start * u, (K, 1, 1)), np.tile(start, (K, n, 1)), np.zeros((K, n, len(s)))
-    d, B, log_det = (
-        (u - m) * start @ one,
-        np.repeat(one[:, None], n, axis=1),
-        np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1),
-    )
+    d, B = (u - m) * start @ one, np.repeat(one[:, None], n, axis=1)
+    log_det = np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1)
     for a in list(range(len(s))) * rounds:
         each = rows.likelihoods[a]
         if each is None:
@@ -313,7 +254,7 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         old_h, old_p, old_C = h[..., a].copy(), p[..., a].copy(), log_C[..., a].copy()
         # cavity: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
         off = (d[..., a] - column[..., a] * (old_h - old_p * m[..., a])) / left
-        told &= np.abs(off) <= FURTHEST * np.sqrt(prior.covariances[:, a, a] + GRAIN)[:, None]
+        told &= np.abs(off) <= FURTHEST * np.sqrt(V[:, a, a] + GRAIN)[:, None]
         matched = each.matched(
             m[..., a] + np.where(told, off, 0.0), np.maximum(column[..., a] / left, GRAIN)
         )
@@ -329,7 +270,4 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     # ∫ N(x; m, V) Π_a C_a exp(h_a x_a − p_a x_a²/2) dx
     log_q = (log_C + (h - 0.5 * p * m) * m + 0.5 * (h - p * m) * d).sum(axis=2) - 0.5 * log_det
     log_q += np.log(np.maximum(prior.weights, np.finfo(float).tiny))[:, None]
-    top = log_q.max(axis=0)
-    q = np.exp(log_q - top)
-    total = q.sum(axis=0)
-    return Found(q / total, top + np.log(total), m + d, B)
+    return Found(*normalised(log_q), m + d, B)

@@ -80,30 +80,26 @@ class MapOverRows(RowAttack):
         """Return the map from the coalition's copies side by side."""
         records = view.need(Records)
         x, y = records.original, np.hstack(records.copies)
-        mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
+        mean_x, mean_y, p = x.mean(axis=0), y.mean(axis=0), len(x)
         x, y = x - mean_x, y - mean_y
-        p = len(x)
-        exact = (
-            self._attack.undoes_a_matrix
-            and not any(view.levels)
-            and _rank(x) == _rank(y) == view.width
-        )
-        return _Map(
-            mean_x, mean_y, self._attack.weights(x.T @ x / p, x.T @ y / p, y.T @ y / p, p), exact
-        )
+        undone = self._attack.undoes_a_matrix and not any(view.levels)
+        exact = undone and _rank(x) == _rank(y) == view.width
+        W = self._attack.weights(x.T @ x / p, x.T @ y / p, y.T @ y / p, p)
+        return LinearMap(mean_x, mean_y, W, exact)
 
 
-class _Map(Reconstruction):
-    """``x̂ = x̄_p + W (y − ȳ_p)``."""
+class LinearMap(Reconstruction):
+    """``x̂ = m_x + W (y − m_y)`` of copies side by side; ``exact`` without error."""
 
-    def __init__(self, mean_x: Array, mean_y: Array, W: Array, exact: bool) -> None:
+    def __init__(self, mean_x: Array, mean_y: Array, W: Array, exact: bool = False) -> None:
         self._mean_x, self._mean_y, self._W, self._exact = mean_x, mean_y, W, exact
 
     def rows(self, copies: Sequence[Array]) -> Array:
+        """Return the estimates, shape (b, N)."""
         return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
 
     def expected(self, x: Array) -> Array | None:
-        """Return 0 if the known records undo a matrix, else None."""
+        """Return 0 if the map undoes a matrix, else None."""
         return np.zeros(len(x)) if self._exact else None
 
 

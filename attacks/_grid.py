@@ -11,16 +11,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import reduce
-from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
-from auditor.plugin import Array, Indices
+from auditor.plugin import Array, Indices, NoiseDensity
 
-from ._channel import Channel
-from ._grid_axis import Axis, Bins, smoothed, spaced
+from ._channel import Channel, Combined
 
 BINS = {1: 100, 2: 24, 3: 12}
 """Bins per direction, by the number of directions. Time grows with the number of cells."""
@@ -31,12 +30,44 @@ MOST_STEPS, GAIN = 500, 3.0
 makes spikes."""
 LEAST = 1e-250
 """Likelihood below which a cell of released values counts as impossible."""
-COARSE = 8
-"""Interpolation points per deviation of Gaussian noise. Posterior means are right to a hundredth of
-a deviation."""
+FINEST = 1e-6
+"""Least noise deviation relative to the range, for exact copies."""
+
+Bins = NDArray[np.bool_]
+"""Mask of bins or rows."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
+class Axis:
+    """One axis of a grid.
+
+    Attributes
+    ----------
+    place : int
+        Index of its direction.
+    channel : Channel
+    edges : ndarray of shape (B + 1,)
+    """
+
+    place: int
+    channel: Channel
+    edges: Array
+
+    def of(self, copies: Sequence[Array]) -> Array:
+        """Return the copies along this direction, shape (b, k)."""
+        return np.stack([copy[:, self.place] for copy in copies], axis=1)
+
+    @property
+    def given_away(self) -> bool:
+        """Whether copies are exact."""
+        return bool(self.channel.noise.std <= FINEST * (self.edges[-1] - self.edges[0]))
+
+    def touched(self, low: Array, high: Array) -> Bins:
+        """Return the bins that intervals of shape (b,) touch, shape (b, B)."""
+        return (self.edges[:-1] <= high[:, None]) & (self.edges[1:] >= low[:, None])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Grid:
     """A group's joint distribution.
 
@@ -45,13 +76,10 @@ class Grid:
     axes : sequence of p Axis
     mass : ndarray of shape (B_1, …, B_p)
         ``π``, sum 1.
-    surface : Surface or None
-        Interpolates posterior means, if faster.
     """
 
-    axes: Sequence[Axis] = field(repr=False)
-    mass: Array = field(repr=False)
-    surface: Surface | None = field(repr=False, default=None)
+    axes: Sequence[Axis]
+    mass: Array
 
     @property
     def places(self) -> list[int]:
@@ -64,67 +92,53 @@ class Grid:
     ) -> Grid:
         """Fit the grid by EM to copies, shapes (n, N), along some directions."""
         count = bins or BINS[len(places)]
-        axes, cells, values = [], [], []
+        axes, cells, values, L = [], [], [], []
         for place in places.tolist():
             y = np.stack([copy[:, place] for copy in copies], axis=1)
-            channel = smoothed(channels[place], float(np.ptp(y)))
+            channel, least = channels[place], FINEST * float(np.ptp(y) or 1.0)
+            if channel.noise.std < least:
+                channel = Combined(NoiseDensity("gaussian", least), np.eye(1, y.shape[1])[0])
             values.append(channel.observed(y))
             axes.append(Axis(place, channel, spaced(values[-1], count, channel.noise.std)))
             cells.append(spaced(values[-1], COUNTED * count, 0.0))
+            middle = (cells[-1][:-1] + cells[-1][1:]) / 2.0
+            L.append(channel.noise.likelihood(middle, axes[-1].edges))
         counts = np.histogramdd(np.stack(values, axis=1), cells)[0]
-        L = [
-            axis.channel.noise.likelihood((c[:-1] + c[1:]) / 2.0, axis.edges)
-            for axis, c in zip(axes, cells, strict=True)
-        ]
         return cls(axes, reconstructed(counts, L, [axis.edges for axis in axes]))
-
-    def tabled(self, rows: int) -> Grid:
-        """Return the grid with tables and surface if they save time."""
-        found = replace(self, axes=[axis.tabled(rows) for axis in self.axes])
-        return (
-            replace(found, surface=surface_of(found, rows))
-            if all(axis.table for axis in found.axes)
-            else found
-        )
 
     def posterior(self, each: Sequence[Array]) -> tuple[list[Array], Bins]:
         """Return the bins' probabilities, and the mask of explained rows.
 
         p arrays of shape (b, B_j), and shape (b,).
         """
-        L = [axis.likelihoods(y) for axis, y in zip(self.axes, each, strict=True)]
-        others, scale = self._others(L)
-        for L_j, R in zip(L, others, strict=True):
-            R *= L_j
-            R *= scale[:, None]
-        return others, scale > 0
+        P, scale, _ = self._weighed(each)
+        return [P_j * scale[:, None] for P_j in P], scale > 0
 
     def means(self, each: Sequence[Array]) -> Array:
         """Return posterior means, shape (b, p).
 
         A row that no cell explains gets the estimate from its copies alone.
         """
-        values = np.stack([axis.channel.value(y) for axis, y in zip(self.axes, each, strict=True)])
+        values = [axis.channel.value(y) for axis, y in zip(self.axes, each, strict=True)]
         if all(axis.given_away for axis in self.axes):
-            return np.asarray(values.T)
-        if self.surface is not None:
-            found = self.surface.at(values)
-        else:
-            L, weighed = zip(
-                *(axis.weights(y) for axis, y in zip(self.axes, each, strict=True)), strict=True
-            )
-            others, scale = self._others(L)
-            means = np.stack(
-                [scale * np.einsum("ib,ib->i", M, R) for M, R in zip(weighed, others, strict=True)]
-            )
-            found = np.where(scale > 0, means, np.nan)
-        return np.where(np.isnan(found), values, found).T
+            return np.stack(values, axis=1)
+        P, scale, inside = self._weighed(each)
+        found = [
+            np.where(scale > 0, scale * np.einsum("ib,ib->i", P_j, M), value)
+            for P_j, M, value in zip(P, inside, values, strict=True)
+        ]
+        return np.stack(found, axis=1)
 
-    def _others(self, L: Sequence[Array]) -> tuple[list[Array], Array]:
-        """Return ``besides`` of each direction, and 1/total; 0 if unexplained."""
-        others = [besides(self.mass, L, j) for j in range(len(L))]
-        total = np.einsum("ib,ib->i", L[0], others[0])
-        return others, np.divide(1.0, total, out=np.zeros_like(total), where=total > LEAST)
+    def _weighed(self, each: Sequence[Array]) -> tuple[list[Array], Array, list[Array]]:
+        """Return joint weights of each direction's bins, 1/total or 0, and mean values."""
+        pairs = [
+            axis.channel.within(y, axis.edges) for axis, y in zip(self.axes, each, strict=True)
+        ]
+        L = [likelihood for likelihood, _ in pairs]
+        P = [L_j * besides(self.mass, L, j) for j, L_j in enumerate(L)]
+        total = P[0].sum(axis=1)
+        scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > LEAST)
+        return P, scale, [inside for _, inside in pairs]
 
     def of_cells(self, chosen: Sequence[Bins]) -> Array:
         """Return the probability of the chosen cells, shape (b,).
@@ -132,94 +146,19 @@ class Grid:
         ``chosen`` holds p masks of shape (b, B_j); a cell is chosen if it is in every direction.
         """
         factors = [each.astype(np.float64) for each in chosen]
-        return np.asarray(np.einsum("ib,ib->i", factors[0], besides(self.mass, factors, 0)))
+        return np.einsum("ib,ib->i", factors[0], besides(self.mass, factors, 0))
 
 
-@dataclass(frozen=True, eq=False)
-class Surface:
-    """Posterior means at released values on an evenly spaced grid.
+def spaced(values: Array, count: int, beyond: float) -> Array:
+    """Return at most ``count + 1`` ascending edges that cover the values.
 
-    Attributes
-    ----------
-    first, step : ndarrays of shape (p,)
-    means : sequence of p ndarrays of shape (P_1, …, P_p)
-        NaN where no cell explains the value.
+    They extend ``beyond`` on either side. Half are evenly spaced, half at quantiles.
     """
-
-    first: Array
-    step: Array
-    means: Sequence[Array] = field(repr=False)
-
-    def at(self, values: Array) -> Array:
-        """Interpolate the means at values, shape (p, b).
-
-        NaN beyond the grid or next to NaN. ``scipy.ndimage.map_coordinates`` of order 1 takes four
-        times as long.
-        """
-        last = np.array(self.means[0].shape)[:, None] - 1
-        place = (values - self.first[:, None]) / self.step[:, None]
-        low = np.clip(place, 0, last - 1).astype(np.intp)
-        found = linear(self.means, low, place - low)
-        found[:, ((place < 0) | (place > last)).any(axis=0)] = np.nan
-        return found
-
-
-def linear(tables: Sequence[Array], low: Indices, share: Array) -> Array:
-    """Interpolate tables of p axes at ``low + share``, shape (len(tables), b).
-
-    ``low`` and ``share`` have shape (p, b).
-
-    Examples
-    --------
-    >>> linear([np.array([[0.0, 1.0], [10.0, 11.0]])], np.array([[0], [0]]), np.array([[0.5], [0.25]]))
-    array([[5.25]])
-    """
-    shape = tables[0].shape
-    first = np.ravel_multi_index(tuple(low), shape)
-    steps = [int(np.prod(shape[j + 1 :])) for j in range(len(shape))]
-    found = []
-    for table in tables:
-        corners = [
-            table.take(first + int(np.dot(corner, steps)))
-            for corner in product((0, 1), repeat=len(shape))
-        ]
-        # the last axis first: corners that differ along it are adjacent in the list
-        for t in share[::-1]:
-            corners = [a + t * (b - a) for a, b in zip(corners[::2], corners[1::2], strict=True)]
-        found += corners
-    return np.stack(found)
-
-
-def surface_of(grid: Grid, rows: int) -> Surface | None:
-    """Return a surface with ``COARSE`` points per deviation.
-
-    None if rows are too few. All axes need tables.
-    """
-    sides = [
-        np.linspace(low, high, min(int(points) + 2, rows))
-        for low, high, points in (axis.points(COARSE) for axis in grid.axes)
-    ]
-    if np.prod([len(side) for side in sides]) > 0.75 * rows:
-        return None
-    tables = [axis.table for axis in grid.axes if axis.table]
-    L, weighed = zip(
-        *(table.nearest(side) for table, side in zip(tables, sides, strict=True)), strict=True
-    )
-    # Σ π(b) Π_j L_j(y_j, b_j) at all grid points, one direction after the other
-    total = along(grid.mass, L)
-    sums = [
-        along(grid.mass, [weighed[i] if i == j else L[i] for i in range(len(L))])
-        for j in range(len(L))
-    ]
-    means = [
-        np.divide(each, total, out=np.full(total.shape, np.nan), where=total > LEAST)
-        for each in sums
-    ]
-    return Surface(
-        np.array([side[0] for side in sides]),
-        np.array([side[1] - side[0] for side in sides]),
-        means,
-    )
+    low, high = float(values.min()), float(values.max())
+    reach = max(beyond, FINEST * ((high - low) or 1.0))
+    even = np.linspace(low - reach, high + reach, count - count // 2 + 1)
+    within = np.quantile(values, np.arange(1, count // 2 + 1) / (count // 2 + 1))
+    return np.unique(np.concatenate([even, within]))
 
 
 def reconstructed(
@@ -276,4 +215,4 @@ def besides(mass: Array, factors: Sequence[Array], j: int) -> Array:
     """
     rest = [factor for i, factor in enumerate(factors) if i != j] or [np.ones((len(factors[0]), 1))]
     others = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), rest)
-    return np.asarray(others @ np.moveaxis(mass, j, -1).reshape(-1, mass.shape[j]))
+    return others @ np.moveaxis(mass, j, -1).reshape(-1, mass.shape[j])

@@ -7,7 +7,7 @@ distributions.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class Guide(ABC):
         return self
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pairs(Guide):
     """Known pairs: each component is the attribute it correlates with.
 
@@ -60,8 +60,8 @@ class Pairs(Guide):
         The same rows of the stacked copies.
     """
 
-    original: Array = field(repr=False)
-    copies: Array = field(repr=False)
+    original: Array
+    copies: Array
 
     @property
     def directions(self) -> Array:
@@ -93,7 +93,7 @@ class Pairs(Guide):
         return replace(self, copies=self.original)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Likeness(Guide):
     """Records of the population: components are matched by distribution.
 
@@ -108,9 +108,9 @@ class Likeness(Guide):
         Whether copies were translated, so means carry no information.
     """
 
-    known: Array = field(repr=False)
-    own: Array = field(repr=False)
-    back: Array = field(repr=False)
+    known: Array
+    own: Array
+    back: Array
     moved: bool
 
     @property
@@ -130,14 +130,14 @@ class Likeness(Guide):
 
 
 def _centred(values: Array) -> Array:
-    return np.asarray(values - values.mean(axis=0))
+    return values - values.mean(axis=0)
 
 
 def standard(values: Array, centred: bool) -> Array:
     """Return 200 quantiles of each standardised column, shape (N, 200)."""
     scale = values.std(axis=0)
     z = values - values.mean(axis=0) if centred else values
-    return np.asarray(np.quantile(z / np.where(scale > 0, scale, 1.0), QUANTILES, axis=0).T)
+    return np.quantile(z / np.where(scale > 0, scale, 1.0), QUANTILES, axis=0).T
 
 
 def match(targets: Array, components: Array) -> tuple[NDArray[np.intp], Array]:

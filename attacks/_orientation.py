@@ -75,7 +75,7 @@ def linked(Y: Array, X: Array) -> Array:
         for part in (Y, X)
     ]
     least = np.minimum(*np.abs(z))
-    return np.asarray(np.where(least >= SURE, least, 0.0) * np.sign(z[0] * z[1]))
+    return np.where(least >= SURE, least, 0.0) * np.sign(z[0] * z[1])
 
 
 def upright(y: Array, x: Array) -> float:
@@ -115,7 +115,7 @@ def recodings(x: Array) -> Iterator[Array]:
 
 def quantiles(values: Array) -> Array:
     """Return ``Q``, shape (100,)."""
-    return np.asarray(np.quantile(values, SHARES, method="hazen"))
+    return np.quantile(values, SHARES, method="hazen")
 
 
 def heights(values: Array) -> Array:
@@ -127,7 +127,7 @@ def heights(values: Array) -> Array:
     (array([0.25, 0.75]), array([25, 75]))
     """
     _, counts = np.unique(values, return_counts=True)
-    return np.asarray(np.repeat(counts / len(values), counts)[(SHARES * len(values)).astype(int)])
+    return np.repeat(counts / len(values), counts)[(SHARES * len(values)).astype(int)]
 
 
 def misfit(of_y: Array, of_x: Array) -> float:
@@ -150,4 +150,4 @@ def _rank_correlations(X: Array) -> Array:
     of -= of.mean(axis=0)
     size = np.sqrt((of**2).sum(axis=0))
     of /= np.where(size > 1e-12, size, 1.0)
-    return np.asarray(of.T @ of)
+    return of.T @ of

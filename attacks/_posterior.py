@@ -1,8 +1,8 @@
-"""Posteriors of one attribute under a binned prior fitted to the copies.
+"""Posteriors of one attribute under a prior in bins, fitted to the copies.
 
 A ``Channel`` (``_channel``) gives the likelihood of one record's copies. A smooth channel's
-estimate is a function of one number; for many rows it is tabulated on a grid and interpolated. On a
-lattice, each distinct combination of copies is estimated once.
+estimate is a function of one number, so it is tabulated and interpolated. On a lattice, each
+distinct combination of copies is estimated once.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.density import Histogram, Method, reconstruct
-from auditor.numerics.linear_algebra import is_diagonal
-from auditor.plugin import Array, KroneckerNoise, NoiseDensity, NotApplicable, Reconstruction, View
+from auditor.plugin import Array, NoiseDensity, Reconstruction, View, scipy, stream
 
-from ._channel import Channel, Combined, Overlap
-from ._prior_bins import lattice_bins
-from ._product import Product
+from ._channel import Channel, Combined, Product, by_attribute
+from ._some_rows import some_rows
 
 MOST_CELLS = 4096
 """Most cells that count perturbed values, and their number on a lattice."""
@@ -28,70 +26,88 @@ FEWEST_CELLS, CELLS_A_DEVIATION = 256, 32
 CORE = 0.001
 """Share of the perturbed values on either side that may lie in the outermost bins."""
 MOST_BINS = 400
-FINE, SMOOTH = 128, 32
-"""Grid points per standard deviation of the noise: the interpolation error is about 1e-5 of it.
-
-``SMOOTH`` points suffice for a mean or a median, which have no jumps: about 1e-4."""
-STEEP = 8.0
-"""An estimate that rises by more than this many steps between grid points jumps, like a mode; no
-interpolation."""
+PARTS = 4
+"""Bins of a smoothed prior per histogram bin: a normal density varies by a percent within one."""
+NORMAL_BINS = 512
+"""Least bins of a normal prior over ten deviations on either side: 1/25 of a deviation each."""
+FINE, BEYOND, MOST_TABLED = 128, 8.0, 2**14
+"""Points of a table per noise deviation, deviations beyond the prior's bins, and most points. The
+interpolation error of a mean is about 1e-5 of a deviation."""
 CHUNK_ROWS = 1024
 
 Estimate = Callable[[Array], Array]
 """Map copies of one attribute, shape (b, k), to estimates, shape (b,) or (e, b)."""
+Estimator = Callable[[Histogram, Channel, Array], Array]
 
 
-def channels(view: View) -> list[Channel]:
-    """Return the channel of each attribute for a coalition's copies.
+def lattice_bins(low: float, high: float, most: int, unit: float) -> Array:
+    """Return edges half a unit off the lattice, for at most ``most`` bins.
 
-    Raises
-    ------
-    NotApplicable
-        The noise law is unknown, mixes shapes, or is uniform and correlated between attributes.
+    The bins cover low to high, each with the same whole number of units.
+
+    Examples
+    --------
+    >>> lattice_bins(2.0, 5.0, 4, 1.0)
+    array([1.5, 2.5, 3.5, 4.5, 5.5])
+    >>> lattice_bins(2.0, 5.0, 2, 1.0)
+    array([1.5, 3.5, 5.5])
     """
-    law = view.law
-    if not isinstance(law, KroneckerNoise):
-        raise NotApplicable("needs the law of the noise, of one shape across the copies")
-    if law.follows_data:
-        law = view.known_law
-        assert isinstance(law, KroneckerNoise)
-    K_0, levels = law.shape, np.diag(law.level_covariance)
-    if law.distribution == "uniform" and not is_diagonal(K_0):
-        raise NotApplicable(
-            "uniform noise that is correlated between attributes is not uniform in any one of them"
-        )
-    std = np.sqrt(np.clip(np.diag(K_0), 0.0, None))
-    if law.distribution == "uniform":
-        least = float(np.sqrt(levels.min()))
-        return [
-            Overlap(NoiseDensity("uniform", float(least * s)), np.sqrt(3.0 * levels) * s)
-            for s in std
-        ]
-    v = view.combined_variance
-    return [
-        Combined(NoiseDensity("gaussian", float(np.sqrt(v) * s)), view.weights)
-        if law.distribution == "gaussian" or s == 0.0 or levels.min() <= 0.0
-        else Product.of(law, j)
-        for j, s in enumerate(std)
-    ]
+    first, last = np.floor(low / unit + 0.5), np.floor(high / unit + 0.5)
+    wide = max(1.0, np.ceil((last - first + 1.0) / most))
+    return (first - 0.5 + wide * np.arange(np.ceil((last - first + 1.0) / wide) + 1.0)) * unit
+
+
+def even_bins(low: float, high: float, count: int, noise: NoiseDensity) -> Array:
+    """Return edges of equal bins, at most ``count``, whole units wide on a lattice."""
+    if noise.on_lattice:
+        return lattice_bins(low, high, count, noise.unit)
+    return np.linspace(low, high, count + 1)
+
+
+def smoothed(prior: Histogram, noise: NoiseDensity) -> Histogram:
+    """Smooth a histogram by a normal kernel one bin wide.
+
+    The result has bins a quarter as wide, or equal ones on a lattice.
+    """
+    edges, h = prior.edges, np.diff(prior.edges)
+    if not noise.on_lattice:
+        edges = np.append(edges[:-1, None] + h[:, None] * np.arange(PARTS) / PARTS, edges[-1])
+    mass = np.diff(scipy.special.ndtr((edges[:, None] - prior.midpoints) / h), axis=0) @ prior.mass
+    return Histogram(edges, mass / mass.sum())
+
+
+def normal_bins(mean: float, std: float, channel: Channel) -> Histogram | None:
+    """Return a normal distribution in bins narrow relative to the noise.
+
+    None without noise. A variance of 0 becomes one much smaller than the noise's.
+    """
+    if channel.exact:
+        return None
+    noise = channel.noise
+    spread = max(std, 1e-3 * noise.std)
+    count = int(np.clip(np.ceil(40.0 * spread / noise.std), NORMAL_BINS, 4 * NORMAL_BINS))
+    edges = even_bins(mean - 10.0 * spread, mean + 10.0 * spread, count, noise)
+    mass = np.diff(scipy.special.ndtr((edges - mean) / spread))
+    return Histogram(edges, mass / mass.sum())
 
 
 def reconstructed_priors(
     found: Sequence[Channel],
+    view: View,
     blocks: Iterable[list[Array]],
     method: Method,
     bins: int | None,
-    domain: Sequence[float] | None,
+    domain: Sequence[float] | None = None,
 ) -> list[Histogram | None]:
-    """Estimate each attribute's distribution from released values.
+    """Estimate each attribute's distribution from released values of random rows.
 
     None for an attribute that the copies determine.
 
     Parameters
     ----------
     found : sequence of N Channel
+    view : View
     blocks : iterable of lists of k ndarrays of shape (b, N)
-        Iterated twice.
     method : 'em' or 'iteration'
     bins : int or None
         None: 100 to 400, with bins no wider than half the noise deviation.
@@ -99,83 +115,49 @@ def reconstructed_priors(
         Range of the originals. None: the central 99.8 % of released values, and a bin beyond on
         either side.
     """
-    values = [_Values(channel, j) for j, channel in enumerate(found)]
-    for copies in blocks:
-        for value in values:
-            value.widen(copies)
-    for copies in blocks:
-        for value in values:
-            value.count(copies)
-    return [None if value.channel.exact else value.prior(method, bins, domain) for value in values]
+    # the random rows of all attacks are equal, so that reconstructions are shared
+    rows = some_rows(blocks, stream(view.seed, "distribution"))
+    copies = by_attribute(np.split(rows, len(view.copies), axis=1))
+    return [
+        None
+        if channel.exact
+        else _reconstructed(channel.observed(y), channel.noise, method, bins, domain)
+        for channel, y in zip(found, copies, strict=True)
+    ]
 
 
-class _Values:
-    """Counts of one attribute's perturbed values."""
-
-    def __init__(self, channel: Channel, attribute: int) -> None:
-        self.channel, self._j = channel, attribute
-        self._low, self._high = np.inf, -np.inf
-        self._counts = np.zeros(MOST_CELLS)
-
-    def _of(self, copies: list[Array]) -> Array:
-        return self.channel.observed(np.stack([copy[:, self._j] for copy in copies], axis=1))
-
-    def widen(self, copies: list[Array]) -> None:
-        y = self._of(copies)
-        self._low, self._high = min(self._low, float(y.min())), max(self._high, float(y.max()))
-
-    @property
-    def _cells(self) -> Array:
-        noise = self.channel.noise
-        if noise.on_lattice and not self.channel.exact:
-            return lattice_bins(self._low, self._high, MOST_CELLS, noise.unit)
-        fine = CELLS_A_DEVIATION * (self._high - self._low) / noise.std if noise.std else 0.0
-        return np.linspace(self._low, self._high, int(np.clip(fine, FEWEST_CELLS, MOST_CELLS)) + 1)
-
-    def count(self, copies: list[Array]) -> None:
-        cells = self._cells
-        count, width = len(cells) - 1, (cells[-1] - cells[0]) or 1.0
-        place = (self._of(copies) - cells[0]) * (count / width)  # equal cells need no search
-        self._counts[:count] += np.bincount(
-            np.minimum(place.astype(np.intp), count - 1), minlength=count
-        )
-
-    def prior(self, method: Method, bins: int | None, domain: Sequence[float] | None) -> Histogram:
-        cells = self._cells
-        edges, counts = self._edges(cells, bins, domain), self._counts[: len(cells) - 1]
-        return _fitted(
-            ((cells[:-1] + cells[1:]) / 2.0).tobytes(),
-            counts.tobytes(),
-            edges.tobytes(),
-            self.channel.noise,
-            method,
-        )
-
-    def _edges(self, cells: Array, bins: int | None, domain: Sequence[float] | None) -> Array:
-        noise = self.channel.noise
-        if domain is not None and noise.on_lattice:
-            return lattice_bins(domain[0], domain[1], bins or MOST_BINS, noise.unit)
-        if domain is not None:
-            return np.linspace(domain[0], domain[1], (bins or 100) + 1)
-        counts = self._counts[: len(cells) - 1]
-        cumulative = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
+def _reconstructed(
+    y: Array, noise: NoiseDensity, method: Method, bins: int | None, domain: Sequence[float] | None
+) -> Histogram:
+    low, high = float(y.min()), float(y.max())
+    count = MOST_CELLS
+    if not noise.on_lattice:
+        fine = CELLS_A_DEVIATION * (high - low) / noise.std
+        count = int(np.clip(fine, FEWEST_CELLS, MOST_CELLS))
+    counts, cells = np.histogram(y, even_bins(low, high, count, noise))
+    if domain is not None:
+        most = bins or (MOST_BINS if noise.on_lattice else 100)
+        edges = even_bins(domain[0], domain[1], most, noise)
+    else:
+        cumulative = np.append(0.0, np.cumsum(counts)) / counts.sum()
         low, high = np.interp([CORE, 1.0 - CORE], cumulative, cells)
-        count = bins or int(np.clip(np.ceil(2.0 * (high - low) / noise.std), 100, MOST_BINS))
-        core = (
-            lattice_bins(low, high, bins or MOST_BINS, noise.unit)
-            if noise.on_lattice
-            else np.linspace(low, high, count - 1)
-        )
-        beyond = noise.unit * np.ceil(noise.std / noise.unit) if noise.on_lattice else noise.std
-        reached = np.concatenate([cells[[0, -1]], core])
-        return np.unique(np.concatenate([[reached.min() - beyond], core, [reached.max() + beyond]]))
+        most = bins or int(np.clip(np.ceil(2.0 * (high - low) / noise.std), 100, MOST_BINS))
+        if noise.on_lattice:
+            core = lattice_bins(low, high, bins or MOST_BINS, noise.unit)
+            beyond = noise.unit * np.ceil(noise.std / noise.unit)
+        else:
+            core, beyond = np.linspace(low, high, most - 1), noise.std
+        reached = np.append(cells[[0, -1]], core)
+        edges = np.unique([reached.min() - beyond, *core, reached.max() + beyond])
+    middle = (cells[:-1] + cells[1:]) / 2.0
+    return _shared(middle.tobytes(), counts.astype(float).tobytes(), edges.tobytes(), noise, method)
 
 
 @lru_cache(maxsize=256)
-def _fitted(
+def _shared(
     y: bytes, counts: bytes, edges: bytes, noise: NoiseDensity, method: Method
 ) -> Histogram:
-    """Call ``reconstruct`` with arrays as bytes, cached across attacks."""
+    """Call ``reconstruct``, cached: up to 2,000 steps, for each of three attacks."""
     return reconstruct(np.frombuffer(y), np.frombuffer(counts), np.frombuffer(edges), noise, method)
 
 
@@ -190,59 +172,72 @@ def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[
     return mass / np.where(explained, total, 1.0)[:, None], explained
 
 
-def read_off(
-    estimate: Callable[[Histogram, Channel, Array], Array],
-    prior: Histogram,
-    channel: Channel,
-    rows: int,
-    fine: int = FINE,
-) -> Estimate:
-    """Return an estimate as a function of copies, tabulated if that is faster.
+def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
+    """Return the posterior mean under a prior flat in every bin, shape (b,).
 
     Parameters
     ----------
-    estimate : callable
-        Of prior, channel and copies of shape (b, k); returns shape (b,) or (e, b).
-    rows : int
-        Expected rows. The grid has fewer than half as many points and covers the prior's bins.
-        Copies beyond are estimated directly.
-    fine : int
-        Grid points per standard deviation of the noise.
+    prior : Histogram
+    channel : Channel
+    copies : ndarray of shape (b, k)
+        One attribute's released values. A row that the prior cannot explain gets the estimate from
+        its copies alone.
+    """
+    likelihood, inside = channel.within(copies, prior.edges)
+    mass, explained = posterior_mass(prior, likelihood)
+    return np.where(explained, np.einsum("rb,rb->r", mass, inside), channel.value(copies))
+
+
+def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
+    """Return the posterior mode under a prior flat in every bin, shape (b,).
+
+    The most likely point of the bin of largest density there. Under uniform noise it is the
+    midpoint of the densest bin's possible part.
+    """
+    points, log_likelihood = channel.peaks(copies, prior.edges)
+    log_posterior = np.log(np.maximum(prior.density, 1e-300)) + log_likelihood
+    rows, best = np.arange(len(points)), log_posterior.argmax(axis=1)
+    possible = np.isfinite(log_posterior[rows, best])
+    return np.where(possible, points[rows, best], channel.value(copies))
+
+
+def read_off(estimate: Estimator, prior: Histogram, channel: Channel) -> Estimate:
+    """Return an estimate as a function of copies, tabulated for a smooth channel.
+
+    ``estimate`` returns shape (b,) or (e, b).
     """
 
-    def direct(copies: Array) -> Array:
+    def direct(copies: Array, channel: Channel = channel) -> Array:
         parts = np.array_split(copies, max(1, len(copies) // CHUNK_ROWS))
         return np.concatenate([estimate(prior, channel, part) for part in parts], axis=-1)
 
-    low, high = prior.edges[0], prior.edges[-1]
     if channel.noise.on_lattice:
         return lambda copies: each_once(direct, copies)
-    if not channel.smooth or 2 * fine * (high - low) > channel.noise.std * (rows - 2):
+    reach = BEYOND * channel.noise.std
+    low, high = prior.edges[0] - reach, prior.edges[-1] + reach
+    count = FINE * (high - low) / channel.noise.std
+    if not channel.smooth or count > MOST_TABLED:
         return direct
-    grid, step = np.linspace(
-        low, high, int(np.ceil(fine * (high - low) / channel.noise.std)) + 1, retstep=True
+    grid = np.linspace(low, high, int(count) + 1)
+    alone = (
+        Combined(channel.noise, np.ones(1))
+        if isinstance(channel, Combined)
+        else Product((channel.noise,), (0,))
     )
-    table = read_off(estimate, prior, channel.alone(), 0)(grid[:, None])
-    rise = np.diff(table)
-    steep = np.abs(rise) > STEEP * step
+    table = direct(grid[:, None], alone)
 
-    def from_table(copies: Array) -> Array:
-        at = (channel.value(copies) - low) / step
-        place = np.clip(at, 0, len(grid) - 2).astype(np.intp)
-        share = np.where(steep[..., place], np.rint(at - place), at - place)
-        found = np.asarray(table[..., place] + share * rise[..., place])
-        beyond = (at < 0) | (at > len(grid) - 1)
-        if beyond.any():
-            found[..., beyond] = direct(copies[beyond])
-        return found
+    def interpolated(copies: Array) -> Array:
+        y = channel.value(copies)
+        found = np.stack([np.interp(y, grid, row) for row in np.atleast_2d(table)])
+        return found.reshape(*table.shape[:-1], -1)
 
-    return from_table
+    return interpolated
 
 
 def each_once(estimate: Estimate, copies: Array) -> Array:
     """Estimate each distinct combination of copies once."""
     found, place = np.unique(copies, axis=0, return_inverse=True)
-    return np.asarray(estimate(found)[..., place.ravel()])
+    return estimate(found)[..., place.ravel()]
 
 
 class ByAttribute(Reconstruction):
@@ -252,22 +247,13 @@ class ByAttribute(Reconstruction):
         self._estimates = estimates
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return each attribute's estimates, shape (b, N)."""
-        return np.stack(
-            [
-                estimate(y)
-                for estimate, y in zip(self._estimates, by_attribute(copies), strict=True)
-            ],
-            axis=1,
-        )
+        """Return each attribute's estimates, shape (b, N) or (e, b, N)."""
+        each = zip(self._estimates, by_attribute(copies), strict=True)
+        return np.stack([estimate(y) for estimate, y in each], axis=-1)
 
 
 def estimated_by_attribute(
-    estimate: Callable[[Histogram, Channel, Array], Array],
-    found: Sequence[Channel],
-    priors: Sequence[Histogram | None],
-    rows: int,
-    fine: int = FINE,
+    estimate: Estimator, found: Sequence[Channel], priors: Sequence[Histogram | None]
 ) -> ByAttribute:
     """Return one estimator for each attribute under its own prior.
 
@@ -275,12 +261,7 @@ def estimated_by_attribute(
     """
     return ByAttribute(
         [
-            channel.value if prior is None else read_off(estimate, prior, channel, rows, fine)
+            channel.value if prior is None else read_off(estimate, prior, channel)
             for channel, prior in zip(found, priors, strict=True)
         ]
     )
-
-
-def by_attribute(copies: Sequence[Array]) -> list[Array]:
-    """Regroup k copies of shape (b, N) into N arrays of shape (b, k)."""
-    return [np.stack([copy[:, j] for copy in copies], axis=1) for j in range(copies[0].shape[1])]

@@ -17,7 +17,7 @@ noise are smoothed by one lag window.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def smoothed(P: Spectrum, lags: int) -> Spectrum:
     # padding leaves (S − h)/S of the pairs at lag h
     C = C * (_window(h, lags) / np.maximum(1.0 - PADDING * h / size, 1.0 / size))[:, None, None]
     C[0] = np.eye(P.shape[1])
-    return np.asarray(np.fft.rfft(C, axis=0))
+    return np.fft.rfft(C, axis=0)
 
 
 def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
@@ -112,18 +112,13 @@ def wiener_gain(S_Y: Spectrum, noise: Array) -> Spectrum:
     scale = np.sqrt((1.0 - nu) / np.maximum(have, np.finfo(float).tiny))
     S_X = S_X * scale[:, None] * scale
     # G = S_X (S_X + N)⁻¹, solved from the right
-    return np.asarray(np.linalg.solve(S_X + N, S_X).conj().swapaxes(1, 2))
+    return np.linalg.solve(S_X + N, S_X).conj().swapaxes(1, 2)
 
 
 def positive_part(S: Spectrum) -> Spectrum:
     """Set negative eigenvalues of Hermitian matrices, (F, d, d), to 0."""
-    size = np.abs(S)
-    # Gershgorin: diagonally dominant matrices are positive, as nearly all of a spectrum's are
-    sure = (2.0 * np.einsum("fii->fi", S).real > size.sum(axis=2)).all(axis=1)
-    found = S.copy()
-    power, Q = np.linalg.eigh(S[~sure])
-    found[~sure] = (Q * np.maximum(power, 0.0)[:, None, :]) @ Q.conj().swapaxes(1, 2)
-    return found
+    power, Q = np.linalg.eigh(S)
+    return (Q * np.maximum(power, 0.0)[:, None, :]) @ Q.conj().swapaxes(1, 2)
 
 
 def over_frequencies(values: Array) -> Array:
@@ -133,11 +128,10 @@ def over_frequencies(values: Array) -> Array:
     """
     weight = np.full(len(values), 2.0)
     weight[[0, -1]] = 1.0
-    return np.asarray(np.tensordot(weight, values, 1) / (2.0 * (len(values) - 1)))
+    return np.tensordot(weight, values, 1) / (2.0 * (len(values) - 1))
 
 
-@dataclass(frozen=True)
-class Risk:
+class Risk(NamedTuple):
     """Estimated error of a filter, relative to the filter without memory.
 
     Attributes
@@ -148,7 +142,7 @@ class Risk:
     """
 
     excess: float
-    std_error: float = field(repr=False)
+    std_error: float
 
 
 def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:

@@ -29,12 +29,10 @@ from pydantic import Field
 from auditor.adversary.density import Histogram, Method
 from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
-from ._channel import Channel
+from ._channel import Channel, channels
 from ._posterior import (
-    SMOOTH,
+    ByAttribute,
     Estimate,
-    by_attribute,
-    channels,
     estimated_by_attribute,
     posterior_mass,
     read_off,
@@ -74,21 +72,17 @@ class DistributionAnalysis(RowAttack):
         """Return the localiser with distributions estimated from the copies."""
         p, found = self.parameters, channels(view)
         return Localised(
-            found,
-            reconstructed_priors(found, blocks, p.method, p.bins, p.domain),
-            view.released.count,
+            found, reconstructed_priors(found, view, blocks, p.method, p.bins, p.domain)
         )
 
 
 class Localised(Reconstruction):
     """Posteriors over bins, per attribute; exact copies give a point."""
 
-    def __init__(
-        self, found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int
-    ) -> None:
-        self._found, self._priors, self._rows = found, priors, rows
-        self._medians = estimated_by_attribute(median, found, priors, rows, SMOOTH)
-        self._ends: dict[float, list[Estimate]] = {}
+    def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None]) -> None:
+        self._found, self._priors = found, priors
+        self._medians = estimated_by_attribute(median, found, priors)
+        self._ends: dict[float, ByAttribute] = {}
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return posterior medians."""
@@ -97,25 +91,20 @@ class Localised(Reconstruction):
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         """Return both ends of every record's shortest interval, shapes (b, N)."""
         if confidence not in self._ends:
-            self._ends[confidence] = [
-                self._interval(*each, confidence)
-                for each in zip(self._found, self._priors, strict=True)
-            ]
-        low, high = np.stack(
-            [ends(y) for ends, y in zip(self._ends[confidence], by_attribute(copies), strict=True)],
-            axis=2,
-        )
+            each = zip(self._found, self._priors, strict=True)
+            self._ends[confidence] = ByAttribute([_ends(*one, confidence) for one in each])
+        low, high = self._ends[confidence].rows(copies)
         return low, high
 
-    def _interval(self, channel: Channel, prior: Histogram | None, confidence: float) -> Estimate:
-        if prior is None:
-            return lambda copies: np.stack([channel.value(copies)] * 2)
-        return read_off(
-            lambda p, c, y: np.stack(shortest_interval(p, c, y, confidence)),
-            prior,
-            channel,
-            self._rows,
-        )
+
+def _ends(channel: Channel, prior: Histogram | None, confidence: float) -> Estimate:
+    if prior is None:
+        return lambda copies: np.stack([channel.value(copies)] * 2)
+
+    def interval(prior: Histogram, channel: Channel, copies: Array) -> Array:
+        return np.stack(shortest_interval(prior, channel, copies, confidence))
+
+    return read_off(interval, prior, channel)
 
 
 def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
@@ -150,7 +139,7 @@ def shortest_interval(
     mass, explained = posterior_mass(prior, channel.likelihood(copies, prior.edges))
     y = channel.value(copies)
     low, high = (np.where(explained, end, y) for end in shortest(mass, prior.edges, confidence))
-    return channel.cut(copies, low, high)
+    return channel.possible(copies, low, high)
 
 
 def shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array]:
@@ -183,4 +172,4 @@ def _from_each_edge(mass: Array, edges: Array, confidence: float) -> Array:
     before, here = cumulative[rows, stop - 1], mass[rows, stop - 1]
     share = np.divide(target - before, here, out=np.ones_like(here), where=here > TINY)
     end = edges[stop - 1] + np.clip(share, 0.0, 1.0) * (edges[stop] - edges[stop - 1])
-    return np.asarray(np.where(reached, end, np.inf))
+    return np.where(reached, end, np.inf)

@@ -35,7 +35,7 @@ of equal distribution. Independence is *not checked*.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -59,8 +59,9 @@ from auditor.plugin import (
     stream,
 )
 
-from ._fastica import Unmixing, leak_deviation, some_rows
+from ._fastica import Unmixing, leak_deviation
 from ._naming import Guide, Likeness, Pairs
+from ._some_rows import some_rows
 
 # in quotes, as numpy imports its generators when they are first named
 Generator = Callable[[], "np.random.Generator"]
@@ -142,14 +143,14 @@ class Unmixed(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return the assigned components of the stacked copies."""
-        return np.asarray(self._mean + self._unmixing.apply(np.hstack(list(copies))) @ self._A.T)
+        return self._mean + self._unmixing.apply(np.hstack(list(copies))) @ self._A.T
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
         """Return the errors of the fixed point nearest to the truth, or None."""
         return None if self._theory is None else self._theory.of(seen)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Theory:
     """Error of a correct assignment at the fixed point; for the audit alone.
 
@@ -163,7 +164,7 @@ class Theory:
     """
 
     guide: Guide
-    signs: Array = field(repr=False)
+    signs: Array
     rows: Generator
 
     def of(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:

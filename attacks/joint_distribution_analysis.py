@@ -31,14 +31,18 @@ its cells are correct less often than ``confidence``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from auditor.numerics.linear_algebra import regression
 from auditor.plugin import (
     Array,
     Cost,
+    Indices,
+    NoiseDensity,
     PluginParameters,
     Reconstruction,
     Regions,
@@ -49,17 +53,14 @@ from auditor.plugin import (
     stream,
 )
 
-from ._fastica import some_rows
+from ._channel import Channel, Combined, channels
+from ._grid import Axis, Bins, Grid
+from ._some_rows import some_rows
 from .distribution_analysis import shortest
-
-if TYPE_CHECKING:
-    from ._directions import Directions
-    from ._grid import Grid
-    from ._grid_axis import Axis, Bins
+from .mixture_estimate import least_noise, normal_prior
 
 MOST_CELLS = 2**16
-CHUNK_ROWS, READ_ROWS = 1024, 8192
-"""Rows per piece, for direct evaluation and for interpolation: they stay in the cache."""
+CHUNK_ROWS = 1024
 
 
 @register
@@ -104,10 +105,6 @@ class JointDistributionAnalysis(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior on grids fitted to the coalition's copies."""
-        # imported here for start-up time: only a fit of this attack needs grids
-        from ._directions import directions
-        from ._grid import Grid
-
         given = self.parameters
         starts = range(0, view.width, given.dimensions)
         groups = [np.arange(start, min(start + given.dimensions, view.width)) for start in starts]
@@ -119,7 +116,7 @@ class JointDistributionAnalysis(RowAttack):
         )
         y = np.split(rows, rows.shape[1] // view.width, axis=1)
         n = view.released.count
-        grids = [Grid.fitted(seen.channels, y, group, given.bins).tabled(n) for group in groups]
+        grids = [Grid.fitted(seen.channels, y, group, given.bins) for group in groups]
         return OnGrids(seen, grids, given.rare / n, given.confidence)
 
 
@@ -136,8 +133,7 @@ class OnGrids(Reconstruction):
 
         A row that no cell explains gets the estimate from its copies alone.
         """
-        size = CHUNK_ROWS if any(grid.surface is None for grid in self._grids) else READ_ROWS
-        return self._in_parts(copies, self._means, size) @ self._seen.back.T
+        return self._in_parts(copies, self._means) @ self._seen.back.T
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         """Return both ends of intervals, shapes (b, N).
@@ -156,16 +152,10 @@ class OnGrids(Reconstruction):
         low, high = np.moveaxis(self._in_parts(copies, self._rarest), -1, 0)
         return Regions(self._seen.T, low, high, ~np.isnan(low[:, 0]))
 
-    def _in_parts(
-        self, copies: Sequence[Array], found: Callable[[list[Array]], Array], size: int = CHUNK_ROWS
-    ) -> Array:
-        starts = range(0, max(1, len(copies[0])), size)
-        return np.concatenate(
-            [
-                found(self._seen.copies([copy[start : start + size] for copy in copies]))
-                for start in starts
-            ]
-        )
+    def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array]) -> Array:
+        starts = range(0, max(1, len(copies[0])), CHUNK_ROWS)
+        parts = ([copy[start : start + CHUNK_ROWS] for copy in copies] for start in starts)
+        return np.concatenate([found(self._seen.copies(part)) for part in parts])
 
     def _means(self, copies: Sequence[Array]) -> Array:
         out = np.empty_like(copies[0])
@@ -223,5 +213,71 @@ def bounds(axis: Axis, y: Array, P: Array, explained: Bins, share: float) -> tup
         reach = float(scipy.special.ndtri(0.5 + share / 2.0)) * channel.noise.std
         fine = 2.0 * reach < high - low
         low, high = np.where(fine, alone - reach, low), np.where(fine, alone + reach, high)
-    low, high = channel.cut(y, low, high)
+    low, high = channel.possible(y, low, high)
     return np.where(explained, low, alone), np.where(explained, high, alone)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Directions:
+    """Directions with independent noise, and one channel for each.
+
+    Attributes
+    ----------
+    TW : ndarray of shape (N, kN) or None
+        From copies to the sufficient combination along the directions. None uses the copies
+        unchanged.
+    T, back : ndarrays of shape (N, N)
+        From attributes to directions, and back.
+    channels : sequence of N Channel
+    """
+
+    TW: Array | None
+    T: Array
+    back: Array
+    channels: Sequence[Channel]
+
+    def copies(self, copies: Sequence[Array]) -> list[Array]:
+        """Return copies, or their sufficient combination, along the directions."""
+        return [np.asarray(np.hstack(copies) @ self.TW.T)] if self.TW is not None else list(copies)
+
+
+def directions(view: View, groups: Sequence[Indices]) -> Directions:
+    """Return directions with independent noise within every group.
+
+    Raises
+    ------
+    NotApplicable
+        The noise law is unknown, or neither Gaussian nor independent between attributes.
+    """
+    identity = np.eye(view.width)
+    if view.law is not None and view.law.distribution != "gaussian":
+        return Directions(None, identity, identity, channels(view))
+    W = least_noise(view)
+    Sigma_r = normal_prior(view, W)[2]
+    T, std = identity.copy(), np.zeros(view.width)
+    for group in groups:
+        T[np.ix_(group, group)], std[group] = independent(Sigma_r[np.ix_(group, group)])
+    return Directions(
+        T @ W,
+        T,
+        np.asarray(np.linalg.inv(T)),
+        [Combined(NoiseDensity("gaussian", float(s)), np.ones(1)) for s in std],
+    )
+
+
+def independent(Sigma: Array) -> tuple[Array, Array]:
+    """Return ``T``, unit lower triangular, and the deviations of ``T z``.
+
+    ``T z`` has independent entries: each attribute less its regression on the attributes before it.
+    ``Sigma``, shape (p, p), may be singular.
+
+    Examples
+    --------
+    >>> T, std = independent(np.array([[4.0, 2.0], [2.0, 2.0]]))
+    >>> T.tolist(), std.tolist()
+    ([[1.0, 0.0], [-0.5, 1.0]], [2.0, 1.0])
+    """
+    T = np.eye(len(Sigma))
+    for j in range(1, len(Sigma)):
+        T[j, :j] = -regression(Sigma[j : j + 1, :j], Sigma[:j, :j])
+    return T, np.sqrt(np.clip(np.einsum("ij,jk,ik->i", T, Sigma, T), 0.0, None))

@@ -35,7 +35,7 @@ Fails where rows are few, and to gain from more copies of corner-wave noise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -109,7 +109,7 @@ class KnownInputOutputBoosting(RowAttack):
         return Boosted(linear, tuple(boosted_trees(z, left[:, j]) for j in range(view.width)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Boosted(Reconstruction):
     """``f_0(y)``, and what the trees add to each attribute; None for one that they do not help.
 
@@ -120,8 +120,8 @@ class Boosted(Reconstruction):
     trees : tuple of N regressors or None
     """
 
-    linear: Reconstruction = field(repr=False)
-    trees: tuple[Any, ...] = field(repr=False)
+    linear: Reconstruction
+    trees: tuple[Any, ...]
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return the linear estimate and what trees say of its errors."""

@@ -77,4 +77,4 @@ def inverse_map(C_xx: Array, C_xy: Array, deviations: Array) -> Array:
         for size in (np.sqrt(np.clip(np.diag(C_xx), 0.0, None)), deviations)
     )
     M = regression(C_xy.T, C_xx)
-    return np.asarray(x[:, None] * np.linalg.pinv(M * x / y[:, None], rcond=RANK) / y)
+    return x[:, None] * np.linalg.pinv(M * x / y[:, None], rcond=RANK) / y

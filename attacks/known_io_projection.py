@@ -30,7 +30,7 @@ Reference: liu2007. Wins as n' or p grow; fails with few known records and few d
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -89,10 +89,10 @@ class KnownInputOutputProjection(RowAttack):
 
 def _direction(size: int, seed: int, name: str) -> Array:
     u = stream(seed, name).standard_normal(size)
-    return np.asarray(u / np.linalg.norm(u) if size else u)
+    return u / np.linalg.norm(u) if size else u
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KnownSpan:
     """A linear map on the span of known records.
 
@@ -106,10 +106,10 @@ class KnownSpan:
         Of the known records.
     """
 
-    spanned: Array = field(repr=False)
-    rest: Array = field(repr=False)
-    image: Array = field(repr=False)
-    mean: Array = field(repr=False)
+    spanned: Array
+    rest: Array
+    image: Array
+    mean: Array
 
     @classmethod
     def of(cls, X_p: Array, Y_p: Array) -> KnownSpan:
@@ -143,9 +143,9 @@ class ProjectionMAP(Reconstruction):
         coordinates = start + residual @ self._inverse.T
         estimate = coordinates @ known.spanned.T
         if self._away is None or not known.determined:
-            return np.asarray(estimate)
+            return estimate
         left = y - coordinates @ known.image.T
-        return np.asarray(estimate + beside(left, y, self._variance)[:, None] * self._away)
+        return estimate + beside(left, y, self._variance)[:, None] * self._away
 
     def expected(self, x: Array) -> Array:
         """Return the first column of the error table, shape (b,)."""
@@ -155,11 +155,9 @@ class ProjectionMAP(Reconstruction):
         guessed = (n - r) / n if self._away is not None and known.determined else 0.0
         away = across * (1.0 + self._variance * (self._inverse**2).sum() + guessed)
         if known.determined:
-            return np.asarray(away)
+            return away
         along = (x - known.mean) @ known.spanned
-        return np.asarray(
-            away + ((along - along @ known.image.T @ self._inverse.T) ** 2).sum(axis=1)
-        )
+        return away + ((along - along @ known.image.T @ self._inverse.T) ** 2).sum(axis=1)
 
 
 def beside(left: Array, y: Array, variance: float) -> Array:
@@ -174,7 +172,7 @@ def beside(left: Array, y: Array, variance: float) -> Array:
     """
     size = np.linalg.norm(left, axis=1)
     size = np.where(size > 1e-9 * np.linalg.norm(y, axis=1), size, 0.0)
-    return np.asarray(size / np.sqrt(left.shape[1] * variance))
+    return size / np.sqrt(left.shape[1] * variance)
 
 
 def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:

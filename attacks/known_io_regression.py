@@ -88,7 +88,7 @@ def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float 
     s, Q = s[keep], Q[:, keep]
     B = (C_xy / scale) @ Q  # covariances with the copies' principal components
     lam = _least_gcv(np.diag(C_xx), B, s, records) if ridge == "gcv" else float(ridge)
-    return np.asarray((B / (s + lam)) @ Q.T / scale)
+    return (B / (s + lam)) @ Q.T / scale
 
 
 def _least_gcv(variances: Array, B: Array, s: Array, records: int) -> float:

@@ -25,7 +25,7 @@ Only the first copy is used: the others add no information. Fails with few known
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -83,7 +83,7 @@ class KnownInputOutputRotation(RowAttack):
         return RotationGuess(fitting, turns, p.estimate == "centre", moved)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FittingRotations:
     """All orthogonal matrices that map known records to their copies.
 
@@ -99,12 +99,12 @@ class FittingRotations:
         Of the known records and of their copies; 0 without a translation.
     """
 
-    spanned: Array = field(repr=False)
-    rest: Array = field(repr=False)
-    transformed: Array = field(repr=False)
-    rest_transformed: Array = field(repr=False)
-    centre: Array = field(repr=False)
-    copied_centre: Array = field(repr=False)
+    spanned: Array
+    rest: Array
+    transformed: Array
+    rest_transformed: Array
+    centre: Array
+    copied_centre: Array
 
     @classmethod
     def of(cls, X_p: Array, Y_p: Array, moved: bool = False) -> FittingRotations:
@@ -134,13 +134,11 @@ class FittingRotations:
 
     def inside(self, y: Array) -> Array:
         """Return the known part of the records, shape (b, N)."""
-        return np.asarray(
-            self.centre + (y - self.copied_centre) @ self.transformed @ self.spanned.T
-        )
+        return self.centre + (y - self.copied_centre) @ self.transformed @ self.spanned.T
 
     def outside(self, y: Array) -> Array:
         """Return coordinates of the unknown part, up to a rotation, shape (b, c)."""
-        return np.asarray((y - self.copied_centre) @ self.rest_transformed)
+        return (y - self.copied_centre) @ self.rest_transformed
 
 
 class RotationGuess(Reconstruction):
@@ -172,7 +170,7 @@ class RotationGuess(Reconstruction):
     def expected(self, x: Array) -> Array:
         """Return ``2 d²``, or ``d²`` for the mean of all guesses."""
         d2 = ((x - self._fitting.centre) @ self._fitting.rest) ** 2
-        return np.asarray(d2.sum(axis=1) * (1.0 if self._centre else 2.0))
+        return d2.sum(axis=1) * (1.0 if self._centre else 2.0)
 
 
 def success_probability(length: Array, distance: Array, tolerance: float, unknown: int) -> Array:

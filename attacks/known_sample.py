@@ -7,6 +7,10 @@
 | ``D`` | signs | (N,) | |
 | ``M̂`` | ``V_Y D V_Xᵀ`` | (N, N) | Corollary 12.4 |
 | ``x̂`` | ``M̂ᵀ y`` | (N,) | Protocol 4, step 3 |
+| ``C_i`` | ``Σ (y_i − ȳ_i)(y_1 − ȳ_1)ᵀ`` over rows: of noisy copies with different rotations | (N, N) | |
+| ``T_i`` | the orthogonal matrix nearest to C_i: copies are pooled as ``ȳ_1 + Σ w_i T_iᵀ (y_i − ȳ_i)`` | (N, N) | Schönemann 1966 |
+| ``Ω_ij`` | ``mean z_i z_j / (λ_j − λ_i)``: rotation of a sample's axes; z: centred records along them | (N, N) | Anderson 1963 |
+| ``Q`` | ``E ΩᵀΩ``, which adds up over two independent samples: the error of a record x is ``xᵀ Q x`` | (N, N) | |
 | ``E(D)`` | ``2 E‖V_Y D V_Xᵀ s − y‖ − E‖s − s'‖ − E‖y − y'‖`` | scalar | szekely2004 |
 
 Protocol 4 prints ``V_X D V_Xᵀ S`` in step 2; it must be ``V_Y D V_Xᵀ S``. The statistic is
@@ -20,8 +24,9 @@ signs are flipped one at a time while E falls.
 The rotation is about the means if this lowers the error: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄``
 exceeds ``tr K (1/s + 1/m)``, Q the axes' mean squared rotation.
 
-Theory is first-order in the axes' error (``_axis_error``). It needs decided axes, small rotations
-and only one copy in use. Noisy copies are aligned and averaged first.
+Theory is first-order in the axes' error. It needs decided axes, small rotations and only one copy
+in use. Noisy copies are aligned and averaged first, by weights 1/σ_i², or the least noisy of nested
+noise alone.
 
 Wins with distinct eigenvalues and skewed or off-centre data. Fails on data symmetric about 0 along
 an axis. Not for a random projection, whose covariance is ``σ² tr K · I`` averaged over matrices
@@ -31,17 +36,17 @@ error 0.017 after a rotation, 1.3 after a projection (ten matrices).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from itertools import product
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.plugin import (
     Array,
     Cost,
+    Indices,
     KnownSample,
     NotApplicable,
     PluginParameters,
@@ -50,14 +55,15 @@ from auditor.plugin import (
     UnpairedRecords,
     View,
     register,
+    scipy,
     stream,
 )
 
-from ._aligned import Alignment, align
-from ._axis_error import turning
-from ._energy import SignSearch, univariate_energy
+from ._fastica import orthogonal
+from ._fitted_map import LinearMap
+from ._some_rows import some_rows, stacked_moments
 
-MOST_SWEEPS = 20
+MOST_SWEEPS = 5
 
 DECIDED = 5.0
 """Difference of an axis's statistics, relative to chance, from which its sign is decided."""
@@ -65,9 +71,6 @@ DECIDED = 5.0
 SMALL_TURN = 0.006
 """Largest mean squared rotation of an axis with theory. The error exceeds first order by 5 % there, and by 40 % at three times as much
 (exponential attributes, 500 splits of one table)."""
-
-AXIS_ROWS = 20_000
-"""Most rows used for a single axis; sorting them takes milliseconds."""
 
 
 @register
@@ -98,51 +101,57 @@ class KnownSampleAttack(RowAttack):
         S = view.need(UnpairedRecords).original
         if len(S) < 2:
             raise NotApplicable("needs a sample of at least two records")
-        alignment = align(view, blocks)
-        mean, covariance, some, count = _describe(
-            alignment, blocks, AXIS_ROWS, stream(view.seed, self.name)
-        )
+        means, K, count = stacked_moments(blocks)
+        weights, A = alignment(view, K)
+        target, covariance = int(np.argmax(weights > 0)), A @ K @ A.T
+        mean = means.reshape(-1, view.width)[target]
+        pooled = LinearMap(mean, means, A)
+        some = some_rows(blocks, stream(view.seed, self.name), pooled.rows)
         moved = bool(view.scheme.get("translation", False))
-        start, to = (
-            (S.mean(axis=0), mean) if moved else (np.zeros(view.width), np.zeros(view.width))
-        )
+        zero = np.zeros(view.width)
+        start, to = (S.mean(axis=0), mean) if moved else (zero, zero)
         V_X, V_Y = axes(np.cov(S, rowvar=False, ddof=1)), axes(covariance)
-        signs = choose_signs(
-            (S[:AXIS_ROWS] - start) @ V_X,
-            (some - to) @ V_Y,
-            self.parameters.exhaustive,
-            self.parameters.rows,
-        )
+        p = self.parameters
+        signs = choose_signs((S - start) @ V_X, (some - to) @ V_Y, p.exhaustive, p.rows)
         V_Y = V_Y * signs.values
         variances = np.einsum("ij,ik,kj->j", V_Y, covariance, V_Y)
-        z = (some - mean) @ V_Y
-        quiet = not min(view.levels, default=0.0)
+        z, level = (some - mean) @ V_Y, min(view.levels, default=0.0)
         # Without noise the copy has the population's rows, mostly more than the sample.
-        Q = turning(z if quiet else (S - S.mean(axis=0)) @ V_X, variances, len(S)) + turning(
-            z, variances, count
-        )
-        known = (
-            not signs.open.size
-            and np.diag(Q).max() < SMALL_TURN
-            and np.count_nonzero(alignment.weights) == 1
-        )
+        population = (S - S.mean(axis=0)) @ V_X if level else z
+        Q = turning(population, variances, len(S)) + turning(z, variances, count)
+        small = np.diag(Q).max() < SMALL_TURN
+        known = not signs.open.size and small and np.count_nonzero(weights) == 1
         apart = float(np.trace(covariance)) * (1 / len(S) + 1 / count)
         middle = (S.mean(axis=0) - start) @ V_X
-        centred = moved or float(middle @ Q @ middle) > apart
-        if centred:
+        if centred := moved or float(middle @ Q @ middle) > apart:
             start, to = S.mean(axis=0), mean
-        left = LeftOver(V_X, Q, start, _noise_left(view, covariance) + centred * apart)
-        return TurnedBack(alignment, V_Y @ V_X.T, start, to, left if known else None)
+        # E‖R‖² of the least noisy copy, whose trace is (1 + σ²) tr K_X
+        noise = float(np.trace(covariance)) * level / (1.0 + level)
+        M = V_Y @ V_X.T
+        found = TurnedBack(start + (mean - to) @ M, means, M.T @ A)
+        if known:
+            found.left = LeftOver(V_X, Q, start, noise + centred * apart)
+        return found
 
 
-def _noise_left(view: View, covariance: Array) -> float:
-    """Return ``E‖R‖²`` of the least noisy copy, of trace ``(1 + σ²) tr K_X``."""
-    level = min(view.levels, default=0.0)
-    return float(np.trace(covariance)) * level / (1.0 + level)
+def alignment(view: View, K: Array) -> tuple[Array, Array]:
+    """Return minimum-variance weights, shape (k,), and the pooling matrix, shape (N, kN).
+
+    ``K`` is the covariance of the copies side by side.
+    """
+    levels, N = np.array(view.levels or np.zeros(len(view.copies))), view.width
+    least = int(np.argmin(levels))
+    if levels[least] == 0.0 or view.scheme.get("noise") == "corner-wave":
+        w = np.eye(len(levels))[least]
+    else:
+        w = (1.0 / levels) / (1.0 / levels).sum()
+    target = int(np.argmax(w > 0))
+    C = K.reshape(len(w), N, len(w), N)
+    turns = [np.eye(N) if i == target else orthogonal(C[target, :, i]) for i in range(len(w))]
+    return w, np.hstack([w_i * T for w_i, T in zip(w, turns, strict=True)])
 
 
-@dataclass(frozen=True, eq=False)
-class LeftOver:
+class LeftOver(NamedTuple):
     """First-order error of the attack.
 
     Attributes
@@ -157,69 +166,44 @@ class LeftOver:
         Squared error common to all records.
     """
 
-    axes: Array = field(repr=False)
-    turn: Array = field(repr=False)
-    start: Array = field(repr=False)
+    axes: Array
+    turn: Array
+    start: Array
     apart: float
 
-    def of(self, x: Array) -> Array:
-        """Return the expected squared error of each record, shape (b,)."""
-        z = (x - self.start) @ self.axes
-        return np.asarray(np.einsum("bi,ij,bj->b", z, self.turn, z, optimize=True) + self.apart)
 
+class TurnedBack(LinearMap):
+    """``start + M̂ᵀ (y − to)`` of the pooled copy."""
 
-class TurnedBack(Reconstruction):
-    """``M̂ᵀ (y − to) + start``."""
-
-    def __init__(
-        self, alignment: Alignment, M: Array, start: Array, to: Array, left: LeftOver | None
-    ) -> None:
-        self._alignment, self.matrix, self._start, self._to, self._left = (
-            alignment,
-            M,
-            start,
-            to,
-            left,
-        )
-
-    def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the pooled copy rotated back."""
-        return np.asarray(self._start + (self._alignment.pooled(copies) - self._to) @ self.matrix)
+    left: LeftOver | None = None
 
     def expected(self, x: Array) -> Array | None:
         """Return the first-order errors, if signs and axes are decided."""
-        return None if self._left is None else self._left.of(x)
+        if self.left is None:
+            return None
+        z = (x - self.left.start) @ self.left.axes
+        return np.einsum("bi,ij,bj->b", z, self.left.turn, z, optimize=True) + self.left.apart
 
 
-def _describe(
-    alignment: Alignment, blocks: Iterable[list[Array]], rows: int, rng: np.random.Generator
-) -> tuple[Array, Array, Array, int]:
-    """Return the pooled copy's mean, covariance, some random rows and size."""
-    kept, keys, count = [], [], 0
-    total: Array | None = None
-    products: Array = np.zeros(())
-    shift: Array = np.zeros(())
-    for copies in blocks:
-        y = alignment.pooled(copies)
-        if not len(y):
-            continue
-        if total is None:
-            shift, total, products = (
-                y.mean(axis=0),
-                np.zeros(y.shape[1]),
-                np.zeros((y.shape[1],) * 2),
-            )
-        v = y - shift
-        total, products, count = total + v.sum(axis=0), products + v.T @ v, count + len(y)
-        key = rng.random(len(y))
-        least = np.argsort(key)[:rows]
-        kept.append(y[least])
-        keys.append(key[least])
-    if total is None:
-        raise NotApplicable("has no released row to look at")
-    mean = total / count
-    some = np.concatenate(kept)[np.argsort(np.concatenate(keys))[:rows]]
-    return shift + mean, products / count - np.outer(mean, mean), some, count
+def turning(z: Array, variances: Array, size: int) -> Array:
+    """Return ``Q = E ΩᵀΩ`` of a sample's axes, shape (N, N).
+
+    Parameters
+    ----------
+    z : ndarray of shape (m, N)
+        Centred records of the population along its axes.
+    variances : ndarray of shape (N,)
+        ``λ``, all different by more than their sampling error.
+    size : int
+        Records in the sample.
+    """
+    gaps = variances - variances[:, None]  # λ_j − λ_i
+    G = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
+    Q = np.zeros_like(G)
+    for i, row in enumerate(G):  # Σ_i G_ij G_ik E z_i² z_j z_k
+        weighted = z * z[:, i : i + 1]
+        Q += np.outer(row, row) * (weighted.T @ weighted)
+    return Q / len(z) / size
 
 
 def axes(covariance: Array) -> Array:
@@ -231,7 +215,7 @@ class Signs(NamedTuple):
     """Signs of axes, shape (N,), and indices of undecided axes."""
 
     values: Array
-    open: NDArray[np.intp]
+    open: Indices
 
 
 def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
@@ -251,18 +235,31 @@ def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
     N, scale = a.shape[1], a.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     a, b = a / scale, b / scale
-    favour = np.array(
-        [
-            univariate_energy(-a[:, j], b[:, j]) - univariate_energy(a[:, j], b[:, j])
-            for j in range(N)
-        ]
-    )
+    favour = np.array([energy(-x, y) - energy(x, y) for x, y in zip(a.T, b.T, strict=True)])
     # For equal distributions the statistic's mean is (1/s + 1/m) E|p − p'|; E|p − p'| is near 1 at standard deviation 1.
     open_ = np.flatnonzero(np.abs(favour) < DECIDED * (1.0 / len(a) + 1.0 / len(b)))
-    search = SignSearch(a[:rows], b[:rows], np.where(favour >= 0, 1.0, -1.0))
+    signs = np.where(favour >= 0, 1.0, -1.0)
+
+    def distance(flips: Array) -> float:
+        return float(scipy.spatial.distance.cdist(a[:rows] * (signs * flips), b[:rows]).mean())
+
+    flips = np.ones((2**open_.size if open_.size <= exhaustive else 1, N))
     if open_.size <= exhaustive:
-        return Signs(search.best_of_all(open_), open_)
-    for _ in range(MOST_SWEEPS):
-        if not search.sweep(open_):
-            break
-    return Signs(search.signs, open_)
+        flips[:, open_] = list(product([1.0, -1.0], repeat=open_.size))
+        return Signs(signs * min(flips, key=distance), open_)
+    best, least = flips[0], distance(flips[0])
+    for k in np.tile(open_, MOST_SWEEPS):
+        tried = np.where(np.arange(N) == k, -best, best)
+        if (found := distance(tried)) < least * (1.0 - 1e-12):
+            best, least = tried, found
+    return Signs(signs * best, open_)
+
+
+def energy(a: Array, b: Array) -> float:
+    """Return ``2 ∫ (F_a − F_b)²`` of two samples of numbers, shapes (s,) and (m,).
+
+    The energy statistic in one dimension (szekely2004).
+    """
+    points = np.sort(np.concatenate([a, b]))
+    F_a, F_b = (np.searchsorted(np.sort(x), points[:-1], side="right") / len(x) for x in (a, b))
+    return float(2.0 * np.sum((F_a - F_b) ** 2 * np.diff(points)))

@@ -24,7 +24,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from auditor.adversary.together import known_together
+from auditor.adversary.given import SampleMoments
+from auditor.adversary.view import combinations, grain_of_copies, without_noise
 from auditor.numerics.combination import Levels, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (
@@ -48,7 +49,7 @@ class JointLLSE(LinearAttack):
     """Joint linear least squares error estimate from all pooled copies."""
 
     name = "llse"
-    best_linear = any_size = True
+    best_linear = True
     reference = "li2012, eq. 6"
     knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
@@ -67,26 +68,14 @@ class JointLLSE(LinearAttack):
 
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
         """Return equation 6 for many coalitions at once."""
-        return self.affine_draws([view], coalitions)[0]
-
-    def affine_draws(
-        self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]
-    ) -> Sequence[Sequence[Affine]]:
-        """Return equation 6 for many coalitions and several draws at once."""
-        view, law = views[0], views[0].law
+        law = view.law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
-            return [
-                [self.affine(view.coalition(copies)) for copies in coalitions] for view in views
-            ]
+            return super().affine_batch(view, coalitions)
         levels = Levels.of(law.level_covariance, view.copies, coalitions)
-        known = known_together(views, law, levels)
-        W = weights_by_attribute(levels, known.grain, known.pencil.gain)
-        offsets, fixed = _offset(W, known.mean - view.centre), isinstance(view.knowledge, Perfect)
-        if W.ndim == 3:  # the same knowledge in every draw
-            return [AffineStack(W, offsets, fixed, levels.coalitions)] * len(views)
-        return [
-            AffineStack(*maps, fixed, levels.coalitions) for maps in zip(W, offsets, strict=True)
-        ]
+        mu_X, pencil, grain = known_together(view, law, levels)
+        W = weights_by_attribute(levels, grain, pencil.gain)
+        offsets, fixed = _offset(W, mu_X - view.centre), isinstance(view.knowledge, Perfect)
+        return AffineStack(W, offsets, fixed, levels.coalitions)
 
     def _unstructured(self, view: View) -> Affine:
         """Equation 6 with the copies' sample covariance as ``K_Y``."""
@@ -95,13 +84,46 @@ class JointLLSE(LinearAttack):
         return Affine(W, mu_X - view.centre - W @ sample.mean, fixed=False)
 
 
+def known_together(view: View, law: KroneckerNoise, levels: Levels) -> tuple[Array, Pencil, Array]:
+    """Return the mean, pencil and grain of each coalition's own view, stacked.
+
+    The mean and the grain have shape (B, N), or (N,) if all coalitions know the same.
+
+    Parameters
+    ----------
+    view : View
+        Of all M copies.
+    law : KroneckerNoise
+        Its law.
+    levels : Levels
+        Of B coalitions, by index in the view's copies.
+
+    Raises
+    ------
+    NotApplicable
+        This knowledge does not give moments.
+    """
+    given, held = view.given, view.held
+    if not isinstance(given, SampleMoments):
+        return view.data_moments[0], view.pencil, view.grain
+    w, v = levels.of_moments
+    mean, covariance = combinations(w, held.mean, view.held_covariance)
+    estimated = zip(view.centre + mean, without_noise(covariance, v, law), strict=True)
+    completed = zip(*(given.completed(*each) for each in estimated), strict=True)
+    mu_X, K_X = (np.array(part) for part in completed)
+    first = [coalition[0] for coalition in levels.coalitions]
+    variances = held.variances.reshape(-1, view.width)[first]
+    grain = grain_of_copies(law, levels.extremes[1], view.centre**2 + variances)
+    return mu_X, Pencil.of(K_X, K_X if law.follows_data else law.shape), grain
+
+
 def _assumes_nothing(knowledge: Knowledge) -> bool:
     return isinstance(knowledge, Estimated) and knowledge.structure == "none"
 
 
 def _offset(W: Array, mu: Array) -> Array:
     """Return ``mu − W H mu``, shape (..., N), with mu about the view's centre."""
-    return np.asarray(mu - (W @ np.tile(mu, W.shape[-1] // mu.shape[-1])[..., None])[..., 0])
+    return mu - (W @ np.tile(mu, W.shape[-1] // mu.shape[-1])[..., None])[..., 0]
 
 
 def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array:
@@ -122,10 +144,8 @@ def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array
             if grain is None
             else grain
         )
-        return np.asarray(
-            weights_by_attribute(
-                Levels.all(law.level_covariance), grain, Pencil.of(K_X, law.shape).gain
-            )[0]
-        )
+        return weights_by_attribute(
+            Levels.all(law.level_covariance), grain, Pencil.of(K_X, law.shape).gain
+        )[0]
     k = law.copies
     return regression(np.tile(K_X, k), np.tile(K_X, (k, k)) + law.covariance)

@@ -25,13 +25,21 @@ perturb``. The step must be given, so ``attacks: all`` omits this attack.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from auditor.numerics.last_digits import Generator, generators, grid_of_digits, likeliest
+from auditor.numerics.last_digits import (
+    STRAY,
+    Generator,
+    generators,
+    grid_of_digits,
+    likeliest,
+    ratio,
+)
 from auditor.plugin import (
     Array,
     Cost,
@@ -42,18 +50,28 @@ from auditor.plugin import (
     UnpairedRecords,
     View,
     register,
+    scipy,
     stream,
 )
+from auditor.schemes.base.increments import as_fraction
 
-from ._candidates import Posterior, prior_of
-from ._channel import Channel
-from ._fastica import some_rows
-from ._posterior import by_attribute, channels
+from ._channel import Channel, by_attribute, channels
+from ._some_rows import some_rows
 
 FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
 """Rows times candidates used to fit the prior, and to identify each copy's generator."""
 Copies = Array
 Step = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+MOST_CANDIDATES = 4096
+FARTHEST = 10.0
+"""Candidates lie within this many standard deviations of the mean."""
+EM_STEPS = 5
+"""Few steps: with few records, a longer fit of the prior overfits the noise."""
+UNLIKELY = 1e-9
+"""Smallest prior of a candidate relative to a uniform prior. It allows tails longer than normal
+ones."""
 
 
 @register
@@ -117,22 +135,17 @@ def _fitted(
     some, many = (
         copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, FITTED_CELLS)
     )
-    made = [_found_out(prior, place, alone, some) for place, alone in read.items()]
+    made = (_found_out(prior, place, alone, some) for place, alone in read.items())
     posterior = Posterior(*prior, channel, tuple(one for one in made if one is not None)).fitted(
         many
     )
 
     def column(y: Copies) -> tuple[Array, Array]:
-        parts = [
-            posterior.weights(part)
-            for part in np.array_split(y, max(1, y.shape[0] * len(prior[0]) // FITTED_CELLS))
-        ]
-        q = np.concatenate(parts)
-        explained = q.sum(axis=1) > 0.5
-        entropy = -(q * np.log(np.where(q > 0, q, 1.0))).sum(axis=1)
-        return np.where(explained, q @ posterior.values, channel.value(y)), np.where(
-            explained, np.exp(entropy), np.nan
-        )
+        pieces = np.array_split(y, max(1, len(y) * len(prior[0]) // FITTED_CELLS))
+        q = np.concatenate([posterior.weights(piece) for piece in pieces])
+        explained, number = q.sum(axis=1) > 0.5, np.exp(scipy.special.entr(q).sum(axis=1))
+        x = np.where(explained, q @ posterior.values, channel.value(y))
+        return x, np.where(explained, number, np.nan)
 
     return column
 
@@ -156,12 +169,12 @@ NaN: unknown."""
 
 def _linear(view: View, channel: Channel, j: int) -> Column:
     if isinstance(view.given, UnpairedRecords):
-        mu, variance = (
-            float(view.given.original[:, j].mean()),
-            float(view.given.original[:, j].var()),
-        )
+        values = view.given.original[:, j]
+        mu, variance = float(values.mean()), float(values.var())
     else:
-        mu, variance = float(view.data_moments[0][j]), float(view.data_moments[1][j, j])
+        mu, variance = (
+            float(part) for part in (view.data_moments[0][j], view.data_moments[1][j, j])
+        )
     total = variance + channel.noise.std**2
     gain = variance / total if total > 0 else 1.0
     return lambda y: (mu + gain * (channel.value(y) - mu), np.full(len(y), np.nan))
@@ -174,16 +187,72 @@ class _Candidates(Reconstruction):
         self._columns = columns
 
     def _found(self, copies: Sequence[Array], which: int) -> Array:
-        return np.stack(
-            [
-                column(y)[which]
-                for column, y in zip(self._columns, by_attribute(copies), strict=True)
-            ],
-            axis=1,
-        )
+        each = zip(self._columns, by_attribute(copies), strict=True)
+        return np.stack([column(y)[which] for column, y in each], axis=1)
 
     def rows(self, copies: Sequence[Array]) -> Array:
         return self._found(copies, 0)
 
     def candidates(self, copies: Sequence[Array]) -> Array | None:
         return self._found(copies, 1)
+
+
+def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
+    """Return candidates and prior, shapes (C,).
+
+    None if there are too many candidates or only one.
+    """
+    if isinstance(view.given, UnpairedRecords):
+        values, counts = np.unique(view.given.original[:, j], return_counts=True)
+        return (values, counts / counts.sum()) if 1 < len(values) <= MOST_CANDIDATES else None
+    mean, covariance = view.data_moments
+    mu, std = float(mean[j]), float(np.sqrt(max(covariance[j, j], 0.0)))
+    first, last = np.floor((mu - FARTHEST * std) / step), np.ceil((mu + FARTHEST * std) / step)
+    if not 0.0 < std or not 1 < last - first < MOST_CANDIDATES:
+        return None
+    # multiples of 0.01 are not the doubles that are written as cents
+    whole, power = as_fraction(np.array([step]))
+    values = np.arange(first, last + 1.0) * whole / power
+    prior = np.exp(-0.5 * ((values - mu) / std) ** 2)
+    return values, shares(prior / prior.sum() + UNLIKELY / len(values))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior:
+    """Candidates of one attribute, weighted by noise law and last digits."""
+
+    values: Array
+    prior: Array
+    channel: Channel
+    made: tuple[tuple[int, Generator, float], ...] = ()
+    """Copy index, generator and grid of each copy with an identified generator."""
+
+    def weights(self, copies: Array) -> Array:
+        """Return ``q_c``, shape (b, C); a row is 0 if no candidate is possible."""
+        return shares(self._joint(copies))
+
+    def fitted(self, copies: Array) -> Posterior:
+        """Return the posterior with its prior refitted to the copies by EM."""
+        likelihood, p = self._joint(copies) / self.prior, self.prior
+        for _ in range(EM_STEPS):
+            p = shares(shares(likelihood * p).mean(axis=0) + UNLIKELY * self.prior)
+        return Posterior(self.values, p, self.channel, self.made)
+
+    def _joint(self, copies: Array) -> Array:
+        log_f = self.channel.log_likelihood(copies, self.values) + np.log(self.prior)
+        top = log_f.max(axis=1, keepdims=True)
+        joint = np.where(
+            np.isfinite(top), np.exp(log_f - np.where(np.isfinite(top), top, 0.0)), 0.0
+        )
+        row, column = np.nonzero(joint > 1e-12)
+        for place, generator, grid in self.made:
+            joint[row, column] *= STRAY + (1.0 - STRAY) * ratio(
+                copies[row, place], self.values[column], generator, grid
+            )
+        return joint
+
+
+def shares(parts: Array) -> Array:
+    """Normalise along the last axis; a sum of 0 leaves zeros."""
+    total = parts.sum(axis=-1, keepdims=True)
+    return parts / np.where(total > 0, total, 1.0)

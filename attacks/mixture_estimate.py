@@ -30,7 +30,7 @@ noise costs 1e-2. Lattices are treated as continuous.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -55,11 +55,10 @@ from auditor.plugin import (
     stream,
 )
 
-from ._channel import Channel
-from ._deconvolution import CHUNK_VALUES, Mixture, Posterior, RowsInNormalNoise, learn
+from ._channel import Channel, channels
+from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, learn
 from ._expectation_propagation import RowsInAnyNoise
-from ._fastica import some_rows
-from ._posterior import channels
+from ._some_rows import some_rows
 from .distribution_analysis import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)
@@ -106,7 +105,10 @@ class MixtureEstimate(RowAttack):
         if self.parameters.components > 1 and noise.any():
             u = some_rows(blocks, stream(view.seed, self.name, "rows"), seen.coordinates)
             prior = learn(
-                prior, RowsInNormalNoise.of(u, noise), pencil.basis, self.parameters.components
+                prior,
+                NoisyRows(u, noise, np.zeros_like(noise)),
+                pencil.basis,
+                self.parameters.components,
             )
         return _PosteriorMean(seen, prior)
 
@@ -143,7 +145,7 @@ def least_noise(view: View) -> Array:
     if law is None:
         raise NotApplicable("needs the law of the noise, which these copies come without")
     if isinstance(law, KroneckerNoise):
-        return np.asarray(np.kron(view.weights, np.eye(view.width)))
+        return view.averaging
     return generalised_least_squares(law.covariance, view.width)
 
 
@@ -187,7 +189,7 @@ def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
     return mean, estimated_covariance(covariance, Sigma_r), Sigma_r
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Seen:
     """The copies' combination in coordinates with diagonal data and noise.
 
@@ -203,10 +205,10 @@ class Seen:
         Of the data's covariance and the noise's.
     """
 
-    W: Array = field(repr=False)
-    centre: Array = field(repr=False)
-    mu: Array = field(repr=False)
-    pencil: Pencil = field(repr=False)
+    W: Array
+    centre: Array
+    mu: Array
+    pencil: Pencil
 
     @classmethod
     def of(cls, view: View) -> Seen:
@@ -229,7 +231,7 @@ class Seen:
             copies, np.split(self.pencil.inverse @ self.W, len(copies), axis=1), strict=True
         ):
             found = found + W @ (np.ascontiguousarray(copy.T) - self.centre[:, None])
-        return np.asarray(found.T)
+        return found.T
 
     def values(self, u: Array) -> Array:
         """Return ``mu + A u`` in data units, shape (b, N)."""

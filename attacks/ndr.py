@@ -32,9 +32,7 @@ class NoiseDistributionReconstruction(LinearAttack):
     def affine(self, view: View) -> Affine:
         """Return ``W = w ⊗ I`` without offset; the estimate is unbiased."""
         if not isinstance(view.law, KroneckerNoise):
-            return Affine(
-                np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width)
-            )
+            return Affine(view.averaging, np.zeros(view.width))
         W = weights_by_attribute(
             Levels.all(view.law.level_covariance), view.grain, lambda v: np.eye(view.width)[None]
         )

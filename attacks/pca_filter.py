@@ -91,38 +91,23 @@ class PCAFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the components kept, about the mean."""
-        p, moments = self.parameters, view.held
+        p, rows = self.parameters, view.held.count
         known = isinstance(view.knowledge, Perfect) and p.covariance == "knowledge"
-        exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
         # A map that depends on known quantities alone needs no moments of the copies.
-        mean, covariance = view.data_moments if exact else view.combined(moments)
-        noise = (
-            None
-            if known and p.shrinkage == "none"
-            else self._noise(view, covariance, 0 if exact else moments.count)
-        )
-        if known:
-            mean, K_X = view.data_moments
-        else:
-            assert noise is not None
-            K_X = estimated_covariance(covariance, noise)
+        exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
+        mean, covariance = view.data_moments if exact else view.combined(view.held)
+        noise = np.zeros_like(covariance)
+        if (not known or p.shrinkage == "optimal") and p.noise_variance == "known":
+            noise = combined_noise(view, covariance)
+        elif not known or p.shrinkage == "optimal":
+            spectrum = descending_eigen(covariance)[0]
+            noise = np.eye(view.width) * white_variance(view, covariance, spectrum, p, rows)
+        mean, K_X = view.data_moments if known else (mean, estimated_covariance(covariance, noise))
         values, V = descending_eigen(K_X)
-        along = (
-            np.zeros(view.width)
-            if noise is None
-            else np.einsum("ij,ik,kj->j", V, noise, V, optimize=True)
-        )
+        along = np.einsum("ij,ik,kj->j", V, noise, V, optimize=True)
         kept = components_kept(values, p.components)
-        gains = direction_gains(values + along, kept, along, None if known else moments.count, p)
+        gains = direction_gains(values + along, kept, along, None if known else rows, p)
         return filter_map(view, (V * gains) @ V.T, mean, fixed=exact)
-
-    def _noise(self, view: View, covariance: Array, rows: int) -> Array:
-        """Return ``Sigma_r`` by the law, or white noise of estimated variance."""
-        if self.parameters.noise_variance == "known":
-            return combined_noise(view, covariance)
-        return np.eye(view.width) * white_variance(
-            view, covariance, descending_eigen(covariance)[0], self.parameters, rows
-        )
 
 
 def components_kept(values: Array, components: int | str | VarianceShare) -> int:

@@ -23,7 +23,7 @@ Reference: xiao2009, Appendix 2; agrawal2001, for the prior by EM.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -52,8 +52,6 @@ from auditor.plugin import (
 )
 from auditor.schemes.replacement.law import fresh_chances, step
 
-MOST_LOG = 600.0
-"""Larger products of odds are computed in logarithms."""
 SMALLEST = 1e-150
 """Floor of a possible backward message, so that 10,000 unlikely copies do not underflow to
 impossible."""
@@ -137,14 +135,14 @@ class Posterior(CategoricalAttack):
         return Bayes(prior, replace(view.law, levels=levels), fixed=False, exact=False)
 
 
-@dataclass
+@dataclass(repr=False)
 class Bayes(Inference):
     """Bayes' rule under a prior and a law.
 
     ``own_prior`` and ``exact`` say whether these are the table's own, so no copies contradict them.
     """
 
-    prior: Array = field(repr=False)
+    prior: Array
     law: UniformLaw
     fixed: bool = True
     exact: bool = True
@@ -170,7 +168,7 @@ class Bayes(Inference):
             raise AuditorError(
                 "the copies of some records are impossible under the law that the scheme states"
             )
-        return np.asarray(np.divide(joint, evidence, out=joint))
+        return np.divide(joint, evidence, out=joint)
 
     def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
         if not self.law.by_retention:
@@ -218,27 +216,20 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
 
     Each copy multiplies the odds of the value it shows.
     """
-    odds = [law.odds_of(level) for level in law.levels]
     rows = np.arange(copies[0].size)
-    if law.epsilon() <= MOST_LOG:
-        joint = np.tile(prior, (rows.size, 1))
-        for ratio, y in zip(odds, copies, strict=True):
-            joint[rows, y] *= ratio[y]
-        return joint
-    scores = np.zeros((rows.size, law.size))
-    allowed = np.ones((rows.size, law.size), dtype=bool)
-    for ratio, y in zip(odds, copies, strict=True):
+    scores, allowed = (np.full((rows.size, law.size), value) for value in (0.0, True))
+    for level, y in zip(law.levels, copies, strict=True):
         # certain, at retention 1 or for a value that is never drawn: the copy is the original
-        sure = np.isinf(ratio)[y]
-        scores[rows, y] += np.log(np.where(np.isinf(ratio), 1.0, ratio))[y]
-        if sure.any():
-            shown = allowed[rows, y]
-            allowed[sure] = False
-            allowed[rows[sure], y[sure]] = shown[sure]
+        odds = law.odds_of(level)
+        sure = np.isinf(odds)[y]
+        scores[rows, y] += np.log(np.where(np.isinf(odds), 1.0, odds))[y]
+        shown = allowed[rows, y]
+        allowed[sure] = False
+        allowed[rows[sure], y[sure]] = shown[sure]
     weights = np.where(allowed, prior, 0.0)
     scores[weights <= 0] = -np.inf
     top = scores.max(axis=1, keepdims=True)
-    return np.asarray(weights * np.exp(scores - np.where(np.isfinite(top), top, 0.0)))
+    return weights * np.exp(scores - np.where(np.isfinite(top), top, 0.0))
 
 
 def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None) -> Array:
@@ -250,7 +241,7 @@ def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None)
     estimate = np.clip(
         (frequency - fresh_chances(retention, counts.size, pi)) / retention, 0.0, None
     )
-    return np.asarray(estimate / estimate.sum())
+    return estimate / estimate.sum()
 
 
 def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None) -> Array:
@@ -273,7 +264,7 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
         + (np.cumsum(noise) if pi is not None else noise[0] * np.arange(1, counts.size + 1))
     ) / np.cumsum(c)
     t = possible[np.flatnonzero(possible * c > noise)[-1]]
-    return np.asarray(np.maximum(t * counts - a, 0.0) / retention)
+    return np.maximum(t * counts - a, 0.0) / retention
 
 
 def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
@@ -285,7 +276,7 @@ def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
     frequency = counts / counts.sum()
     if not by_likelihood:
         estimate = np.clip(np.linalg.lstsq(T.T, frequency, rcond=None)[0], 0.0, None)
-        return np.asarray(estimate / estimate.sum())
+        return estimate / estimate.sum()
     q = np.full(counts.size, 1.0 / counts.size)
     for _ in range(MOST_STEPS):
         shown = q @ T  # 0 for a value that no remaining x leads to; its frequency is 0 too
@@ -295,4 +286,4 @@ def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
         )
         if np.abs(q - before).max() <= SMALL_STEP:
             break
-    return np.asarray(q / q.sum())
+    return q / q.sum()

@@ -23,22 +23,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from auditor.adversary.given import Originals
 from auditor.plugin import (
     Array,
     KnownRecords,
     KnownSample,
     Reconstruction,
-    Records,
     RowAttack,
     UnmatchedRecords,
-    UnpairedRecords,
     View,
     register,
     stream,
 )
 
-from ._fastica import some_rows
 from ._orientation import orientation
+from ._some_rows import some_rows
 
 
 class Match(NamedTuple):
@@ -53,7 +52,7 @@ class Match(NamedTuple):
 
     def __call__(self, y: Array) -> Array:
         """Return the interpolated estimates of values."""
-        return np.asarray(np.interp(self.turned * y, self.shown, self.meant))
+        return np.interp(self.turned * y, self.shown, self.meant)
 
 
 @register
@@ -69,11 +68,7 @@ class QuantileMatching(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the map of each attribute of each copy."""
-        known = (
-            view.given.original
-            if isinstance(view.given, Records)
-            else view.need(UnpairedRecords).original
-        )
+        known = view.need(Originals).original
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         copies = np.split(rows, len(view.copies), axis=1)
         return _Matched(
@@ -93,7 +88,7 @@ class _Matched(Reconstruction):
             [of(y) for of, y in zip(each, copy.T, strict=True)]
             for each, copy in zip(self._matches, copies, strict=True)
         ]
-        return np.asarray(np.tensordot(self._weights, meant, axes=1).T)
+        return np.tensordot(self._weights, meant, axes=1).T
 
 
 def match(y: Array, x: Array, o: float = 1.0) -> Match:

@@ -30,6 +30,7 @@ and independent.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -53,9 +54,7 @@ from auditor.plugin import (
     scipy,
 )
 
-from ._channel import Channel, Combined
-from ._posterior import channels
-from ._product import LEAST
+from ._channel import LEAST, Channel, Combined, channels
 from .mixture_estimate import least_noise
 from .partial_disclosure import given
 
@@ -121,76 +120,50 @@ class RecordLinkage(RowAttack):
             )
         known, (mu, K_X) = view.known_columns, view.data_moments
         own = self._own_noise([view.attributes[place] for place in known]) * np.diag(K_X)[known]
-        W, Sigma_r, gain = self._least_noise(view, K_X)
-        combination = Combination(W, view.centre, mu, gain)
-        if self.parameters.by == "distance":
-            R = np.zeros((len(known), view.width))
-            R[:, known] = whitening(
-                Sigma_r[np.ix_(known, known)] + np.diag(own), K_X[np.ix_(known, known)]
-            )
-            comparison = Comparison(
-                combination, known, np.eye(view.width)[:, known], R, np.zeros((0, view.width))
-            )
-        elif view.known_law.distribution == "gaussian":
-            B, conditional = given(K_X, known, own)
-            comparison = Comparison(
-                combination,
-                known,
-                B,
-                whitening(conditional + Sigma_r, K_X),
-                whitening(K_X + Sigma_r, K_X),
-            )
+        alone = self.parameters.by == "distance"
+        if alone and view.law is None:  # equal weights, the data's variances, released values
+            W, Sigma_r, gain = view.averaging, np.diag(np.diag(K_X)), np.eye(view.width)
         else:
-            comparison = self._by_likelihood(view, combination, K_X, Sigma_r, own)
-        comparison.known_noise, comparison.assigns = (
-            np.sqrt(own) if own.any() else None,
-            self.parameters.assignment,
-        )
+            W = least_noise(view)
+            Sigma_r = W @ view.known_law.covariance @ W.T
+            gain = regression(K_X, K_X + Sigma_r)
+        pick, seen = np.eye(view.width), []
+        if alone:
+            U = np.ix_(known, known)
+            B, R_0 = pick[:, known], np.zeros((0, view.width))
+            R = whitening(Sigma_r[U] + np.diag(own), K_X[U]) @ pick[known]
+        else:
+            used = np.arange(view.width)
+            if view.known_law.distribution != "gaussian":
+                seen, used = _known_channels(view, K_X, own), np.setdiff1d(used, known)
+            U, (B, conditional) = np.ix_(used, used), given(K_X, known, own)
+            R, R_0 = (whitening((K + Sigma_r)[U], K_X[U]) @ pick[used] for K in (conditional, K_X))
+        comparison = Comparison(W, view.centre, mu, gain, known, B, R, R_0, seen)
+        comparison.known_noise = np.sqrt(own) if own.any() else None
+        comparison.assigns = self.parameters.assignment
         return comparison
-
-    def _least_noise(self, view: View, K_X: Array) -> tuple[Array, Array, Array]:
-        """Return ``W``, ``Sigma_r`` and the gain of the best linear estimate.
-
-        Distance without a law uses equal weights, the data's variances, and the released values as
-        the estimate.
-        """
-        if view.law is None and self.parameters.by == "distance":
-            N = view.width
-            return np.asarray(np.kron(view.weights, np.eye(N))), np.diag(np.diag(K_X)), np.eye(N)
-        W = least_noise(view)
-        Sigma_r = np.asarray(W @ view.known_law.covariance @ W.T)
-        return W, Sigma_r, regression(K_X, K_X + Sigma_r)
-
-    def _by_likelihood(
-        self, view: View, combination: Combination, K_X: Array, Sigma_r: Array, own: Array
-    ) -> Comparison:
-        """Compare by exact densities of known attributes and odds of others."""
-        if own.any():
-            reason = "normal noise in what is known has no closed density beside"
-            raise NotApplicable(
-                f"{reason} {view.known_law.distribution} noise in the copies; by distance it is weighed"
-            )
-        known, others = view.known_columns, np.setdiff1d(np.arange(view.width), view.known_columns)
-        B, conditional = given(K_X, known)
-        found, least = channels(view), np.sqrt(FINEST * np.diag(K_X))
-        seen = [
-            Combined(NoiseDensity("gaussian", least[j] or 1.0), view.weights)
-            if found[j].exact
-            else found[j]
-            for j in known
-        ]  # exact attributes get the least noise that covariances resolve
-        U = np.ix_(others, others)
-        pick = np.eye(view.width)[others]
-        R, R_0 = (whitening((K + Sigma_r)[U], K_X[U]) @ pick for K in (conditional, K_X))
-        return Comparison(combination, known, B, R, R_0, seen)
 
     def _own_noise(self, names: Sequence[str]) -> Array:
         """Noise of known values relative to the attributes' variances, (|K|,)."""
         noise = self.parameters.noise
-        return np.array(
-            [noise.get(name, 0.0) if isinstance(noise, dict) else noise for name in names],
-            dtype=np.float64,
+        by_name = noise if isinstance(noise, dict) else dict.fromkeys(names, noise)
+        return np.array([float(by_name.get(name, 0.0)) for name in names])
+
+
+def _known_channels(view: View, K_X: Array, own: Array) -> list[Channel]:
+    """Return the known attributes' channels; exact ones get the least noise resolved."""
+    if own.any():
+        reason = "normal noise in what is known has no closed density beside"
+        raise NotApplicable(
+            f"{reason} {view.known_law.distribution} noise in the copies; by distance it is weighed"
         )
+    found, least = channels(view), np.sqrt(FINEST * np.diag(K_X))
+    return [
+        Combined(NoiseDensity("gaussian", least[j] or 1.0), view.weights)
+        if found[j].exact
+        else found[j]
+        for j in view.known_columns
+    ]
 
 
 def whitening(M: Array, K_X: Array) -> Array:
@@ -201,64 +174,44 @@ def whitening(M: Array, K_X: Array) -> Array:
     _, std = in_own_units(K_X)
     unit = np.where(std > 0, std, 1.0)
     values, vectors = np.linalg.eigh(M / np.outer(unit, unit))
-    return np.asarray((vectors / np.sqrt(np.maximum(values, FINEST))).T / unit)
+    return (vectors / np.sqrt(np.maximum(values, FINEST))).T / unit
 
 
-class Combination:
-    """``ȳ − mu`` of rows of copies, and the best linear estimate from it."""
-
-    def __init__(self, W: Array, centre: Array, mu: Array, gain: Array) -> None:
-        self._W, self._centre, self.mu, self._gain = W, centre, mu, gain
-
-    def of(self, copies: Sequence[Array]) -> Array:
-        """Return ``ȳ − mu``, shape (b, N)."""
-        return np.asarray(
-            np.hstack([copy - self._centre for copy in copies]) @ self._W.T
-            - (self.mu - self._centre)
-        )
-
-    def estimate(self, copies: Sequence[Array]) -> Array:
-        """Return ``mu + G (ȳ − mu)``, shape (b, N)."""
-        return np.asarray(self.mu + self.of(copies) @ self._gain.T)
-
-
+@dataclass(eq=False, repr=False)
 class Comparison(Reconstruction):
     """Log odds of rows: ``½‖R_0(ȳ − mu)‖² − ½‖R(ȳ − m)‖²`` plus a constant.
 
     The log-likelihood of the channels ``seen`` is added: one for each known attribute, or none.
     """
 
-    def __init__(
-        self,
-        combination: Combination,
-        known: Indices,
-        B: Array,
-        R: Array,
-        R_0: Array,
-        seen: Sequence[Channel] = (),
-    ) -> None:
-        self._combination, self._known, self._B, self._R, self._R_0, self._seen = (
-            combination,
-            known,
-            B,
-            R,
-            R_0,
-            seen,
-        )
+    W: Array
+    centre: Array
+    mu: Array
+    gain: Array
+    known: Indices
+    B: Array
+    R: Array
+    R_0: Array
+    seen: Sequence[Channel] = ()
+
+    def _combined(self, copies: Sequence[Array]) -> Array:
+        """Return ``ȳ − mu``, shape (b, N)."""
+        offset = self.mu - self.centre
+        return np.hstack([copy - self.centre for copy in copies]) @ self.W.T - offset
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the best linear estimate of every row."""
-        return self._combination.estimate(copies)
+        """Return the best linear estimate of every row, ``mu + G (ȳ − mu)``."""
+        return self.mu + self._combined(copies) @ self.gain.T
 
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array:
         """Return the log odds, shape (t, b)."""
-        combined = self._combination.of(copies)
-        m = (known - self._combination.mu[self._known]) @ self._B.T
+        combined = self._combined(copies)
+        m = (known - self.mu[self.known]) @ self.B.T
         # Distances from differences: expanded squares would lose the decisive digits under little
         # noise.
-        apart = scipy.spatial.distance.cdist(m @ self._R.T, combined @ self._R.T, "sqeuclidean")
-        odds = np.asarray(0.5 * ((combined @ self._R_0.T) ** 2).sum(axis=1) - 0.5 * apart)
-        for j, channel in enumerate(self._seen):
-            y = np.stack([copy[:, self._known[j]] for copy in copies], axis=1)
+        apart = scipy.spatial.distance.cdist(m @ self.R.T, combined @ self.R.T, "sqeuclidean")
+        odds = 0.5 * ((combined @ self.R_0.T) ** 2).sum(axis=1) - 0.5 * apart
+        for j, channel in enumerate(self.seen):
+            y = np.stack([copy[:, self.known[j]] for copy in copies], axis=1)
             odds += np.maximum(channel.log_likelihood(y, known[:, j]).T, LEAST)
         return odds

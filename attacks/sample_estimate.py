@@ -24,12 +24,13 @@ noise. That the sample is of this population is *not checked*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
+from auditor.adversary.given import Originals
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (
@@ -39,21 +40,20 @@ from auditor.plugin import (
     KnownSample,
     PluginParameters,
     Reconstruction,
-    Records,
     RowAttack,
     UnmatchedRecords,
-    UnpairedRecords,
     View,
     register,
     stream,
 )
 
-from ._deconvolution import GRAIN
-from ._fastica import some_rows
-from ._posterior import channels
-from ._sample_points import OverRecords, kernel_points
+from ._channel import LEAST, Channel, by_attribute, channels
+from ._deconvolution import GRAIN, normalised
+from ._some_rows import some_rows
 from .mixture_estimate import Seen, least_noise, normal_prior
 
+POINTS = 2_000
+"""Points drawn from the kernels in all. A larger sample has one per record."""
 CHUNK_VALUES = 2**18
 """Pairs of a row and a record per piece: two megabytes, which stay in the cache."""
 JUDGING_ROWS = 2_000
@@ -90,40 +90,23 @@ class SampleEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean over the sample."""
-        known = (
-            view.given.original
-            if isinstance(view.given, Records)
-            else view.need(UnpairedRecords).original
-        )
-        seen = seen_with(view, known)
-        if view.law is not None and view.law.distribution != "gaussian":
-            return self._under_any_law(view, blocks, known, seen)
-        records = (known - seen.mu) @ seen.pencil.inverse.T
-        if self.parameters.bandwidth is not None:
-            return _OverSample(seen, Kernel(records, seen.pencil.share, self.parameters.bandwidth))
-        u = some_rows(blocks, stream(view.seed, self.name, "rows"), seen.coordinates)[:JUDGING_ROWS]
-        kernels = [Kernel(records, seen.pencil.share, bandwidth) for bandwidth in BANDWIDTHS]
-        return _OverSample(seen, max(kernels, key=lambda kernel: kernel.log_likelihood(u)))
-
-    def _under_any_law(
-        self, view: View, blocks: Iterable[list[Array]], known: Array, seen: Seen
-    ) -> OverRecords:
-        """Return the posterior mean over points drawn from the kernels."""
-        found, bandwidth = channels(view), self.parameters.bandwidth
-
-        def over(width: float) -> OverRecords:
-            return OverRecords(
-                found,
-                kernel_points(
-                    known, seen.pencil, width, found, stream(view.seed, self.name, "kernel")
-                ),
-            )
-
-        if bandwidth is not None:
-            return over(bandwidth)
+        known = view.need(Originals).original
+        seen, bandwidth = seen_with(view, known), self.parameters.bandwidth
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
+        widths = BANDWIDTHS if bandwidth is None else [bandwidth]
+        if view.law is None or view.law.distribution == "gaussian":
+            records = (known - seen.mu) @ seen.pencil.inverse.T
+            kernels = [Kernel(records, seen.pencil.share, width) for width in widths]
+            u = seen.coordinates(np.split(rows[:JUDGING_ROWS], len(view.copies), axis=1))
+            return _OverSample(seen, max(kernels, key=lambda kernel: kernel.log_likelihood(u)))
+        found = channels(view)
+        drawn = [
+            kernel_points(known, seen.pencil, h, found, stream(view.seed, self.name, "kernel"))
+            for h in widths
+        ]
         judging = np.split(rows[:: max(1, len(rows) // JUDGING_POINTS)], len(view.copies), axis=1)
-        return max(map(over, BANDWIDTHS), key=lambda kernel: kernel.log_likelihood(judging))
+        priors = [OverRecords(found, points) for points in drawn]
+        return max(priors, key=lambda prior: prior.log_likelihood(judging))
 
 
 def seen_with(view: View, known: Array) -> Seen:
@@ -163,7 +146,7 @@ def weighed_covariance(
         precision, precision + records, out=np.ones_like(total), where=precision + records > 0
     )
     a, b = np.sqrt(1.0 - share), np.sqrt(share)
-    return np.asarray(np.outer(a, a) * from_records + np.outer(b, b) * from_copies)
+    return np.outer(a, a) * from_records + np.outer(b, b) * from_copies
 
 
 class Kernel:
@@ -182,29 +165,23 @@ class Kernel:
     """
 
     def __init__(self, records: Array, share: Array, bandwidth: float) -> None:
-        width, noise = bandwidth**2 * share, 1.0 - share
-        total = width + noise + GRAIN
-        self._records, self._towards = records, width / total
-        self._scale = 1.0 / np.sqrt(total)
+        width = bandwidth**2 * share
+        total = width + 1.0 - share + GRAIN
+        self._records, self._towards, self._scale = records, width / total, 1.0 / np.sqrt(total)
         self._points = records * self._scale
-        self._half_squares = 0.5 * np.einsum("mr,mr->m", self._points, self._points)
+        self._half_squares = 0.5 * (self._points**2).sum(axis=1)
 
-    def _weigh(self, u: Array) -> tuple[Array, Array]:
-        """Return ``q`` up to a factor per row, (b, m), and the largest log, (b,)."""
-        q = (u * self._scale) @ self._points.T
-        q -= self._half_squares
-        top = q.max(axis=1, keepdims=True)
-        q -= top
-        np.exp(q, out=q)
-        return q, top[:, 0]
+    def _weigh(self, u: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield pieces of rows, their ``q``, (m, b), and log-sums up to a constant, (b,)."""
+        for start, stop in evenly(0, len(u), len(self._records), CHUNK_VALUES):
+            z = u[start:stop] * self._scale
+            q, log_sum = normalised(self._points @ z.T - self._half_squares[:, None])
+            yield slice(start, stop), q, log_sum - 0.5 * (z**2).sum(axis=1)
 
     def log_likelihood(self, u: Array) -> float:
         """Return the log-likelihood of rows, up to a constant of all kernels."""
         found = len(u) * float(np.log(self._scale).sum())
-        for start, stop in evenly(0, len(u), len(self._records), CHUNK_VALUES):
-            q, top = self._weigh(u[start:stop])
-            found += float((np.log(q.sum(axis=1)) + top).sum())
-        return found - 0.5 * float(((u * self._scale) ** 2).sum())
+        return found + sum(float(log_sum.sum()) for _, _, log_sum in self._weigh(u))
 
     def mean(self, u: Array) -> Array:
         """Return ``Σ_j q_j (x_j + g (u − x_j))``, shape (b, r).
@@ -212,10 +189,9 @@ class Kernel:
         ``g`` is the kernel's share of the variance of kernel and noise.
         """
         out = np.empty_like(u)
-        for start, stop in evenly(0, len(u), len(self._records), CHUNK_VALUES):
-            q, _ = self._weigh(u[start:stop])
-            out[start:stop] = (q @ self._records) / q.sum(axis=1, keepdims=True)
-        return np.asarray(out + self._towards * (u - out))
+        for here, q, _ in self._weigh(u):
+            out[here] = q.T @ self._records
+        return out + self._towards * (u - out)
 
 
 class _OverSample(Reconstruction):
@@ -224,3 +200,63 @@ class _OverSample(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         return self._seen.values(self._kernel.mean(self._seen.coordinates(copies)))
+
+
+def kernel_points(
+    records: Array,
+    pencil: Pencil,
+    bandwidth: float,
+    found: Sequence[Channel],
+    rng: np.random.Generator,
+) -> Array:
+    """Draw about ``POINTS`` points from normal kernels at the records.
+
+    At least one per record. On a lattice the steps are whole units.
+    """
+    if bandwidth == 0.0:
+        return records
+    points = np.tile(records, (-(-POINTS // len(records)), 1))
+    normal = rng.standard_normal((len(points), pencil.share.size)) * np.sqrt(pencil.share)
+    steps = bandwidth * normal @ pencil.basis.T
+    unit = np.array([channel.noise.unit if channel.noise.on_lattice else 0.0 for channel in found])
+    return points + np.where(unit > 0, unit * np.rint(steps / np.where(unit > 0, unit, 1.0)), steps)
+
+
+class OverRecords(Reconstruction):
+    """Posterior mean over equally likely points, under noise of any law.
+
+    Parameters
+    ----------
+    found : sequence of N Channel
+    records : ndarray of shape (m, N)
+    """
+
+    def __init__(self, found: Sequence[Channel], records: Array) -> None:
+        self._found, self._records = found, records
+        self._noisy = np.array([not channel.exact for channel in found])
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return the posterior means of one block of rows.
+
+        A row that no point can explain gets the estimate from its copies alone.
+        """
+        means = []
+        for seen, q, log_sum in self._weigh(copies):
+            each = [channel.value(y) for channel, y in zip(self._found, seen, strict=True)]
+            possible = (log_sum > LEAST)[:, None] & self._noisy
+            means.append(np.where(possible, q.T @ self._records, np.column_stack(each)))
+        return np.concatenate(means)
+
+    def log_likelihood(self, copies: Sequence[Array]) -> float:
+        """Return the log-likelihood of rows; an impossible row counts ``LEAST``."""
+        return sum(float(log_sum.sum()) for _, _, log_sum in self._weigh(copies))
+
+    def _weigh(self, copies: Sequence[Array]) -> Iterator[tuple[list[Array], Array, Array]]:
+        """Yield pieces of rows by attribute, their ``q``, (m, b), and log-means, (b,)."""
+        for start, stop in evenly(0, len(copies[0]), len(self._records), CHUNK_VALUES):
+            seen = by_attribute([copy[start:stop] for copy in copies])
+            log_q = np.zeros((len(seen[0]), len(self._records)))
+            for channel, y, values in zip(self._found, seen, self._records.T, strict=True):
+                log_q += 0.0 if channel.exact else channel.log_likelihood(y, values)
+            q, log_sum = normalised(np.maximum(log_q.T, LEAST))
+            yield seen, q, log_sum - np.log(len(self._records))

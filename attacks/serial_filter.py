@@ -34,10 +34,9 @@ Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.autoregression import Autoregression
@@ -74,8 +73,6 @@ LONGEST, FEWEST_SEGMENTS = 1024, 4
 """Most rows of a segment, and fewest segments: two halves of two."""
 LEAST_NOISE = 1e-9
 """A direction with a smaller share of noise, or of data, is not filtered."""
-SHORTEST = 1024
-"""Fewest rows per transform: shorter stretches are too many."""
 TOGETHER = 2**17
 """Approximate number of values per batch of transforms, so that they stay in the cache."""
 SURE_OF = 2.0
@@ -213,19 +210,19 @@ def lag_choices(length: int) -> list[int]:
     return [2**k for k in range(1, length.bit_length() - 2)]
 
 
-@dataclass
+@dataclass(repr=False)
 class Filtered(Reconstruction):
     """``x̂ = μ + A Σ_h g_h A⁺(y_{t−h} − μ)``.
 
     Directions that are not filtered are scaled by ``1 − ν``.
     """
 
-    mu: Array = field(repr=False)
-    pencil: Pencil = field(repr=False)
-    weights: Array = field(repr=False)
-    kept: Array = field(repr=False)
-    used: Indices = field(repr=False)
-    taps: Array = field(repr=False)
+    mu: Array
+    pencil: Pencil
+    weights: Array
+    kept: Array
+    used: Indices
+    taps: Array
     known: bool = False
     serial: Autoregression | None = None
 
@@ -259,13 +256,13 @@ class Filtered(Reconstruction):
         noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
         true = centred(np.ones(1), [x], self.mu)
         lost = self._passed(true) - true
-        return np.asarray(np.einsum("dt,dt->t", lost, lost) + noise)
+        return np.einsum("dt,dt->t", lost, lost) + noise
 
     def _passed(self, y: Array) -> Array:
         """Apply the filter to centred rows, shape (N, b)."""
         A, alone = self.pencil.basis, self.kept.copy()
         if not self.neighbours:
-            return np.asarray((A * alone) @ self.pencil.inverse @ y)
+            return (A * alone) @ self.pencil.inverse @ y
         alone[self.used] = 0.0
         c = np.pad(
             self.pencil.inverse[self.used] @ y,
@@ -277,27 +274,15 @@ class Filtered(Reconstruction):
 
 
 def convolved(c: Array, taps: Array) -> Array:
-    """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − 2m).
-
-    Each stretch is transformed once for all directions. ``scipy.signal`` would transform it per
-    direction, and takes half a second to import.
+    """Return ``Σ_h g_h c_{t−h}`` by overlap-add, shape (d, n − 2m).
 
     Parameters
     ----------
     c : ndarray of shape (d, n)
     taps : ndarray of shape (2m + 1, d, d)
     """
-    (d, n), beyond = c.shape, len(taps) - 1
-    size = scipy.fft.next_fast_len(max(SHORTEST, 4 * beyond), real=True)
-    step = size - beyond
-    count = -(-(n - beyond) // step)
-    rows = np.zeros((d, count * step + beyond))
-    rows[:, :n] = c
-    stretches = sliding_window_view(rows, size, axis=1)[:, ::step]
-    transfer = scipy.fft.rfft(taps.transpose(1, 2, 0), size)
-    out = np.empty((d, count, step))
-    for start, stop in evenly(0, count, d * size, TOGETHER):
-        seen = scipy.fft.rfft(stretches[:, start:stop])
-        found = sum(transfer[:, j, None] * seen[j] for j in range(d))
-        out[:, start:stop] = scipy.fft.irfft(found, size)[:, :, beyond:]
-    return out.reshape(d, -1)[:, : n - beyond]
+    # here, since importing it takes half a second
+    from scipy.signal import oaconvolve
+
+    each = (oaconvolve(c, taps[:, i].T, mode="valid", axes=1) for i in range(len(c)))
+    return np.stack([found.sum(axis=0) for found in each])

@@ -7,7 +7,12 @@ The transitions are fitted to the copies alone, given the known perturbation.
 | ``B_t`` | ``P(y_t1 … y_tk; x_t)`` by true value: the likelihood of ``posterior`` | (s,) | xiao2009, Appendix 2 |
 | ``q`` | prior: exact or uniform, as known | (s,) | |
 | ``A`` | transition probabilities by EM, started at ``q_j`` and near ``I`` | (s, s) | baum1970 |
-| ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` (``_chains``) | (s,) | rabiner1989 |
+| ``α_t`` | ``∝ B_t ∘ (α_{t−1} A)``, sum 1; the divisor is ``P(y_t; y_1 … y_{t−1})`` | (s,) | rabiner1989 |
+| ``γ_t`` | ``∝ B_t ∘ (A γ_{t+1})``, sum 1; ``B_t ∘ β_t`` of the source | (s,) | rabiner1989 |
+| ``ξ`` | ``Σ_t α_t(i) A_ij γ_{t+1}(j)``, each term normalised to sum 1: expected transitions from i to j | (s, s) | baum1970 |
+| ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` | (s,) | rabiner1989 |
+
+Long series are cut into windows that are processed in parallel, so every step is one matrix product.
 
 The chain is used only if, fitted to half of the windows, it predicts the other half better than
 independence does, by ``SURE_OF`` standard errors. Otherwise the result is ``posterior``. It is
@@ -25,7 +30,7 @@ Reference: baum1970; rabiner1989.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,13 +50,15 @@ from auditor.plugin import (
     register,
 )
 
-from ._chains import both_ways, expected_moves, forward, posteriors, windows
 from .posterior import Bayes, chain_joint, fresh_joint
 
 MOST_VALUES = 128
 """Most values of a domain; a step costs their square."""
-FITTED_ROWS, WINDOW, FEWEST_WINDOWS = 2**14, 64, 8
+FITTED_ROWS, FITTED_WINDOW, FEWEST_WINDOWS = 2**14, 64, 8
 """Most records used to fit a chain, rows of a window, and fewest windows."""
+WINDOW, WARM_UP = 512, 256
+"""Records of a window that get posteriors, and records added on either side. Records further away
+are ignored. The loss is negligible for chains that keep a value for up to about 50 records."""
 MOST_STEPS, ENOUGH = 30, 1e-4
 """Most EM steps, and the gain in log-likelihood per record below which EM stops."""
 STARTS, FIRST_STEPS = (0.0, 0.9), 6
@@ -88,11 +95,11 @@ class SerialPosterior(CategoricalAttack):
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class SerialBayes(Inference):
     """Bayes' rule for ordered records; each block fits its own chain."""
 
-    prior: Array = field(repr=False)
+    prior: Array
     law: UniformLaw
     fixed: bool = False
     serial: bool = True
@@ -128,7 +135,7 @@ def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
     else:
         joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)
     top = joint.max(axis=1, keepdims=True)
-    return np.asarray(np.divide(joint, top, out=np.zeros_like(joint), where=top > 0))
+    return np.divide(joint, top, out=np.zeros_like(joint), where=top > 0)
 
 
 def fitted_chain(B: Array, prior: Array) -> Array | None:
@@ -136,10 +143,10 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
 
     Prediction is out of sample, on the other half of the windows.
     """
-    count = len(B) // WINDOW
+    count = len(B) // FITTED_WINDOW
     if count < FEWEST_WINDOWS:
         return None
-    seen = windows(B[: count * WINDOW], WINDOW)
+    seen = windows(B[: count * FITTED_WINDOW], FITTED_WINDOW)
     alone = np.log(seen @ prior).sum(axis=0)
     gain, halves = np.empty(count), []
     for half, other in (
@@ -150,9 +157,9 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
         gain[other] = (
             np.log(forward(halves[-1], prior, seen[:, other])[1]).sum(axis=0) - alone[other]
         )
-    if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * WINDOW:
+    if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * FITTED_WINDOW:
         return None
-    return _climbed((halves[0] + halves[1]) / 2.0, prior, both_ways(seen), MOST_STEPS)[0]
+    return _climbed((halves[0] + halves[1]) / 2.0, prior, seen, MOST_STEPS)[0]
 
 
 def maximised(seen: Array, prior: Array) -> Array:
@@ -160,23 +167,70 @@ def maximised(seen: Array, prior: Array) -> Array:
 
     Of several starts the more likely one is continued.
     """
-    alone = np.tile(prior, (prior.size, 1))
-    starts = [(1.0 - stay) * alone + stay * np.eye(prior.size) for stay in STARTS]
     # Independence is a plateau: under strong perturbation EM needs hundreds of steps to leave it. A
     # sticky start is better.
-    ways = both_ways(seen)
-    A, _ = max((_climbed(A, prior, ways, FIRST_STEPS) for A in starts), key=lambda found: found[1])
-    return _climbed(A, prior, ways, MOST_STEPS)[0]
+    stay, alone = np.eye(prior.size), np.tile(prior, (prior.size, 1))
+    starts = [(1.0 - share) * alone + share * stay for share in STARTS]
+    climbed = [_climbed(A, prior, seen, FIRST_STEPS) for A in starts]
+    A, _ = max(climbed, key=lambda found: found[1])
+    return _climbed(A, prior, seen, MOST_STEPS)[0]
 
 
-def _climbed(A: Array, prior: Array, ways: Array, steps: int) -> tuple[Array, float]:
+def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, float]:
     """Return ``A`` after EM steps, and the last log-likelihood."""
     before = -np.inf
     for _ in range(steps):
-        moves, now = expected_moves(A, prior, ways)
+        moves, now = expected_moves(A, prior, seen)
         moves += PSEUDO_MOVES * prior
         A = moves / moves.sum(axis=1, keepdims=True)
-        if now - before <= ENOUGH * ways.shape[0] * ways.shape[2]:
+        if now - before <= ENOUGH * seen.shape[0] * seen.shape[1]:
             break
         before = now
     return A, now
+
+
+def windows(B: Array, length: int, margin: int = 0) -> Array:
+    """Cut likelihoods, shape (b, s), into windows padded by 1.
+
+    The result has shape (length + 2·margin, w, s).
+    """
+    count = -(-len(B) // length)
+    padded = np.ones((count * length + 2 * margin, B.shape[1]))
+    padded[margin : margin + len(B)] = B
+    starts = np.arange(count) * length
+    return padded[np.arange(length + 2 * margin)[:, None] + starts]
+
+
+def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
+    """Return ``α``, shape (T, w, s), and its divisors, shape (T, w)."""
+    alpha, chances = np.empty(B.shape), np.empty(B.shape[:-1])
+    for t, b in enumerate(B):
+        here = b * (alpha[t - 1] @ A if t else pi)
+        chances[t] = here.sum(axis=-1)
+        alpha[t] = here / chances[t, :, None]
+    return alpha, chances
+
+
+def backward(A: Array, B: Array) -> Array:
+    """Return ``γ``, shape (T, w, s): ``α`` in reverse with a uniform start."""
+    return forward(A.T, np.ones(len(A)), B[::-1])[0][::-1]
+
+
+def posteriors(A: Array, pi: Array, B: Array) -> Array:
+    """Return every record's posterior given its neighbours, shape (b, s)."""
+    seen, stop = windows(B, WINDOW, WARM_UP), WARM_UP + WINDOW
+    alpha, gamma = forward(A, pi, seen)[0], backward(A, seen)
+    P = alpha[WARM_UP:stop] * (gamma[WARM_UP + 1 : stop + 1] @ A.T)
+    P = P.swapaxes(0, 1).reshape(-1, B.shape[1])[: len(B)]
+    return P / P.sum(axis=1, keepdims=True)
+
+
+def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
+    """Return ``ξ`` summed over windows, shape (s, s), and the log-likelihood.
+
+    E step of baum1970, for B of shape (T, w, s).
+    """
+    (alpha, chances), gamma = forward(A, pi, B), backward(A, B)
+    sums = ((alpha[:-1] @ A) * gamma[1:]).sum(axis=2)  # of each term α_{t−1} A γ_t
+    weighed = (alpha[:-1] / sums[:, :, None]).reshape(-1, len(A))
+    return A * (weighed.T @ gamma[1:].reshape(-1, len(A))), float(np.log(chances).sum())

@@ -30,30 +30,30 @@ rest does not predict. Not applicable to a secret matrix.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.adversary.given import Originals
 from auditor.plugin import (
     Array,
     ExactMoments,
     Knowledge,
     KnownRecords,
     KnownSample,
-    Moments,
     NotApplicable,
     Perfect,
     Reconstruction,
     Records,
     RowAttack,
     UnmatchedRecords,
-    UnpairedRecords,
     View,
     register,
     scipy,
 )
 
+from ._some_rows import stacked_moments
 from .known_io_regression import ridge_map
 
 MOST_COMPARED = 20
@@ -96,24 +96,22 @@ class TransformMatch(RowAttack):
         from auditor.schemes.random_projection import cosine_transform
 
         C, given = cosine_transform(view.width), view.given
+        first = ([copies[0]] for copies in blocks)
         if isinstance(given, ExactMoments):
             m, K = C @ given.mean, C @ given.covariance @ C.T
-            return Named.of(C, m, K, None, moment_gaps(m, K, _column_moments(blocks)))
-        paired = isinstance(given, Records)
-        c = (
-            given.original if isinstance(given, Records) else view.need(UnpairedRecords).original
-        ) @ C.T
+            return Named.of(C, m, K, None, moment_gaps(m, K, stacked_moments(first)))
+        c = view.need(Originals).original @ C.T
         m, K = c.mean(axis=0), np.atleast_2d(np.cov(c.T, bias=True))
-        if paired:
-            gaps = ((view.need(Records).copies[0][:, :, None] - c[:, None, :]) ** 2).mean(axis=0)
+        if isinstance(given, Records):
+            gaps = ((given.copies[0][:, :, None] - c[:, None, :]) ** 2).mean(axis=0)
         elif isinstance(view.knowledge, UnmatchedRecords):
             gaps = nearest_gaps(c[:MOST_COMPARED], blocks)
         else:
-            gaps = moment_gaps(m, K, _column_moments(blocks))
+            gaps = moment_gaps(m, K, stacked_moments(first))
         return Named.of(C, m, K, len(c), gaps)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Named(Reconstruction):
     """The transform with identified columns.
 
@@ -131,11 +129,11 @@ class Named(Reconstruction):
         Whether exactly one coefficient fits each column.
     """
 
-    transform: Array = field(repr=False)
-    kept: NDArray[np.intp] = field(repr=False)
-    rest: NDArray[np.intp] = field(repr=False)
-    mean: Array = field(repr=False)
-    guess: Array = field(repr=False)
+    transform: Array
+    kept: NDArray[np.intp]
+    rest: NDArray[np.intp]
+    mean: Array
+    guess: Array
     certain: bool
 
     @classmethod
@@ -158,14 +156,14 @@ class Named(Reconstruction):
         c = np.empty((len(copies[0]), len(self.transform)))
         c[:, self.kept] = copies[0]
         c[:, self.rest] = self._guessed(copies[0])
-        return np.asarray(c @ self.transform)
+        return c @ self.transform
 
     def expected(self, x: Array) -> Array | None:
         """Return ``‖c_rest − ĉ_rest‖²`` of true records, if certain."""
         if not self.certain:
             return None
         c = x @ self.transform.T
-        return np.asarray(((c[:, self.rest] - self._guessed(c[:, self.kept])) ** 2).sum(axis=1))
+        return ((c[:, self.rest] - self._guessed(c[:, self.kept])) ** 2).sum(axis=1)
 
     def _guessed(self, kept: Array) -> Array:
         return self.mean[self.rest] + (kept - self.mean[self.kept]) @ self.guess.T
@@ -187,25 +185,11 @@ def nearest_gaps(c: Array, blocks: Iterable[list[Array]]) -> Array:
         nearest = np.minimum(nearest, np.stack(gaps))
     if not nearest.ndim:
         raise NotApplicable("has no released row to look at")
-    return np.asarray((nearest**2).mean(axis=1))
+    return (nearest**2).mean(axis=1)
 
 
-def moment_gaps(m: Array, K: Array, columns: tuple[Array, Array]) -> Array:
-    """Return ``g``, shape (n', N), from the columns' means and variances."""
-    mean, variance = columns
-    deviations, own = (np.sqrt(np.clip(v, 0.0, None)) for v in (np.diag(K), variance))
-    return np.asarray((mean[:, None] - m) ** 2 + (own[:, None] - deviations) ** 2)
-
-
-def _column_moments(blocks: Iterable[list[Array]]) -> tuple[Array, Array]:
-    """Means and variances of the first copy's columns, about its first row."""
-    start: Array | None = None
-    parts = []
-    for copies in blocks:
-        if len(copies[0]):
-            start = copies[0][0] if start is None else start
-            parts.append(Moments.of(copies[0] - start))
-    if start is None:
-        raise NotApplicable("has no released row to look at")
-    moments = Moments.merge(parts)
-    return start + moments.mean, np.diag(moments.covariance())
+def moment_gaps(m: Array, K: Array, columns: tuple[Array, Array, int]) -> Array:
+    """Return ``g``, shape (n', N), from the columns' mean and covariance."""
+    mean, covariance, _ = columns
+    deviations, own = (np.sqrt(np.clip(np.diag(each), 0.0, None)) for each in (K, covariance))
+    return (mean[:, None] - m) ** 2 + (own[:, None] - deviations) ** 2

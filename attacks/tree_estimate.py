@@ -26,7 +26,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import regression
@@ -34,6 +33,7 @@ from auditor.numerics.truncated_normal import inside, set_apart
 from auditor.plugin import (
     Array,
     Cost,
+    Indices,
     KroneckerNoise,
     NotApplicable,
     PublishedModel,
@@ -83,52 +83,22 @@ class TreeEstimate(RowAttack):
             raise NotApplicable(
                 "the law of the noise is not known to have one shape across the copies"
             )
-        known = found.tree.on if found.predictors is not None else None
-        noise = Noise.of(view.combined_variance * law.shape, known)
-        return _OverLeaves(
-            view,
-            found.tree,
-            leaf_posteriors(found.leaves(*view.estimated_moments), noise.covariance),
-            noise,
-        )
+        S, regressed = view.combined_variance * law.shape, None
+        if found.predictors is not None:
+            S, regressed = conditional_noise(S, found.tree.on)
+        leaves = leaf_posteriors(found.leaves(*view.estimated_moments), S)
+        return _OverLeaves(view.weights, found.tree, leaves, regressed)
 
 
-class Noise(NamedTuple):
-    """Noise of the combined copy, conditional on that of known attributes.
+def conditional_noise(S: Array, known: Indices) -> tuple[Array, Array]:
+    """Return the noise's covariance given that of known attributes, and its regression.
 
-    Attributes
-    ----------
-    covariance : ndarray of shape (N, N)
-        ``S``, conditional on the known noise; 0 for known attributes.
-    known : ndarray of shape (|K|,) or None
-        Indices of the known attributes.
-    told : ndarray of shape (N, |K|)
-        Regression of all noise on the known noise.
+    Shapes (N, N) and (N, |K|); the covariance is 0 for known attributes.
     """
-
-    covariance: Array
-    known: NDArray[np.intp] | None
-    told: Array
-
-    @classmethod
-    def of(cls, S: Array, known: NDArray[np.intp] | None) -> Noise:
-        """Return the noise of a combined copy of covariance S, shape (N, N)."""
-        if known is None:
-            return cls(S, None, np.zeros((len(S), 0)))
-        told = regression(S[:, known], S[np.ix_(known, known)])
-        left = S - told @ S[known]
-        left[known], left[:, known] = 0.0, 0.0
-        return cls(left, known, told)
-
-    def off(self, y: Array, x: Array) -> Array:
-        """Return combined copies, shape (b, N), less the predicted noise.
-
-        ``x``, shape (b, |K|), has the true values of the known attributes.
-        """
-        assert self.known is not None
-        y = y - (y[:, self.known] - x) @ self.told.T
-        y[:, self.known] = x
-        return y
+    B = regression(S[:, known], S[np.ix_(known, known)])
+    left = S - B @ S[known]
+    left[known], left[:, known] = 0.0, 0.0
+    return left, B
 
 
 class LeafPosterior(NamedTuple):
@@ -171,27 +141,33 @@ def leaf_posteriors(leaves: Leaves, S: Array) -> list[LeafPosterior]:
 
 
 class _OverLeaves(Reconstruction):
+    """Posterior means; ``regressed`` is the noise's regression on that of known predictors."""
+
     def __init__(
-        self, view: View, tree: RegressionTree, posteriors: Sequence[LeafPosterior], noise: Noise
+        self,
+        weights: Array,
+        tree: RegressionTree,
+        leaves: Sequence[LeafPosterior],
+        regressed: Array | None,
     ) -> None:
-        self._weights, self._tree, self._leaves, self._noise = view.weights, tree, posteriors, noise
-        self.in_clear = noise.known
+        self._weights, self._tree, self._leaves, self._regressed = weights, tree, leaves, regressed
+        self.in_clear = None if regressed is None else tree.on
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return posterior means; the last array has the known values, if any."""
-        seen, known = (
-            np.einsum("k,kbn->bn", self._weights, np.stack(copies[: len(self._weights)])),
-            self._noise.known,
-        )
+        k, on = len(self._weights), self._tree.on
+        seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
         out = np.empty_like(copies[0])
         for start, stop in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
             y = seen[start:stop]
-            if known is None:
+            if self._regressed is None:
                 out[start:stop] = posterior_mean(y, self._leaves, self._tree)
-            else:
-                x = copies[-1][start:stop]
-                out[start:stop] = in_known_leaves(self._noise.off(y, x), self._leaves, self._tree)
-                out[start:stop, known] = x
+                continue
+            x = copies[-1][start:stop]
+            y = y - (y[:, on] - x) @ self._regressed.T
+            y[:, on] = x
+            out[start:stop] = in_known_leaves(y, self._leaves, self._tree)
+            out[start:stop, on] = x
         return out
 
 
@@ -211,7 +187,7 @@ def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTr
         highest = np.maximum(top, log_q)
         kept, q = np.exp(top - highest), np.exp(log_q - highest)
         found, total, top = kept[:, None] * found + q[:, None] * x, kept * total + q, highest
-    return np.asarray(found / total[:, None])
+    return found / total[:, None]
 
 
 def in_known_leaves(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:

@@ -50,8 +50,8 @@ from auditor.plugin import (
     register,
 )
 
-from ._posterior import channels, estimated_by_attribute, reconstructed_priors
-from .map_estimate import histogram_mean
+from ._channel import channels
+from ._posterior import estimated_by_attribute, histogram_mean, reconstructed_priors
 
 
 @register
@@ -95,14 +95,12 @@ class UnivariateReconstruction(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return one gain per attribute, on the coalition's combined copies."""
-        if isinstance(view.knowledge, Perfect):
-            mean, K_X = view.data_moments
-            noise = np.diag(combined_noise(view, K_X))
-            return filter_map(view, np.diag(univariate_gain(np.diag(K_X), noise)), mean, fixed=True)
-        mean, covariance = view.combined(view.held)
-        noise = np.diag(combined_noise(view, covariance))
-        spread = np.clip(np.diag(covariance) - noise, 0.0, None)
-        return filter_map(view, np.diag(univariate_gain(spread, noise)), mean, fixed=False)
+        known = isinstance(view.knowledge, Perfect)
+        mean, covariance = view.data_moments if known else view.combined(view.held)
+        noise, spread = np.diag(combined_noise(view, covariance)), np.diag(covariance)
+        if not known:
+            spread = np.clip(spread - noise, 0.0, None)
+        return filter_map(view, np.diag(univariate_gain(spread, noise)), mean, fixed=known)
 
 
 class ReconstructedPrior(RowAttack):
@@ -114,11 +112,9 @@ class ReconstructedPrior(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return posterior means with priors estimated from the copies."""
-        found = channels(view)
-        priors = reconstructed_priors(
-            found, blocks, self.parameters.method, self.parameters.bins, None
-        )
-        return estimated_by_attribute(histogram_mean, found, priors, view.released.count)
+        p, found = self.parameters, channels(view)
+        priors = reconstructed_priors(found, view, blocks, p.method, p.bins)
+        return estimated_by_attribute(histogram_mean, found, priors)
 
 
 def univariate_gain(variance: Array, noise: Array) -> Array:

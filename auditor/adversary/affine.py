@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
@@ -12,7 +12,7 @@ from auditor.numerics.blocks import CHUNK_VALUES, evenly
 from auditor.types import Array, Coalition
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Affine:
     """The estimate ``centre + offset + W (y − H·centre) + V (x − centre)``.
 
@@ -33,10 +33,10 @@ class Affine:
         (``auditor.audit.numeric.closed_form``).
     """
 
-    weights: Array = field(repr=False)
-    offset: Array = field(repr=False)
+    weights: Array
+    offset: Array
     fixed: bool = True
-    known: Array | None = field(repr=False, default=None)
+    known: Array | None = None
     apart: bool = False
 
     def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
@@ -61,7 +61,7 @@ class Affine:
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AffineStack(Sequence[Affine]):
     """Maps of several coalitions in one array, unpacked on access.
 
@@ -77,10 +77,10 @@ class AffineStack(Sequence[Affine]):
         Indices from 0 of each coalition's copies, if weights are on all.
     """
 
-    weights: Array = field(repr=False)
-    offsets: Array = field(repr=False)
+    weights: Array
+    offsets: Array
     fixed: bool = True
-    held: Sequence[Coalition] | None = field(repr=False, default=None)
+    held: Sequence[Coalition] | None = None
 
     def __len__(self) -> int:
         return len(self.weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from auditor.types import Array, Codes
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CategoricalView(Informed):
     """An adversary's law, knowledge and domain; never the original.
 
@@ -42,7 +42,7 @@ class CategoricalView(Informed):
     copies: tuple[int, ...]
     law: UniformLaw
     knowledge: Knowledge
-    labels: tuple[Any, ...] = field(repr=False)
+    labels: tuple[Any, ...]
     given: Given = NOTHING
 
     @property

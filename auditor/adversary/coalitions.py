@@ -52,42 +52,40 @@ class Coalitions:
             A copy does not exist, or the coalitions are too many.
         """
         everybody = tuple(range(1, M + 1))
-        if self.kind == "singles":
+        if self.kind in ("pairs", "subsets"):
+            self._check_count(M)
+            sizes = (2,) if self.kind == "pairs" else everybody
+            yield from (held for size in sizes for held in combinations(everybody, size))
+        elif self.kind == "singles":
             yield from ((copy,) for copy in everybody)
-        elif self.kind == "pairs":
-            yield from _limited(combinations(everybody, 2), M * (M - 1) // 2, "pairs", M)
         elif self.kind == "prefixes":
             yield from (everybody[:size] for size in range(1, M + 1))
         elif self.kind == "all":
             yield everybody
-        elif self.kind == "subsets":
-            subsets = (c for size in range(1, M + 1) for c in combinations(everybody, size))
-            yield from _limited(subsets, 2 ** min(M, 10_000) - 1, "subsets", M)
         elif self.kind == "random":
             yield from _random_subsets(M, self.count, seed)
         else:
-            yield self._named_copies(M)
+            copies = self.copies if self.kind == "copies" else tuple(range(1, self.count + 1))
+            if missing := [copy for copy in copies if copy > M]:
+                raise AuditorError(
+                    f"a coalition names copy {missing[0]}, but only {M} copies are released"
+                )
+            yield copies
 
     def size(self, M: int) -> int:
         """Return the number of coalitions among M copies."""
         subsets = int(2**M) - 1
-        sizes = {
-            "singles": M,
-            "pairs": M * (M - 1) // 2,
-            "prefixes": M,
-            "subsets": subsets,
-            "random": min(self.count, subsets),
-        }
-        return sizes.get(self.kind, 1)
+        sizes = {"singles": M, "pairs": M * (M - 1) // 2, "prefixes": M, "subsets": subsets}
+        return min(self.count, subsets) if self.kind == "random" else sizes.get(self.kind, 1)
 
-    def _named_copies(self, M: int) -> Coalition:
-        copies = self.copies if self.kind == "copies" else tuple(range(1, self.count + 1))
-        missing = [copy for copy in copies if copy > M]
-        if missing:
+    def _check_count(self, M: int) -> None:
+        count = self.size(min(M, 10_000))
+        if count > MOST_COALITIONS:
+            number = f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}"
             raise AuditorError(
-                f"a coalition names copy {missing[0]}, but only {M} copies are released"
+                f"{self.kind} of {M} copies are {number if M < 10_000 else 'far too many'} coalitions; "
+                f"at most {MOST_COALITIONS:,} can be audited, try random"
             )
-        return copies
 
     def matches(self, coalition: Coalition, M: int) -> bool:
         """Whether a coalition is included; ``random`` matches any."""
@@ -99,21 +97,6 @@ class Coalitions:
         return self.kind not in sizes or coalition == tuple(range(1, sizes[self.kind] + 1))
 
 
-def _limited(coalitions: Iterable[Coalition], count: int, what: str, M: int) -> Iterator[Coalition]:
-    if count > MOST_COALITIONS:
-        number = (
-            f"{count:,}"
-            if count < 10**9
-            else f"about 10^{len(str(count)) - 1}"
-            if M < 10_000
-            else "far too many"
-        )
-        raise AuditorError(
-            f"{what} of {M} copies are {number} coalitions; at most {MOST_COALITIONS:,} can be audited, try random"
-        )
-    yield from coalitions
-
-
 def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
     """Yield uniform distinct nonempty subsets, equal for every scheme."""
     if M <= 20 and count >= 2**M - 1:
@@ -122,8 +105,7 @@ def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
     rng = stream(seed, "coalitions", M)
     seen: set[Coalition] = set()
     while len(seen) < count:
-        member = rng.random(M) < 0.5
-        coalition = tuple(int(copy) + 1 for copy in member.nonzero()[0])
+        coalition = tuple(int(copy) + 1 for copy in (rng.random(M) < 0.5).nonzero()[0])
         if coalition and coalition not in seen:
             seen.add(coalition)
             yield coalition

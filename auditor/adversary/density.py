@@ -14,7 +14,7 @@ statistically insignificant gains: run to convergence, deconvolution makes spike
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -35,7 +35,7 @@ CHI_SQUARE_SHARE = 0.01
 (agrawal2000)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Histogram:
     """A distribution that is flat within bins.
 
@@ -49,19 +49,19 @@ class Histogram:
         Steps of the reconstruction.
     """
 
-    edges: Array = field(repr=False)
-    mass: Array = field(repr=False)
+    edges: Array
+    mass: Array
     steps: int = 0
 
     @property
     def midpoints(self) -> Array:
         """Midpoints of the bins, shape (B,)."""
-        return np.asarray((self.edges[:-1] + self.edges[1:]) / 2.0)
+        return (self.edges[:-1] + self.edges[1:]) / 2.0
 
     @property
     def density(self) -> Array:
         """Density in each bin, shape (B,)."""
-        return np.asarray(self.mass / np.diff(self.edges))
+        return self.mass / np.diff(self.edges)
 
 
 def reconstruct(

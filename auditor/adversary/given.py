@@ -16,7 +16,7 @@ values, or ``KnownPairs``. ``uniform-prior`` gives none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from auditor.errors import NotApplicable
@@ -73,7 +73,7 @@ class Informed:
         return self.given
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExactMoments(Given):
     """The table's own moments.
 
@@ -88,17 +88,17 @@ class ExactMoments(Given):
     """
 
     what = "the data's exact mean and covariance"
-    mean: Array = field(repr=False)
-    covariance: Array = field(repr=False)
-    distribution: Callable[[int], tuple[Array, Array]] | None = field(default=None, repr=False)
+    mean: Array
+    covariance: Array
+    distribution: Callable[[int], tuple[Array, Array]] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SampleMoments(Given):
     """Moments of the stacked copies in a sample, about the view's centre, kN."""
 
     what = "released rows to estimate from"
-    copies: Moments = field(repr=False)
+    copies: Moments
 
     def of(self, places: Sequence[int], width: int) -> SampleMoments:
         """Restrict to some copies."""
@@ -109,14 +109,20 @@ class SampleMoments(Given):
         return mean, covariance
 
 
-@dataclass(frozen=True, eq=False)
-class Records(Given):
+@dataclass(frozen=True, eq=False, repr=False)
+class Originals(Given):
+    """Original records, shape (p, N), in data units."""
+
+    what = "records of the population"
+    original: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Records(Originals):
     """Original records, matched to their copies' rows.
 
     Attributes
     ----------
-    original : ndarray of shape (p, N)
-        True values, in data units.
     copies : tuple of k ndarrays of shape (p, N)
         The corresponding rows of the copies.
     moments : Moments or None
@@ -125,36 +131,25 @@ class Records(Given):
     """
 
     what = "records in clear with their copies' rows"
-    original: Array = field(repr=False)
-    copies: tuple[Array, ...] = field(repr=False)
-    moments: Moments | None = field(repr=False, default=None)
+    copies: tuple[Array, ...]
+    moments: Moments | None = None
 
     def of(self, places: Sequence[int], width: int) -> Records:
         """Restrict to some copies."""
-        moments = (
-            None
-            if self.moments is None
-            else self.moments.parts([1, *(place + 1 for place in places)], width)
-        )
+        moments = self.moments
+        if moments is not None:
+            moments = moments.parts([1, *(place + 1 for place in places)], width)
         return Records(self.original, tuple(self.copies[place - 1] for place in places), moments)
 
 
-@dataclass(frozen=True, eq=False)
-class UnpairedRecords(Given):
+class UnpairedRecords(Originals):
     """Original records without their rows in the copies.
 
-    Attributes
-    ----------
-    original : ndarray of shape (p, N)
-        True values, in data units; from the table in random order, or other draws from the
-        population.
+    From the table in random order, or other draws from the population.
     """
 
-    what = "records of the population"
-    original: Array = field(repr=False)
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prior(Given):
     """The prior of the domain's values, shape (s,).
 
@@ -162,28 +157,28 @@ class Prior(Given):
     """
 
     what = "the prior, which this knowledge does not give"
-    probabilities: Array = field(repr=False)
+    probabilities: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SampleCounts(Given):
     """Counts of each value in a sample of each copy, shapes (s,)."""
 
     what = "released rows to estimate the prior from"
-    counts: tuple[Array, ...] = field(repr=False)
+    counts: tuple[Array, ...]
 
     def of(self, places: Sequence[int], width: int) -> SampleCounts:
         """Restrict to some copies."""
         return SampleCounts(tuple(self.counts[place - 1] for place in places))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KnownPairs(Given):
     """Original records, shape (r,), with their copies, shapes (r,)."""
 
     what = "known records"
-    original: Codes = field(repr=False)
-    copies: tuple[Codes, ...] = field(repr=False)
+    original: Codes
+    copies: tuple[Codes, ...]
 
     def of(self, places: Sequence[int], width: int) -> KnownPairs:
         """Restrict to some copies."""

@@ -21,7 +21,7 @@ regression is still the best linear estimate, with the stated error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from auditor.numerics.linear_algebra import regression, symmetric_root
 from auditor.types import Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearModel:
     """``x_t = a + b·x_O + residual``, with attributes by index.
 
@@ -46,8 +46,8 @@ class LinearModel:
     """
 
     target: int
-    on: NDArray[np.intp] = field(repr=False)
-    coefficients: Array = field(repr=False)
+    on: NDArray[np.intp]
+    coefficients: Array
     intercept: float
     variance: float
 
@@ -59,7 +59,7 @@ def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.in
     return LinearModel(target, on, b, float(mean[target] - b @ mean[on]), s2)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ModelledMoments(SampleMoments):
     """Sample moments and a published regression.
 
@@ -71,7 +71,7 @@ class ModelledMoments(SampleMoments):
     """
 
     model: LinearModel
-    predictors: tuple[Array, Array] | None = field(default=None, repr=False)
+    predictors: tuple[Array, Array] | None = None
 
     def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
         """Return moments with the published regression."""

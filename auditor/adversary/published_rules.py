@@ -111,7 +111,7 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
             break
     if not off <= SLACK:
         raise DataError("states figures that cannot all be true: no distribution has them")
-    return np.asarray(q / q.sum())
+    return q / q.sum()
 
 
 def marginal(

@@ -29,7 +29,7 @@ predictors normal within a box, and equal slopes within leaves up to ρ.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +81,7 @@ class RegressionTree(NamedTuple):
     def leaf_of(self, x: Array) -> NDArray[np.intp]:
         """Return each record's leaf, shape (n,), from predictors, shape (n, m)."""
         there = ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2)
-        return np.asarray(there.argmax(axis=0))
+        return there.argmax(axis=0)
 
 
 def stated(
@@ -117,47 +117,26 @@ def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> 
     depth : int
         Most splits above a leaf.
     """
-    leaves: list[tuple[Array, Array, Array]] = []
+    # here, since importing it takes a second
+    from sklearn.tree import DecisionTreeRegressor
 
-    def grow(rows: NDArray[np.intp], low: Array, high: Array, depth: int) -> None:
-        found = best_split(x[rows], y[rows]) if depth else None
-        if found is None:
-            leaves.append((low, high, y[rows]))
-            return
-        j, at = found
-        here, below = np.arange(len(on)) == j, x[rows, j] <= at
-        grow(rows[below], low, np.where(here, at, high), depth - 1)
-        grow(rows[~below], np.where(here, at, low), high, depth - 1)
+    middle, least = x.mean(axis=0), NO_GAIN * float(y.var())  # it splits in single precision
+    fitted = DecisionTreeRegressor(
+        max_depth=depth, min_samples_leaf=LEAST_IN_LEAF, min_impurity_decrease=least, random_state=0
+    ).fit(x - middle, y)
+    tree, number = fitted.tree_, fitted.apply(x - middle)
 
-    grow(np.arange(len(y)), np.full(len(on), -np.inf), np.full(len(on), np.inf), depth)
-    low, high, inside = zip(*leaves, strict=True)
-    mean, variance, share = np.array(
-        [[part.mean(), part.var(), part.size / y.size] for part in inside]
-    ).T
-    return RegressionTree(target, on, np.array(low), np.array(high), mean, variance, share)
-
-
-def best_split(x: Array, y: Array) -> tuple[int, float] | None:
-    """Return the predictor and value of the best split; None without a gain.
-
-    The value is halfway between two records. The first of equally good predictors, shape (n, m), is
-    taken.
-    """
-    n, d = len(y), y - y.mean()
-    best, found = NO_GAIN * float(d @ d), None
-    left = np.arange(1, n)
-    for j in range(x.shape[1]):
-        order = np.argsort(x[:, j], kind="stable")
-        v = x[order, j]
-        possible = (v[1:] > v[:-1]) & (left >= LEAST_IN_LEAF) & (n - left >= LEAST_IN_LEAF)
-        # Σ_left d = −Σ_right d, so a split removes squares S²/n_left + S²/n_right
-        gain = np.where(
-            possible, np.cumsum(d[order])[:-1] ** 2 * (1.0 / left + 1.0 / (n - left)), 0.0
+    def node(place: int) -> Split | Leaf:
+        if tree.children_left[place] < 0:
+            inside = y[number == place]
+            return Leaf(float(inside.mean()), float(inside.var()), inside.size / y.size)
+        below, above = (
+            node(children[place]) for children in (tree.children_left, tree.children_right)
         )
-        k = int(gain.argmax()) if n > 1 else 0
-        if n > 1 and gain[k] > best:
-            best, found = float(gain[k]), (j, float(v[k] + (v[k + 1] - v[k]) / 2.0))
-    return found
+        feature = int(tree.feature[place])
+        return Split(str(feature), float(tree.threshold[place] + middle[feature]), below, above)
+
+    return stated(node(0), target, on, tuple(map(str, range(len(on)))))
 
 
 class Leaves(NamedTuple):
@@ -179,7 +158,7 @@ class Leaves(NamedTuple):
     box: Inside
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TreeMoments(SampleMoments):
     """Sample moments and a published regression tree.
 
@@ -191,8 +170,8 @@ class TreeMoments(SampleMoments):
     """
 
     what = "a regression tree that was published"
-    tree: RegressionTree = field(repr=False)
-    predictors: tuple[Array, Array, Array] | None = field(default=None, repr=False)
+    tree: RegressionTree
+    predictors: tuple[Array, Array, Array] | None = None
 
     def leaves(self, mean: Array, covariance: Array) -> Leaves:
         """Return leaf distributions from estimated moments, (N,) and (N, N)."""
@@ -252,7 +231,7 @@ def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
     least[O] = RIDGE * own + np.maximum(
         POINT * np.max(ends, axis=0) + np.finfo(float).tiny - own, 0.0
     )
-    return np.asarray(covariance + np.diag(least))
+    return covariance + np.diag(least)
 
 
 def in_boxes(mean: Array, covariance: Array, tree: RegressionTree) -> Inside:

@@ -70,8 +70,8 @@ def combined_noise(view: View, covariance: Array) -> Array:
     if view.law is None:
         raise NotApplicable("needs the law of the noise, which these copies come without")
     if not isinstance(view.law, KroneckerNoise):
-        W = np.kron(view.weights, np.eye(view.width))
-        return np.asarray(W @ view.law.covariance @ W.T)
+        W = view.averaging
+        return W @ view.law.covariance @ W.T
     v = view.combined_variance
     if view.law.follows_data and not isinstance(view.knowledge, Perfect):
         return covariance * (v / (1.0 + v))

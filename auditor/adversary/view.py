@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +16,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
-from auditor.numerics.moments import Moments, attribute_index, neighbours, square
+from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import seal
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
@@ -26,16 +25,6 @@ MOST_KEPT, SMALL = 32, 64
 """Most cached coalition views, and most columns of their copies: a megabyte."""
 MOST_NEIGHBOURS, MOST_HALVES = 64, 2**21
 """Combinations per batch, and numbers of an intermediate product: sixteen megabytes."""
-FEW_COPIES = 16
-"""Combinations of up to so many copies are cached: every attack needs them in every redraw."""
-
-
-@lru_cache(maxsize=4096)
-def _found_before(Sigma: bytes, k: int, grain: float) -> tuple[Array, Array]:
-    """Return the best combination of k copies, cached."""
-    weights, variance = best_unbiased_combination(np.frombuffer(Sigma).reshape(k, k), grain)
-    seal(weights)
-    return weights, variance
 
 
 def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array:
@@ -46,14 +35,8 @@ def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array
     """
     noise, loudest = np.diag(law.shape), np.asarray(loudest)[..., None]
     size = np.sqrt(np.clip(square + loudest * noise, np.finfo(float).tiny, None))
-    return np.asarray(
-        EPS
-        * np.where(
-            noise > 0,
-            size / np.sqrt(np.where(noise > 0, noise, 1.0)),
-            np.sqrt(np.maximum(loudest, EPS)),
-        )
-    )
+    relative = size / np.sqrt(np.where(noise > 0, noise, 1.0))
+    return EPS * np.where(noise > 0, relative, np.sqrt(np.maximum(loudest, EPS)))
 
 
 def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
@@ -85,11 +68,11 @@ def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
     """
     v = v[..., None, None]
     if law.follows_data:
-        return np.asarray(covariance / (1.0 + v))
+        return covariance / (1.0 + v)
     return clip_to_psd(covariance - v * law.shape, covariance)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class View(Informed):
     """Moments of an adversary's copies, and its knowledge; never the original.
 
@@ -122,8 +105,8 @@ class View(Informed):
     levels: tuple[float, ...]
     knowledge: Knowledge
     law: NoiseLaw | None
-    centre: Array = field(repr=False)
-    released: Moments = field(repr=False)
+    centre: Array
+    released: Moments
     given: Given = NOTHING
     scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
@@ -141,30 +124,25 @@ class View(Informed):
 
     def coalition(self, copies: Sequence[int]) -> View:
         """Return the view of a smaller coalition of this view's copies, cached."""
-        kept = self._kept.get(tuple(copies))
-        if kept is None:
-            kept = self._coalition(copies)
-            if len(self._kept) < MOST_KEPT and len(self.copies) * self.width <= SMALL:
-                self._kept[tuple(copies)] = kept
-        return kept
-
-    @cached_property
-    def _kept(self) -> dict[tuple[int, ...], View]:
-        return {}
-
-    def _coalition(self, copies: Sequence[int]) -> View:
+        key, cache = tuple(copies), self._kept
+        if key in cache:
+            return cache[key]
         places = [self._places[copy] for copy in copies]
         kept = replace(
             self,
-            copies=tuple(copies),
+            copies=key,
             levels=tuple(self.levels[place - 1] for place in places) if self.levels else (),
             law=None if self.law is None else self.law.of(places),
             released=self.released.parts(places, self.width),
             given=self.given.of(places, self.width),
         )
-        # weak: a reference cycle would keep both views in memory
-        vars(kept)["_within"] = weakref.ref(self), neighbours(attribute_index(places, self.width))
+        if len(cache) < MOST_KEPT and len(self.copies) * self.width <= SMALL:
+            cache[key] = kept
         return kept
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, ...], View]:
+        return {}
 
     @cached_property
     def _places(self) -> dict[int, int]:
@@ -178,11 +156,6 @@ class View(Informed):
     @cached_property
     def held_covariance(self) -> Array:
         """Covariance of the held copies, divisor r − 1, shape (kN, kN)."""
-        # not a field: a view made by replace has none
-        if (within := vars(self).get("_within")) is not None:
-            whole, places = within[0](), within[1]
-            if whole is not None:
-                return np.asarray(whole.held_covariance[square(places)])
         return self.held.covariance(max(1, self.held.count - 1))
 
     @property
@@ -196,11 +169,14 @@ class View(Informed):
 
         Sum 1; equal without a law. Bounded so that moments resolve the combination.
         """
-        return (
-            np.full(len(self.copies), 1.0 / len(self.copies))
-            if self._combination is None
-            else self._combination[0]
-        )
+        if self._combination is None:
+            return np.full(len(self.copies), 1.0 / len(self.copies))
+        return self._combination[0]
+
+    @property
+    def averaging(self) -> Array:
+        """``weights`` on the stacked copies, ``wᵀ ⊗ I``, shape (N, kN)."""
+        return np.asarray(np.kron(self.weights, np.eye(self.width)))
 
     @property
     def counting(self) -> tuple[int, ...]:
@@ -220,12 +196,7 @@ class View(Informed):
         if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance
-        grain = float(grain_of_moments(np.diag(Sigma).max()))
-        if len(Sigma) > FEW_COPIES:
-            return best_unbiased_combination(Sigma, grain)
-        return _found_before(
-            np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), len(Sigma), grain
-        )
+        return best_unbiased_combination(Sigma, grain_of_moments(np.diag(Sigma).max()))
 
     @cached_property
     def grain(self) -> Array:
@@ -235,11 +206,9 @@ class View(Informed):
         law = self.law
         if not isinstance(law, KroneckerNoise):
             return np.full(self.width, EPS)
-        variances = (
-            np.diag(self.given.covariance)
-            if isinstance(self.given, ExactMoments)
-            else self.held.variances[: self.width]
-        )
+        variances = self.held.variances[: self.width]
+        if isinstance(self.given, ExactMoments):
+            variances = np.diag(self.given.covariance)
         return grain_of_copies(
             law, np.diag(law.level_covariance).max(initial=0.0), self.centre**2 + variances
         )
@@ -261,11 +230,8 @@ class View(Informed):
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
         """Return mean, (N,), and covariance, (N, N), of ``Σ w_i Y_i`` over rows."""
-        covariance = (
-            self.held_covariance
-            if moments is self.held
-            else moments.covariance(max(1, moments.count - 1))
-        )
+        held = moments is self.held
+        covariance = self.held_covariance if held else moments.covariance(max(1, moments.count - 1))
         mean, combined = combinations(self.weights[None], moments.mean, covariance)
         return self.centre + mean[0], combined[0]
 

@@ -10,9 +10,10 @@ from auditor.data.sources.components import DRAW
 from auditor.errors import NotApplicable
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
-from auditor_attacks import _fastica
-from auditor_attacks._fastica import Unmixing, leak_deviation, orthogonal, some_rows, step, whitened
+from auditor_attacks import _fastica, _some_rows
+from auditor_attacks._fastica import Unmixing, fixed_point, leak_deviation, orthogonal, whitened
 from auditor_attacks._naming import match, standard
+from auditor_attacks._some_rows import some_rows
 from auditor_attacks.ica import LARGEST_LEAK
 
 SHAPES = ("exponential", "uniform", "laplace", "bimodal")
@@ -150,7 +151,7 @@ def test_a_step_is_that_of_the_paper():
             new[k] += (row * np.tanh(u) - (1 - np.tanh(u) ** 2) * W[k]) / len(z.T)
     values, vectors = np.linalg.eigh(new @ new.T)
     new = vectors @ np.diag(values**-0.5) @ vectors.T @ new
-    found = step(z, W)
+    found = fixed_point(z, W, 1)[0]
     assert found * np.sign((found * new).sum(axis=1))[:, None] == pytest.approx(new, abs=1e-12)
     assert ((found * W).sum(axis=1) >= 0).all()
 
@@ -278,12 +279,12 @@ def test_theory_holds_for_mixtures_that_guo_and_wu_unmix():
 
 
 def test_theory_is_of_the_rows_that_were_learnt_from(monkeypatch):
-    monkeypatch.setattr(_fastica, "MOST_ROWS", 1500)
+    monkeypatch.setattr(_some_rows, "MOST_ROWS", 1500)
     release = perturb(table(rows=6000), "random-projection", [0], seed=2, dimensions=5)
     for knowledge in ({"known-records": 20}, {"known-sample": 1000}):
         estimate = attack("ica", release, knowledge=knowledge)
         assert estimate.theory == pytest.approx(estimate.distortion, rel=1e-8)
-    monkeypatch.setattr(_fastica, "MOST_ROWS", 20_000)
+    monkeypatch.setattr(_some_rows, "MOST_ROWS", 20_000)
     assert attack("ica", release, knowledge=knowledge).theory != pytest.approx(
         estimate.theory, rel=1e-3
     )

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.ndimage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -16,10 +15,13 @@ import auditor
 from auditor.errors import NotApplicable
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined
-from auditor_attacks._directions import Directions, independent
-from auditor_attacks._grid import Grid, Surface, besides, reconstructed
-from auditor_attacks._grid_axis import Axis, spaced
-from auditor_attacks.joint_distribution_analysis import JointDistributionAnalysis, OnGrids
+from auditor_attacks._grid import Axis, Grid, besides, reconstructed, spaced
+from auditor_attacks.joint_distribution_analysis import (
+    Directions,
+    JointDistributionAnalysis,
+    OnGrids,
+    independent,
+)
 
 NAME = "joint-distribution-analysis"
 seeds = st.integers(0, 2**32 - 1)
@@ -93,74 +95,6 @@ def test_sums_over_all_other_directions_are_sums():
     )
     np.testing.assert_allclose(
         besides(mass[0, 0], F[2:], 0), np.tile(mass[0, 0], (5, 1)), atol=1e-14
-    )
-
-
-@given(seed=seeds, p=st.integers(1, 3))
-@properties
-def test_means_are_read_off_a_surface_as_scipy_reads_them(seed, p):
-    """Beyond the grid and beside what is not explained NaN."""
-    rng = np.random.default_rng(seed)
-    shape = (7, 5, 4)[:p]
-    means = [rng.normal(size=shape) for _ in range(p)]
-    for mean in means:
-        mean.flat[0] = np.nan
-    first, step = rng.normal(size=p), rng.random(p) + 0.1
-    place = rng.uniform(-0.5, np.array(shape) - 0.5, (200, p)).T
-    place[:, 0] = 0.0
-    expected = [
-        scipy.ndimage.map_coordinates(mean, place, order=1, mode="constant", cval=np.nan)
-        for mean in means
-    ]
-    np.testing.assert_allclose(
-        Surface(first, step, means).at(first[:, None] + place * step[:, None]), expected, atol=1e-12
-    )
-
-
-def test_what_a_table_says_of_few_values_is_what_it_holds_of_them():
-    axis = Axis(
-        0, Combined(NoiseDensity("gaussian", 0.5), np.ones(1)), np.linspace(-2.0, 3.0, 9)
-    ).tabled(100_000)
-    y = np.random.default_rng(2).normal(size=50)
-    for few, looked_up in zip(axis.table.nearest(y), axis.weights(y[:, None]), strict=True):
-        np.testing.assert_allclose(few, looked_up, rtol=1e-14)
-
-
-def test_a_surface_and_bins_tell_the_same_means():
-    """Of 100,000 records means are read off, of a few they are worked out: alike to a hundredth of the noise."""
-    mass = np.random.default_rng(3).random((8, 6))
-    channel = Combined(NoiseDensity("gaussian", 0.4), np.ones(1))
-    grid = Grid(
-        [Axis(0, channel, np.linspace(-2.0, 3.0, 9)), Axis(1, channel, np.linspace(0.0, 4.0, 7))],
-        mass / mass.sum(),
-    )
-    read = grid.tabled(100_000)
-    assert read.surface is not None
-    each = [np.random.default_rng(seed).normal(1.0, 1.0, (300, 1)) for seed in (4, 5)]
-    np.testing.assert_allclose(read.means(each), grid.means(each), atol=0.01 * 0.4)
-
-
-def test_where_copies_give_values_away_the_mean_is_the_value_wherever_it_lies():
-    """As Bayes' rule has it, of a likelihood that is all in one bin; beyond the bins nothing explains a value, and it is its own estimate."""
-    channel = Combined(NoiseDensity("gaussian", 1e-9), np.ones(1))
-    grid = Grid(
-        [Axis(j, channel, np.linspace(0.0, 3.0, 4)) for j in range(2)], np.diag([0.5, 0.5, 0.0])
-    )
-    each = [np.array([[0.2], [2.5], [7.0]]), np.array([[0.7], [2.1], [0.1]])]
-    L, weighed = zip(
-        *(axis.weights(y) for axis, y in zip(grid.axes, each, strict=True)), strict=True
-    )
-    joint = np.einsum("ia,ib,ab->i", *L, grid.mass)
-    by_rule = np.stack(
-        [
-            np.einsum("ia,ib,ab->i", *pair, grid.mass)
-            for pair in ((weighed[0], L[1]), (L[0], weighed[1]))
-        ],
-        axis=1,
-    )
-    np.testing.assert_array_equal(grid.means(each), np.hstack(each))
-    np.testing.assert_allclose(
-        grid.means(each)[joint > 0], by_rule[joint > 0] / joint[joint > 0, None]
     )
 
 

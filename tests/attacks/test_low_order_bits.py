@@ -24,9 +24,8 @@ from auditor.numerics.last_digits import (
     spacing,
 )
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor_attacks._candidates import Posterior
-from auditor_attacks._channel import Combined
-from auditor_attacks._product import Product
+from auditor_attacks._channel import Combined, Product
+from auditor_attacks.low_order_bits import Posterior
 from tests.schemes.low_order_bits import possible
 
 

@@ -12,19 +12,18 @@ import auditor
 import auditor_attacks.mixture_estimate
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor_attacks._channel import Channel, Overlap
+from auditor_attacks._channel import Channel, Overlap, Product
 from auditor_attacks._deconvolution import (
     NARROW,
     Mixture,
+    NoisyRows,
     Posterior,
-    RowsInNormalNoise,
     em_step,
     learn,
     split,
     with_atoms,
 )
 from auditor_attacks._expectation_propagation import ROUNDS, RowsInAnyNoise, posterior
-from auditor_attacks._product import Product
 from auditor_attacks.mixture_estimate import generalised_least_squares, shortest_of_mixture
 from tests.attacks.tables import table
 
@@ -88,6 +87,10 @@ def naive_q_b(prior, u, s):
     return q, b, total
 
 
+def in_normal_noise(u, s):
+    return NoisyRows(u, s, np.zeros_like(s))
+
+
 @given(seed=seeds)
 @properties
 def test_a_step_and_the_posterior_mean_are_those_of_the_printed_equations(seed):
@@ -95,7 +98,7 @@ def test_a_step_and_the_posterior_mean_are_those_of_the_printed_equations(seed):
     prior, s = mixture(rng, 3, 2), rng.uniform(0.1, 1.0, 2)
     u = rng.normal(size=(12, 2)) * 1.5
     q, b, total = naive_q_b(prior, u, s)
-    found, likelihood = em_step(prior, u, s)
+    found, likelihood = em_step(prior, in_normal_noise(u, s))
     assert likelihood == pytest.approx(total, rel=1e-7)
     np.testing.assert_allclose(found.weights, q.mean(axis=0), atol=1e-7)
     for j in range(3):
@@ -120,7 +123,7 @@ def test_no_step_lowers_the_likelihood_whatever_noise_is_lacking(seed, quiet):
     prior, s = mixture(rng, 3, 2), np.array([rng.uniform(0.1, 1.0), 0.0 if quiet else 0.5])
     u, last = rng.normal(size=(60, 2)), -np.inf
     for _ in range(6):
-        prior, likelihood = em_step(prior, u, s)
+        prior, likelihood = em_step(prior, in_normal_noise(u, s))
         assert likelihood >= last - 1e-6
         last = likelihood
 
@@ -130,7 +133,7 @@ def test_no_step_lowers_the_likelihood_whatever_noise_is_lacking(seed, quiet):
 def test_halves_have_the_mean_and_covariance_of_the_whole(seed):
     rng = np.random.default_rng(seed)
     prior, u = mixture(rng, 2, 3), rng.normal(size=(80, 3))
-    both, three = (split(prior, RowsInNormalNoise.of(u, np.full(3, 0.3)), most) for most in (4, 3))
+    both, three = (split(prior, in_normal_noise(u, np.full(3, 0.3)), most) for most in (4, 3))
     for whole, parts in ((prior, both), (prior, three)):
         assert parts.weights.sum() == pytest.approx(1.0)
         mean = [mixed.weights @ mixed.means for mixed in (whole, parts)]
@@ -172,7 +175,7 @@ def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():
     x = np.where(rng.random(n) < 0.4, 0.0, 2.0 + rng.normal(size=n))[:, None]
     u = x + np.sqrt(s) * rng.normal(size=(n, 1))
     start = Mixture(np.ones(1), u.mean(axis=0)[None], np.array([[[u.var() - s[0]]]]))
-    found = learn(start, RowsInNormalNoise.of(u, s), np.eye(1), 8)
+    found = learn(start, in_normal_noise(u, s), np.eye(1), 8)
     atoms = found.covariances[:, 0, 0] < 1e-12
     assert found.weights[atoms].sum() == pytest.approx(0.4, abs=4 * np.sqrt(0.24 / n) + 0.02)
     assert np.abs(found.means[atoms]).max() < 0.1  # beside noise of 0.22
@@ -459,7 +462,8 @@ def test_of_skellam_noise_of_many_steps_all_is_as_of_normal_noise():
     np.testing.assert_allclose(
         rows.mean(CLUSTERS), Posterior(CLUSTERS, rows.s).mean(rows.u), atol=1e-6
     )
-    found, normal = rows.step(CLUSTERS)[0], em_step(CLUSTERS, rows.u, rows.s)[0]
+    found = em_step(CLUSTERS, rows)[0]
+    normal = em_step(CLUSTERS, in_normal_noise(rows.u, rows.s))[0]
     for name in ("weights", "means", "covariances"):
         np.testing.assert_allclose(getattr(found, name), getattr(normal, name), atol=1e-6)
 
@@ -473,7 +477,7 @@ def test_a_step_raises_the_likelihood_under_laplace_noise():
         -np.inf,
     )
     for _ in range(8):
-        prior, likelihood = rows.step(prior)
+        prior, likelihood = em_step(prior, rows)
         assert likelihood > last
         last = likelihood
 

@@ -18,11 +18,10 @@ from auditor.adversary.view import View
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor_attacks._prior_bins import normal_bins
-from auditor_attacks._product import Product, log_linear
-from auditor_attacks._value_posterior import posterior_estimate
+from auditor_attacks._channel import Product, log_linear
+from auditor_attacks._posterior import histogram_mean, histogram_mode, normal_bins
 from auditor_attacks.distribution_analysis import median, shortest_interval
-from auditor_attacks.map_estimate import MaximumAPosteriori, histogram_mean, histogram_mode
+from auditor_attacks.map_estimate import MaximumAPosteriori, posterior_estimate
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

@@ -12,11 +12,9 @@ from auditor.adversary.knowledge import KnownSample
 from auditor.audit.numeric.gather import chosen_rows
 from auditor.numerics.linear_algebra import Pencil
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor_attacks._channel import Combined, Overlap
+from auditor_attacks._channel import Combined, Overlap, Product
 from auditor_attacks._deconvolution import Mixture, Posterior
-from auditor_attacks._product import Product
-from auditor_attacks._sample_points import OverRecords, kernel_points
-from auditor_attacks.sample_estimate import Kernel, weighed_covariance
+from auditor_attacks.sample_estimate import Kernel, OverRecords, kernel_points, weighed_covariance
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

@@ -12,9 +12,19 @@ import auditor
 from auditor.data.sources.series import MarkovChain
 from auditor.errors import AuditorError, NotApplicable
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor_attacks._chains import WINDOW, both_ways, expected_moves, passes, posteriors, windows
 from auditor_attacks.posterior import Bayes
-from auditor_attacks.serial_posterior import FITTED_ROWS, SerialBayes, fitted_chain, likelihood
+from auditor_attacks.serial_posterior import (
+    FITTED_ROWS,
+    WINDOW,
+    SerialBayes,
+    backward,
+    expected_moves,
+    fitted_chain,
+    forward,
+    likelihood,
+    posteriors,
+    windows,
+)
 
 A = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]])
 PI = np.array([0.5, 0.3, 0.2])
@@ -55,7 +65,7 @@ def every_series(B):
 
 def along(pi, B):
     """The posteriors of one series, and the factors of its likelihood."""
-    alpha, gamma, chances, _ = passes(A, pi, both_ways(B[:, None]))
+    (alpha, chances), gamma = forward(A, pi, B[:, None]), backward(A, B[:, None])
     P = alpha[:, 0] * np.vstack([gamma[1:, 0] @ A.T, np.ones(3)])
     return P / P.sum(axis=1, keepdims=True), chances
 
@@ -70,7 +80,7 @@ def test_posteriors_moves_and_likelihood_are_sums_over_every_series():
     found, chances = along(PI, B)
     np.testing.assert_allclose(found, P / total, atol=1e-12)
     assert chances.prod() == pytest.approx(total)
-    expected, log_likelihood = expected_moves(A, PI, both_ways(B[:, None]))
+    expected, log_likelihood = expected_moves(A, PI, B[:, None])
     np.testing.assert_allclose(expected, moves / total, atol=1e-12)
     assert log_likelihood == pytest.approx(np.log(total))
 

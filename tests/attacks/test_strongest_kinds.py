@@ -12,8 +12,7 @@ from auditor.data.sources.components import Components
 from auditor.scenario.read import find_scenario
 from auditor.scenario.yaml.document import load_file
 from auditor.schemes.replacement.law import UniformLaw
-from auditor_attacks._chains import posteriors
-from auditor_attacks.serial_posterior import likelihood
+from auditor_attacks.serial_posterior import likelihood, posteriors
 from tests.attacks.test_serial_filter import smoother_error
 from tests.attacks.test_serial_posterior import chain, named, seen, true_chain
 

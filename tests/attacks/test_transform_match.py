@@ -97,7 +97,7 @@ def test_nearest_values_are_those_of_a_naive_search_over_blocks():
 
 def test_moments_tell_columns_by_mean_and_deviation():
     gaps = moment_gaps(
-        np.array([1.0, 2.0]), np.diag([4.0, 9.0]), (np.array([2.0]), np.array([16.0]))
+        np.array([1.0, 2.0]), np.diag([4.0, 9.0]), (np.array([2.0]), np.array([[16.0]]), 9)
     )
     np.testing.assert_allclose(gaps, [[1 + 4, 0 + 1]])
 

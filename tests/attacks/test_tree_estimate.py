@@ -13,7 +13,12 @@ from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published_tree import RegressionTree, TreeMoments, of_records, stated
 from auditor.errors import NotApplicable
 from auditor.numerics.moments import Moments
-from auditor_attacks.tree_estimate import Noise, in_known_leaves, leaf_posteriors, posterior_mean
+from auditor_attacks.tree_estimate import (
+    conditional_noise,
+    in_known_leaves,
+    leaf_posteriors,
+    posterior_mean,
+)
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 INF = np.inf
@@ -163,13 +168,11 @@ def test_known_predictors_leave_the_leafs_variance_and_a_copy_of_the_target_its_
         Moments(0, np.empty(0), np.empty((0, 0))), tree, of_records(tree, np.array([[-1.0], [1.0]]))
     )
     leaves = moments.leaves(np.zeros(2), np.eye(2))
-    noise = Noise.of(np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([0]))
-    np.testing.assert_allclose(noise.covariance, [[0, 0], [0, 0.5]])
-    np.testing.assert_allclose(noise.told, [[1], [0.5]])
-    # noise of 2 in the known, so of 1 in the target's
-    np.testing.assert_allclose(noise.off(np.array([[3.0, 5.0]]), np.array([[1.0]])), [[1, 4]])
+    left, regressed = conditional_noise(np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([0]))
+    np.testing.assert_allclose(left, [[0, 0], [0, 0.5]])
+    np.testing.assert_allclose(regressed, [[1], [0.5]])
     y = np.array([[1.0, 2.0], [-1.0, 2.0]])
-    found = in_known_leaves(y, leaf_posteriors(leaves, noise.covariance), tree)
+    found = in_known_leaves(y, leaf_posteriors(leaves, left), tree)
     np.testing.assert_allclose(
         found[:, 1], [(1 * 0.5 + V * 2) / (V + 0.5), (-1 * 0.5 + V * 2) / (V + 0.5)], atol=1e-6
     )

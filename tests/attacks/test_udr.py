@@ -10,7 +10,7 @@ import auditor
 from auditor.adversary.density import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined, Overlap
-from auditor_attacks.map_estimate import histogram_mean
+from auditor_attacks._posterior import histogram_mean
 from auditor_attacks.udr import univariate_gain
 from tests.audited import as_audited
 

@@ -223,12 +223,8 @@ TWO_COPIES = {
 def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
     from auditor_attacks.llse import JointLLSE
 
-    whole = JointLLSE.affine_draws
-    monkeypatch.setattr(
-        JointLLSE,
-        "affine_draws",
-        lambda self, views, coalitions: [maps[:1] for maps in whole(self, views, coalitions)],
-    )
+    whole = JointLLSE.affine_batch
+    monkeypatch.setattr(JointLLSE, "affine_batch", lambda *given: whole(*given)[:1])
     failed = {m.reason for m in auditor.run(TWO_COPIES).measurements if m.status == "failed"}
     assert failed == {"the attack returned 1 maps for 3 coalitions"}
 
@@ -236,17 +232,11 @@ def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
 def test_weights_on_copies_of_others_are_refused(monkeypatch):
     from auditor_attacks.llse import JointLLSE
 
-    def greedy(self, views, coalitions):
-        pooled = self.affine(views[0]).weights
-        stack = AffineStack(
-            np.array([pooled] * len(coalitions)),
-            np.zeros((len(coalitions), 1)),
-            True,
-            [(0,)] * len(coalitions),
-        )
-        return [stack] * len(views)
+    def greedy(self, view, coalitions):
+        pooled, count = self.affine(view).weights, len(coalitions)
+        return AffineStack(np.array([pooled] * count), np.zeros((count, 1)), True, [(0,)] * count)
 
-    monkeypatch.setattr(JointLLSE, "affine_draws", greedy)
+    monkeypatch.setattr(JointLLSE, "affine_batch", greedy)
     alone = auditor.run(TWO_COPIES | {"coalitions": [[1]]}).measurements
     assert {m.reason for m in alone if m.status == "failed"} == {
         "the attack weighs copies that the coalition does not hold"

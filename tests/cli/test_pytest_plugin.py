@@ -165,10 +165,10 @@ def test_data_that_cannot_be_audited_fail_every_item_with_the_place(folder):
 def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch):
     from auditor_attacks.llse import JointLLSE
 
-    def broken(self, views, coalitions):
-        raise ValueError(f"secret {views[0].centre}")
+    def broken(self, view, coalitions):
+        raise ValueError(f"secret {view.centre}")
 
-    monkeypatch.setattr(JointLLSE, "affine_draws", broken)
+    monkeypatch.setattr(JointLLSE, "affine_batch", broken)
     write(folder, mine=SCENARIO)
     done = folder.runpytest_inprocess("-v")
     done.stdout.fnmatch_lines(

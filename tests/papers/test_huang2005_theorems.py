@@ -15,9 +15,8 @@ import auditor
 from auditor.adversary.density import Histogram
 from auditor.adversary.single_copy import estimated_covariance
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor_attacks._channel import Channel, Combined, Overlap
-from auditor_attacks._product import Product
-from auditor_attacks.map_estimate import histogram_mean, histogram_mode
+from auditor_attacks._channel import Channel, Combined, Overlap, Product
+from auditor_attacks._posterior import histogram_mean, histogram_mode
 
 PRIOR = Histogram(np.array([-2.0, -1.0, 0.0, 3.0, 4.0]), np.array([0.5, 0.1, 0.1, 0.3]))
 """Lopsided, and far from normal: mean, mode and the copy itself are three different guesses."""

@@ -208,7 +208,7 @@ def test_a_failing_attack_that_quotes_values_is_not_quoted(
     def fail(*_: Any) -> Any:
         raise ValueError(f"cannot use {values[:4]}")
 
-    for method in ("affine", "affine_batch", "affine_draws"):
+    for method in ("affine", "affine_batch"):
         monkeypatch.setattr(registry.get("attack", "llse"), method, fail)
     result = auditor.run(folder / "canary.yaml")
     assert result.failed

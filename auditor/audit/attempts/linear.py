@@ -21,7 +21,7 @@ from auditor.audit.numeric.limits import REDRAWS
 from auditor.audit.numeric.linear_errors import OnRows, audit_linear, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.redraws import Redraws, seed_of
-from auditor.audit.numeric.stacked_maps import Maps, by_size, holding
+from auditor.audit.numeric.stacked_maps import Maps, holding
 from auditor.audit.numeric.transformed_copies import backs
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
@@ -97,19 +97,17 @@ def fitted_maps(
     PluginError
         The attack returned something else.
     """
-    fitted: list[list[Sequence[Affine]]] = [[] for _ in views]
-    for run in [coalitions] if attack.any_size else [run for _, run in by_size(coalitions)]:
-        for batches, view, undo, batch in zip(
-            fitted, views, transformed, attack.affine_draws(views, run), strict=True
-        ):
-            if len(batch) != len(run):
-                raise PluginError(
-                    f"the attack returned {len(batch)} maps for {len(run)} coalitions"
-                )
-            # a stack is one array
-            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:
-                check_shape(affine, view)
-            batches.append(backs(undo, batch, run))
+    fitted = []
+    for view, undo in zip(views, transformed, strict=True):
+        batch = attack.affine_batch(view, coalitions)
+        if len(batch) != len(coalitions):
+            raise PluginError(
+                f"the attack returned {len(batch)} maps for {len(coalitions)} coalitions"
+            )
+        # a stack is one array
+        for affine in batch[:1] if isinstance(batch, AffineStack) else batch:
+            check_shape(affine, view)
+        fitted.append([backs(undo, batch, coalitions)])
     return fitted
 
 

@@ -1,4 +1,4 @@
-"""What coalitions of one size estimate, in one draw or several, stacked, against one at a time: repairs and roundings are each one's own."""
+"""Maps of many coalitions at once equal the map of each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from auditor.adversary.affine import AffineStack
 from auditor.adversary.given import SampleMoments
 from auditor.adversary.knowledge import Estimated, PublishedModel
 from auditor.adversary.published_model import LinearModel, ModelledMoments
-from auditor.adversary.together import known_together
 from auditor.adversary.view import View
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import Levels, best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, level_root, psd_root
+from auditor_attacks.llse import known_together
 
 LEVELS = np.array([0.5, 0.25, 1.0, 0.25, 2.0])
 MIX = np.array([[1.0, 0.0, 0.0], [0.7, 0.6, 0.0], [-0.2, 0.5, 0.8]])
@@ -64,38 +64,30 @@ def view_of(law, table="white", *, size=1.0, rows=400, follows=False, model=None
     return View(("a", "b", "c"), (1, 2, 3, 4, 5), (), knowledge, noise, 10.0 * size, moments, given)
 
 
-def assert_as_one_by_one(*views, size=1.0, mix=ALL, within=1e-12):
+def assert_as_one_by_one(view, size=1.0, mix=ALL, within=1e-12):
     """Weights in each attribute's own unit, and relative to the largest of the map: those that rebuild records exactly may be 10⁴.
 
     Where data and noise are combinations of fewer components (columns of ``mix``), weights on
     these: of others there is nothing to see. A combination with weights w is known to rounding
     times their squares, and so is what is made of its covariance."""
-    size, attack, M = (
-        np.broadcast_to(size, 3),
-        registry.get("attack", "llse")(),
-        len(views[0].copies),
-    )
+    size, attack, M = (np.broadcast_to(size, 3), registry.get("attack", "llse")(), len(view.copies))
     coalitions = [
-        copies for k in range(1, M + 1) for copies in itertools.combinations(views[0].copies, k)
+        copies for k in range(1, M + 1) for copies in itertools.combinations(view.copies, k)
     ]
-    for view, stack in zip(views, attack.affine_draws(views, coalitions), strict=True):
-        assert isinstance(stack, AffineStack)
-        assert not stack.fixed
-        assert stack.weights.shape == (len(coalitions), 3, 3 * M)
-        for one, copies in zip(stack, coalitions, strict=True):
-            unit, other = (
-                np.tile(size, len(copies)) / size[:, None],
-                attack.affine(view.coalition(copies)),
-            )
-            W, expected = (
-                (affine.weights * unit).reshape(3, -1, 3) @ mix for affine in (one, other)
-            )
-            largest = max(1.0, np.abs(expected).max())
-            atol = largest * (within + 100 * EPS * np.square(view.coalition(copies).weights).sum())
-            np.testing.assert_allclose(W, expected, rtol=0, atol=atol)
-            np.testing.assert_allclose(
-                one.offset / size, other.offset / size, rtol=0, atol=10 * atol
-            )
+    stack = attack.affine_batch(view, coalitions)
+    assert isinstance(stack, AffineStack)
+    assert not stack.fixed
+    assert stack.weights.shape == (len(coalitions), 3, 3 * M)
+    for one, copies in zip(stack, coalitions, strict=True):
+        unit, other = (
+            np.tile(size, len(copies)) / size[:, None],
+            attack.affine(view.coalition(copies)),
+        )
+        W, expected = ((affine.weights * unit).reshape(3, -1, 3) @ mix for affine in (one, other))
+        largest = max(1.0, np.abs(expected).max())
+        atol = largest * (within + 100 * EPS * np.square(view.coalition(copies).weights).sum())
+        np.testing.assert_allclose(W, expected, rtol=0, atol=atol)
+        np.testing.assert_allclose(one.offset / size, other.offset / size, rtol=0, atol=10 * atol)
 
 
 # of eight rows the estimate less the noise is clipped in some coalitions, and not in others
@@ -143,27 +135,6 @@ def test_some_are_clipped_and_others_not():
 
 def test_copies_of_a_smaller_view_are_found_by_their_numbers():
     assert_as_one_by_one(view_of("correlated").coalition((2, 3, 5)))
-
-
-@pytest.mark.parametrize("law", ["correlated", "nearly equal"])
-def test_several_draws_at_once_are_those_of_each(law):
-    model = LinearModel(2, np.array([0]), np.array([-0.2]), 1.0, 0.9)
-    assert_as_one_by_one(*(view_of(law, rows=8, seed=seed) for seed in range(4)))
-    assert_as_one_by_one(
-        *(view_of(law, rows=8, seed=seed, model=model) for seed in range(2)), within=1e-7
-    )
-
-
-def test_draws_without_structure_are_solved_one_by_one():
-    views = [
-        replace(view_of("independent", seed=seed), knowledge=Estimated(rows=400, structure="none"))
-        for seed in range(2)
-    ]
-    attack = registry.get("attack", "llse")()
-    for view, maps in zip(views, attack.affine_draws(views, [(1, 2), (4, 5)]), strict=True):
-        np.testing.assert_array_equal(
-            maps[1].weights, attack.affine(view.coalition((4, 5))).weights
-        )
 
 
 def test_noise_of_mixed_shapes_is_refused_as_for_one_coalition():
@@ -233,22 +204,19 @@ def test_levels_of_coalitions_in_any_order_are_those_of_each(law):
 @pytest.mark.parametrize("law", ["independent", "corner-wave"])
 def test_what_coalitions_know_is_written_out(law, follows):
     """``K_X``: ``(Σ w_i C_ij w_j)/(1 + v)`` where the noise follows the data, else ``Σ w_i C_ij w_j − v K_0``, negative eigenvalues 0."""
-    views = [
-        view_of(law, "like the data", follows=follows, rows=rows, seed=rows) for rows in (8, 400)
-    ]
     levels = Levels(SIGMA[law], [(0,), (4,), (0, 1, 2), (1, 4)])
-    known = known_together(views, views[0].law, levels)
-    (w, v), A, c = levels.of_moments, known.pencil.basis, known.pencil.share
-    for draw, view in enumerate(views):
+    for rows in (8, 400):
+        view = view_of(law, "like the data", follows=follows, rows=rows, seed=rows)
+        mean, pencil, _ = known_together(view, view.law, levels)
+        (w, v), A, c = levels.of_moments, pencil.basis, pencil.share
         for place, held in enumerate(levels.coalitions):
             m, K, _ = naive_combination(w[place], view.held.mean, view.held_covariance, held)
             values, Q = np.linalg.eigh(K - v[place] * view.law.shape)
             K_X = K / (1.0 + v[place]) if follows else (Q * np.maximum(values, 0.0)) @ Q.T
-            np.testing.assert_allclose(known.mean[draw, place], view.centre + m, rtol=1e-13)
-            basis = A[draw, place]
+            np.testing.assert_allclose(mean[place], view.centre + m, rtol=1e-13)
             total = K_X + (K_X if follows else view.law.shape)
-            np.testing.assert_allclose((basis * c[draw, place]) @ basis.T, K_X, atol=1e-12)
-            np.testing.assert_allclose(basis @ basis.T, total, atol=1e-12)
+            np.testing.assert_allclose((A[place] * c[place]) @ A[place].T, K_X, atol=1e-12)
+            np.testing.assert_allclose(A[place] @ A[place].T, total, atol=1e-12)
 
 
 def test_pencils_of_several_pairs_equal_one_each_whatever_their_ranks():

@@ -1,0 +1,59 @@
+"""Uniform sample and moments of released records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from auditor.plugin import Array, Moments, NotApplicable
+
+MOST_ROWS = 20_000
+
+
+def some_rows(
+    blocks: Iterable[Sequence[Array]],
+    rng: np.random.Generator,
+    of: Callable[[list[Array]], Array] = np.hstack,
+) -> Array:
+    """Sample at most ``MOST_ROWS`` records, in order, and map their copies.
+
+    The sample is uniform. Memory holds one block and the sample. Only sampled records are mapped.
+
+    Parameters
+    ----------
+    blocks : iterable of sequences of k ndarrays of shape (b, N)
+    of : callable
+        Maps some records' copies to as many rows.
+    """
+    rows, keys = np.empty((0, 0)), np.empty(0)
+    for copies in blocks:
+        drawn = rng.random(len(copies[0]))
+        here = np.sort(np.argsort(drawn)[:MOST_ROWS])
+        found = of([copy[here] for copy in copies])
+        rows = np.concatenate([rows, found]) if len(rows) else np.array(found)
+        keys = np.append(keys, drawn[here])
+        kept = np.sort(np.argsort(keys)[:MOST_ROWS])
+        rows, keys = rows[kept], keys[kept]
+    return rows
+
+
+def stacked_moments(blocks: Iterable[list[Array]]) -> tuple[Array, Array, int]:
+    """Return mean, covariance (divisor n) and number of rows of copies side by side.
+
+    Raises
+    ------
+    NotApplicable
+        There is no row.
+    """
+    start: Array | None = None
+    parts = []
+    for copies in blocks:
+        rows = np.hstack(copies)
+        if len(rows):
+            start = rows[0] if start is None else start
+            parts.append(Moments.of(rows - start))
+    if start is None:
+        raise NotApplicable("has no released row to look at")
+    found = Moments.merge(parts)
+    return start + found.mean, found.covariance(), found.count
