@@ -33,10 +33,8 @@ class Notebook(Display):
         from .layout.audit import audit_document
 
         template = environment().get_template("notebook.html.j2")
-        documents = [audit_document(result) for result in results]
-        blocks = [
-            [block for section in one.sections[:2] for block in section.blocks] for one in documents
-        ]
+        documents = [audit_document(result, brief=True) for result in results]
+        blocks = [[held for one in each.sections for held in one.blocks] for each in documents]
         return "\n".join(
             template.render(document=one, blocks=held)
             for one, held in zip(documents, blocks, strict=True)

@@ -12,7 +12,7 @@ from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
 from auditor.results.renderer import Renderer, clean, escaped
 
-from .figures.gaps import without_figures
+from .figures.matrix import without_figures
 from .figures.reading import Reading
 from .wording.words import check, partial_text
 
@@ -82,9 +82,7 @@ def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
             )
     for gap in Reading(result).gaps:
         if gap.status == "failed":
-            who = without_figures(
-                gap.attack, [([gap.knowledge] if gap.knowledge else [], [gap.scheme])]
-            )
+            who = without_figures(gap.attack, gap.knowledge, [gap.scheme])
             yield _result(result, FAILED, "error", f"{who}: {gap.cells} cells failed: {gap.reason}")
 
 

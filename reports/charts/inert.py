@@ -57,11 +57,6 @@ def deflated(text: str, **attributes: str) -> Markup:
     return start + Markup(base64.b64encode(stream).decode("ascii") + "</script>")
 
 
-def foldable(content: str, folded: bool) -> Markup:
-    """Return a part of the page unchanged, or compressed if ``folded``."""
-    return deflated(content, **{"data-fold": ""}) if folded else Markup(content)
-
-
 def inflated(element: str) -> str:
     """Return the text of an element made by `deflated`."""
     return zlib.decompress(

@@ -1,17 +1,30 @@
-"""Comparison matrix: schemes across, attacks and knowledge down."""
+"""Comparison matrix, further measures, and cells without a figure."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from auditor.results.metrics import measured_by
+from auditor.results.model import AuditResult
+from auditor.results.records import grouped
+from auditor.results.renderer import clean
 
-from .figures import Figure
-from .guesses import Guesses, guesses, losses
-from .reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
-from .severity import Severity, severity
-from .strongest import gain_of, leader, lowest_attribute
+from .figures import Figure, Severity, clipped, counted, listed, severity
+from .reading import (
+    ERROR,
+    EVERYTHING,
+    GAIN,
+    Gap,
+    Reading,
+    Setting,
+    best_single,
+    ceiling,
+    lowest,
+    unique,
+)
+from .strongest import Guesses, gain_of, guesses, leader, losses, lowest_attribute
 
 
 class MatrixCell(NamedTuple):
@@ -103,11 +116,6 @@ class MatrixRow(NamedTuple):
     def reported(self) -> bool:
         """Whether any scheme has a figure or a failure."""
         return any(cell.measured or cell.status == "failed" for cell in self.cells)
-
-    @property
-    def unsuited(self) -> bool:
-        """Whether the attack is not applicable to any scheme."""
-        return all(cell.status == "not-applicable" for cell in self.cells)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -229,29 +237,75 @@ def measures(reading: Reading) -> list[Measure]:
     ]
 
 
-class SweepRow(NamedTuple):
-    """One metric at one sweep point, scheme by scheme."""
-
-    point: int
-    figures: list[Figure | None]
-
-
-def sweep_table(
-    reading: Reading, metric: str, knowledge: str | None, attack: str | None
-) -> list[SweepRow]:
-    """Return one metric of one adversary along the sweep."""
-    rows = []
-    for point in range(len(reading.points)):
-        found = [
-            reading.figures(Setting(point, scheme, knowledge, attack), metric)
-            for scheme in reading.schemes
-        ]
-        rows.append(SweepRow(point, [telling(metric, figures) for figures in found]))
-    return [row for row in rows if any(row.figures)]
-
-
 def telling(metric: str, found: dict[tuple[int, ...], Figure]) -> Figure | None:
     """Return a setting's lowest error, or the largest coalition's metric."""
     if metric in ERRORS:
         return lowest(found.values())
     return found[max(found, key=len)] if found else None
+
+
+def gathered(gaps: Iterable[Gap]) -> list[tuple[str, str, str]]:
+    """Return status, adversary and reason of every gap, failures first.
+
+    An adversary is named once per reason: ``ica (knowledge: perfect) against rotation (3 cells)``.
+    """
+    found = grouped(((gap.status, gap.attack, gap.knowledge, gap.reason), gap) for gap in gaps)
+    groups = [
+        (status, f"{without_figures(attack, known, schemes)} ({counted(cells, 'cell')})", reason)
+        for (status, attack, known, reason), held in found.items()
+        for schemes in [unique(gap.scheme for gap in held)]
+        for cells in [sum(gap.cells for gap in held)]
+    ]
+    return sorted(groups, key=lambda group: group[0] != "failed")
+
+
+def without_figures(attack: str | None, knowledge: str | None, schemes: Sequence[str]) -> str:
+    """Name an adversary: ``ica (knowledge: perfect) against rotation``."""
+    known = f" (knowledge: {clipped(knowledge, 60)})" if knowledge else ""
+    against = listed([clipped(name, 60) for name in schemes])
+    return f"{clean(attack) if attack else 'the release'}{known} against {against}"
+
+
+def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]:
+    """Return untried attacks of untried kinds, by kind, and of tried kinds."""
+    kinds = result.attack_kinds
+    had = {kinds.get(plugin.name) for plugin in result.plugins if plugin.kind == "attack"}
+    new = [name for name in result.untried if kinds.get(name) not in had]
+    found = grouped((kinds.get(name, "of no stated kind"), name) for name in new)
+    return found, [name for name in result.untried if kinds.get(name) in had]
+
+
+def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
+    """Name the applicable kinds of attack that were not tried.
+
+    For kinds that were tried, count the attacks left out.
+    """
+    which = ", ".join(kinds)
+    if not which and not more:
+        return ""
+    attacks = counted(len(more), "more attack")
+    rest = f"; nor {attacks} of kinds that were" if more else ""
+    left = (
+        f"Not tried: {which}{rest}"
+        if which
+        else f"Every kind of attack was tried; {attacks} {'applies' if len(more) == 1 else 'apply'}"
+    )
+    return f"{left}. `attacks: all` tries every attack that applies."
+
+
+def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
+    """State which attacks ran on some coalitions only.
+
+    Not checked: results files may be edited, so malformed entries are ignored.
+    """
+    groups: dict[str, list[str]] = {}
+    for attack in attacks if isinstance(attacks, list) else ():
+        if isinstance(attack, Mapping) and isinstance(attack.get("coalitions"), list):
+            on = ", ".join(
+                entry if isinstance(entry, str) else "a choice of its own"
+                for entry in attack["coalitions"]
+            )
+            groups.setdefault(on, []).append(clipped(str(attack.get("id", attack.get("name"))), 60))
+    return " ".join(
+        f"Tried on some coalitions only ({on}): {', '.join(names)}." for on, names in groups.items()
+    )

@@ -6,6 +6,7 @@ All renderers read this object, so their numbers agree.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,8 +15,7 @@ from auditor.results.in_clear import in_clear
 from auditor.results.model import AuditResult
 from auditor.results.records import cells, grouped
 
-from .figures import Figure, figure
-from .pairing import PAIRS, Replicates, paired_gain
+from .figures import Figure, figure, student
 
 EVERYTHING = "*"
 """Pseudo-attribute for all attributes together."""
@@ -228,6 +228,11 @@ class Reading:
             else None
         )
 
+    def deviation_of(self, point: int, attribute: str) -> float | None:
+        """Return an attribute's standard deviation in its own units; None if unknown."""
+        variance, unit = self._variances(point).get(attribute), self.unit_of(point, attribute)
+        return None if variance is None or unit is None else math.sqrt(variance) * unit
+
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return the number of copies of a scheme at a sweep point."""
         return self._copies.get((point, scheme), 0)
@@ -328,3 +333,40 @@ def plain(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name}: {plain(part)}' for name, part in value.items())}}}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+PAIRS = 5
+"""Fewest replicates for a paired error bar."""
+
+Replicates = dict[tuple[int, ...], dict[int, float]]
+"""Normalized errors by coalition and replicate."""
+
+
+def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | None:
+    """Return ``1 − mean D(coalition) / mean D(best member)`` over pairs.
+
+    The mean of the replicates' ratios is unstable, because single denominators can be near 0. Both
+    errors c, s of a pair share their noise, so with ratio r the standard error is ``√(Σ (c − r·s)²
+    / (R(R − 1))) / mean s``. The result is None below ``PAIRS`` replicates.
+    """
+    c, s = errors[pooled.coalition], errors[single.coalition]
+    shared = [replicate for replicate in c if replicate in s]
+    R = len(shared)
+    below = math.fsum(s[replicate] for replicate in shared) / max(1, R)
+    if R < PAIRS or below <= 0:
+        return None
+    ratio = math.fsum(c[replicate] for replicate in shared) / R / below
+    squares = math.fsum((c[replicate] - ratio * s[replicate]) ** 2 for replicate in shared)
+    half = student(R - 1) * math.sqrt(squares / (R * (R - 1))) / below
+    theory = (
+        1 - pooled.theory / single.theory if pooled.theory is not None and single.theory else None
+    )
+    gain = 1 - ratio
+    return pooled._replace(
+        value=gain,
+        low=gain - half,
+        high=gain + half,
+        theory=theory,
+        error_bar="replicates",
+        replicates=R,
+    )

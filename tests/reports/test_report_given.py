@@ -85,7 +85,7 @@ def test_a_count_of_schemes_counts_those_that_expose_records_to_who_was_given_so
     scenario = numbers(0.6, 2.0)
     scenario["schemes"].append({"name": "independent", "id": "loud", "levels": [400.0]})
     found = verdicts(Reading(auditor.run(scenario)))
-    assert [one.state for one in found] == ["bad", "plain"]
+    assert [one.state for one in found] == ["bad", "good"]
     assert summary(found).startswith(
         "One of two schemes leaves less than half of some attribute unknown."
     )

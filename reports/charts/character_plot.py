@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from ..figures.curves import Line
-
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 STYLES = ("color(32)", "color(166)", "color(35)", "color(133)", "color(136)", "color(67)")
 """Line colours after Okabe and Ito, readable on dark and light terminals."""
@@ -22,6 +20,10 @@ _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 def style_of(index: int) -> str:
     """Return the colour of a series."""
     return STYLES[index % len(STYLES)]
+
+
+Line = Sequence[tuple[float, float]]
+"""Points of a series."""
 
 
 def plot(lines: Sequence[Line], width: int, height: int) -> list[Text]:
@@ -39,14 +41,14 @@ def plot(lines: Sequence[Line], width: int, height: int) -> list[Text]:
     list of Text
         ``height`` rows, each at most ``width`` wide. X ticks are whole numbers.
     """
-    points = [point for line in lines for point in line.points]
+    points = [point for line in lines for point in line]
     left, right = min(x for x, _ in points), max(x for x, _ in points)
     top = _ceiling(max(y for _, y in points))
     canvas = _Canvas(width - 8, height - 2, (left, right if right > left else left + 1), top)
     for index, line in enumerate(lines):
-        canvas.draw(line.points, index)
+        canvas.draw(line, index)
     for index, line in enumerate(lines):
-        canvas.mark(line.points, index)
+        canvas.mark(line, index)
     rows = [
         Text(f"{_tick(row, height - 2, top):>6} ┤") + canvas.row(row) for row in range(height - 2)
     ]
