@@ -13,7 +13,7 @@ from typing import Any
 from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, braces, number, with_error
-from ..figures.labels import data_unit, label, metric_title, path_title
+from ..figures.labels import attribute_text, data_unit, label, metric_title, path_title
 from ..figures.matrix import SHOWN_ELSEWHERE, telling
 from ..figures.reading import (
     ERROR,
@@ -312,7 +312,7 @@ def sweep(reading: Reading, prefix: str, path: str, place: int, *, timed: bool) 
             _point_label(at, paths),
             series=str(setting.attack) if by_attack and setting.attack else "",
             adversary=known if setting.attack else "",
-            figure=(f"{metric}, {name}" if name != EVERYTHING else metric, title),
+            figure=(f"{metric}, {attribute_text(name)}", title),
             x=_axis_value(at[path]),
             o=clean(", ".join(f"{key} = {plain(at[key])}" for key in paths if key != path)),
         )

@@ -211,7 +211,8 @@ class Rows:
         """Filter of the rows of the chosen options."""
         return " && ".join(
             f"(datum.{FIELDS[name]} == {name} || datum.{FIELDS[name]} == {ANY})"
-            for name in self.options
+            for name, texts in self.options.items()
+            if texts  # without options there is no control
         )
 
 
