@@ -19,58 +19,58 @@ from .wording.words import reproduce
 WIDE = 36
 """Columns wider than this number of characters wrap."""
 
-SPELT = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"{''}",
-    "`": r"{`}",
-    "'": "{'}",
-    # at the start of a row they would be an option of the preceding line end
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-    "–": "--",
-    "—": "---",
-    "−": "$-$",
-    "…": r"\dots{}",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "√": r"$\surd$",
-    "½": "1/2",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "≠": r"$\ne$",
-    "≈": r"$\approx$",
-    "∝": r"$\propto$",
-    "→": r"$\to$",
-    "‖": r"$\Vert$",
-    "∫": r"$\int$",
-    "⊗": r"$\otimes$",
-    "ℓ": r"$\ell$",
-    "✓": r"$\surd$",
-    "✗": r"$\times$",
-    "★": r"$\star$",
-    "☆": r"$\diamond$",
-    "�": "?",
-    "«": r"$\ll$",
-    "»": r"$\gg$",
-    "“": "``",
-    "”": "''",
-    "‘": "`",
-    "’": "'",
-}
+_SPELT = r"""
+\ \textbackslash{}
+{ \{
+} \}
+$ \$
+& \&
+# \#
+% \%
+_ \_
+^ \textasciicircum{}
+~ \textasciitilde{}
+< \textless{}
+> \textgreater{}
+| \textbar{}
+" {''}
+` {`}
+' {'}
+[ {[}
+] {]}
+* {*}
+– --
+— ---
+− $-$
+… \dots{}
+± $\pm$
+× $\times$
+· $\cdot$
+√ $\surd$
+½ 1/2
+≤ $\le$
+≥ $\ge$
+≠ $\ne$
+≈ $\approx$
+∝ $\propto$
+→ $\to$
+‖ $\Vert$
+∫ $\int$
+⊗ $\otimes$
+ℓ $\ell$
+✓ $\surd$
+✗ $\times$
+★ $\star$
+☆ $\diamond$
+� ?
+« $\ll$
+» $\gg$
+“ ``
+” ''
+‘ `
+’ '
+"""
+SPELT = dict(line.split(" ", 1) for line in _SPELT.strip().splitlines())
 """TeX markup, and signs that a text font lacks."""
 ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
 
@@ -168,7 +168,7 @@ def _table_of(block: tree.Block) -> tree.Table | None:
         return block.table()
     if isinstance(block, (tree.Bars, tree.Checks)):
         return block.table
-    return block if isinstance(block, tree.Table) and block.kind != "entries" else None
+    return block if isinstance(block, tree.Table) else None
 
 
 def _table(heads: Sequence[str], lines: Sequence[Sequence[str]], caption: str, label: str) -> str:

@@ -117,14 +117,7 @@ def _code(block: tree.Code) -> str:
     return f"{title}{fence}{block.language}\n{block.text.rstrip(chr(10))}\n{fence}\n"
 
 
-def _fold(block: tree.Fold) -> str:
-    return "\n".join([f"{safe(block.summary)}:\n", *_blocks(block.blocks)])
-
-
 def _table(block: tree.Table) -> str:
-    if block.kind == "entries":
-        rows, _ = tree.cut(block.rows, block.most, tree.MARKDOWN)
-        return _list(f"**{safe(row.name)}** {safe(block.sentences(row))}" for row in rows)
     heads, rows_of, more = block.grid(tree.MARKDOWN)
     lines = [[*heads], ["---"] * len(heads), *rows_of]
     table = "".join(
@@ -139,7 +132,6 @@ WRITERS: dict[type[tree.Block], Callable[[Any], str]] = {
     tree.Items: _items,
     tree.Terms: _terms,
     tree.Code: _code,
-    tree.Fold: _fold,
     tree.Table: _table,
     tree.Matrix: lambda block: _table(block.table()),
     tree.Bars: lambda block: _table(block.table),

@@ -81,9 +81,7 @@ def _part(entry: Entry, result: AuditResult | None) -> str:
         return begin
     told = "".join(f"- **{safe(v.scheme)}**: {safe(_said(v))}\n" for v in verdicts(Reading(result)))
     kinds = (
-        "".join(f"{WRITERS[Matrix](block)}\n" for block in _compared(result))
-        if entry.kinds
-        else ""
+        "".join(f"{WRITERS[Matrix](block)}\n" for block in _compared(result)) if entry.kinds else ""
     )
     took = duration(result.provenance.duration)
     return f"{begin}\nMeasured (`auditor run {entry.scenario}`, which took {took} on one core):\n\n{told}\n{kinds}{_expected(result)}"

@@ -29,8 +29,8 @@ from ..figures.reading import (
     unique,
 )
 from ..figures.strongest import Spread, spreads
-from .chart import ROWS, Chart, Rows, title_of, together
-from .spec import ERROR_TITLE, field, quantity, sizes_axis, view
+from .chart import FIELDS, ROWS, Chart, Rows, title_of, together
+from .spec import ERROR_TITLE, Part, field, quantity, sizes_axis, view
 
 SECONDS = "seconds"
 RECORDS = ("attribute", "adversary", "point")
@@ -83,21 +83,45 @@ def collusion(reading: Reading, prefix: str) -> Chart | None:
         for shown in curve(reading, setting, found):
             size = len(shown.coalition)
             rows.add(setting, shown, size, attribute=name, k=size)
-    if not together(rows, "a", "v", "p"):
-        return None
-    x = sizes_axis(unique(row["k"] for row in rows.rows))
-    layers = ("band", "line", "theory")
-    return rows.chart(
+    return _by_size(
+        rows,
         f"{prefix}-collusion",
         "Collusion curves",
         "Copies pooled in order of release if all these coalitions were measured, else the worst "
         "coalition of each size. Band: 95 % interval. Dashed: theory.",
-        "Line chart: normalized error against the number of copies pooled, a line for each scheme.",
-        view(x, ERROR_AXIS, rows.names, layers, rows.wanted),
-        first="copies",
-        note="Normalized error by copies pooled",
-        drawn=True,
+        ERROR_AXIS,
+        "band",
     )
+
+
+def measures(reading: Reading, prefix: str) -> Chart | None:
+    """Return every other measure against copies pooled."""
+    rows = Rows(reading, "figure", *RECORDS)
+    for setting, metric, name in sorted(reading.keys(), key=lambda key: key[2] != EVERYTHING):
+        if metric in SHOWN_ELSEWHERE or setting.attack is None:
+            continue
+        figure = metric, metric_title(metric, reading)
+        for size, group in sorted(by_size(reading.figures(setting, metric, name).values()).items()):
+            rows.add(setting, best(group), size, attribute=name, figure=figure, k=size)
+    return _by_size(
+        rows,
+        f"{prefix}-by-size",
+        "Other measures by copies pooled",
+        "At each size, the coalition that achieves most. Bars: 95 % interval. Dashed: theory.",
+        quantity(title_of("figure")),
+        "bars",
+    )
+
+
+def _by_size(rows: Rows, id: str, title: str, caption: str, y: Part, interval: str) -> Chart | None:
+    """Return a line chart against copies pooled; None with one size per setting."""
+    if not together(rows, *(FIELDS[name] for name in rows.options)):
+        return None
+    x = sizes_axis(unique(row["k"] for row in rows.rows))
+    alt = f"Line chart: {title.lower()}, a line for each scheme."
+    drawn = view(x, y, rows.names, (interval, "line", "theory"), rows.wanted)
+    texts = {"first": "copies", "note": title, "drawn": interval == "band"}
+    return rows.chart(id, title, caption, alt, drawn, **texts)
 
 
 def coalitions(reading: Reading, prefix: str) -> Chart | None:
@@ -188,31 +212,6 @@ def _quantiles(spread: Spread) -> str:
     last = f">{number(spread.bins[-1].high)}"
     found = [spread.quantile(share) for share in (0.5, 0.9)]
     return " | ".join(last if at is None else number(float(f"{at:.3g}")) for at in found)
-
-
-def measures(reading: Reading, prefix: str) -> Chart | None:
-    """Return every other measure against copies pooled."""
-    rows = Rows(reading, "figure", *RECORDS)
-    keys = sorted(reading.keys(), key=lambda key: key[2] != EVERYTHING)
-    for setting, metric, name in keys:
-        if metric in SHOWN_ELSEWHERE or setting.attack is None:
-            continue
-        for size, group in sorted(by_size(reading.figures(setting, metric, name).values()).items()):
-            figure = metric, metric_title(metric, reading)
-            rows.add(setting, best(group), size, attribute=name, figure=figure, k=size)
-    if not together(rows, "f", "a", "v", "p"):
-        return None  # with one size per sweep point, the sweep chart shows everything
-    x = sizes_axis(unique(row["k"] for row in rows.rows))
-    y, layers = quantity(title_of("figure")), ("bars", "line", "theory")
-    return rows.chart(
-        f"{prefix}-by-size",
-        "Other measures by copies pooled",
-        "At each size, the coalition that achieves most. Bars: 95 % interval. Dashed: theory.",
-        "Line chart: a measure against the number of copies pooled, a line for each scheme.",
-        view(x, y, rows.names, layers, rows.wanted),
-        first="copies",
-        note="Of the coalition of each size that achieves most",
-    )
 
 
 def frontier(reading: Reading, prefix: str) -> Chart | None:

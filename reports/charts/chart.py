@@ -200,7 +200,8 @@ class Rows:
         stated = {name: texts for name, texts in titles.items() if any(texts)}
         left = len(self.rows) - len(rows)
         caption += f" {left:,} more rows are in the results file." if left else ""
-        for one in views:
+        for place, one in enumerate(views):
+            one["layer"][-1]["name"] = one["params"][0]["views"][0] = f"points-{place}"
             one["params"] += [{"name": each.name, "value": each.chosen} for each in controls]
         return Chart(
             id, title, caption, alt, rows, controls, self.names, list(views), titles=stated, **more

@@ -90,12 +90,10 @@ def drawn(chart: Chart, chosen: dict[str, str]) -> alt.Chart:
         {key: part for key, part in view.items() if key not in ("params", "$schema")}
         for view in chart.views
     ]
-    # the names of the layers that a legend selects in must differ
-    named = json.loads(json.dumps(kept).replace('"name": "points"', '"name": "points-0"', 1))
-    views = [one | {"width": width} for one in named]
+    views = [one | {"width": width} for one in kept]
     document = views[0] if len(views) == 1 else {"hconcat": views}
     legend, *params = chart.views[0]["params"]
-    at = ["points-0", "points"][: len(views)]
+    at = [f"points-{place}" for place in range(len(views))]
     rows = [
         {key: value for key, value in row.items() if key[0] != "_"} for row in chart.chosen(values)
     ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 Part = dict[str, Any]
@@ -15,40 +17,9 @@ COLOURS = 8
 ERROR_TITLE = "normalized error (share of variance)"
 SHAPES = "circle square triangle-up diamond cross triangle-down triangle-right stroke".split()
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]]
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
-
-CONFIG: dict[str, Any] = {
-    "aria": False,  # the figure has a name and a data table; screen readers skip its marks
-    "background": "transparent",
-    "font": _FONT,
-    "view": {"stroke": "transparent"},
-    "axis": {
-        "domainColor": "var(--rule)",
-        "tickColor": "var(--rule)",
-        "gridColor": "var(--grid)",
-        "labelColor": "var(--muted)",
-        "titleColor": "var(--muted)",
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": 500,
-        "titlePadding": 10,
-        "labelLimit": 140,
-        "titleLimit": 320,
-    },
-    "legend": {
-        "orient": "top",
-        "title": None,
-        "labelColor": "var(--ink)",
-        "labelFontSize": 12,
-        "labelLimit": 170,
-        "columns": 4,
-        "symbolSize": 80,
-        "rowPadding": 6,
-        "columnPadding": 18,
-        "offset": 12,
-    },
-    "line": {"strokeWidth": 2.25, "strokeCap": "round", "strokeJoin": "round"},
-}
+_FILE = Path(__file__).parents[1] / "templates/vega.json"
+CONFIG: Part = json.loads(_FILE.read_text(encoding="utf-8"))
+"""Vega-Lite configuration. Screen readers skip marks, because the figure has a name and a table."""
 
 
 def field(name: str, **more: Any) -> Part:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from auditor.results.metrics import measured_by
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped
 from auditor.results.renderer import clean
@@ -24,7 +23,7 @@ from .reading import (
     lowest,
     unique,
 )
-from .strongest import Guesses, gain_of, guesses, leader, losses, lowest_attribute
+from .strongest import Guesses, guesses, leader, losses, lowest_attribute
 
 
 class MatrixCell(NamedTuple):
@@ -165,7 +164,7 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
         setting,
         errors.get(coalition),
         None if alone is None else errors.get(alone.coalition),
-        gain_of(reading, setting, coalition),
+        reading.figures(setting, GAIN).get(coalition),
         tuple(
             (name, shown)
             for name, shown in by_attribute
@@ -195,46 +194,8 @@ def _empty(reading: Reading, setting: Setting) -> MatrixCell:
     )
 
 
-class Measure(NamedTuple):
-    """One further metric of one adversary, scheme by scheme.
-
-    The setting is the first scheme's.
-    """
-
-    metric: str
-    setting: Setting
-    figures: list[Figure | None]
-
-
 ERRORS = frozenset({ERROR, "distortion", "rmse"})
 SHOWN_ELSEWHERE = ERRORS | {GAIN}
-
-
-def measures(reading: Reading) -> list[Measure]:
-    """Return the further metrics, each at its largest coalition."""
-    rows: dict[tuple[str, str | None, str | None], dict[Setting, Figure]] = {}
-    point = reference_point(reading)
-    for setting, metric, attribute in reading.keys():
-        if (
-            metric in SHOWN_ELSEWHERE
-            or measured_by(metric) == "bounds"
-            or attribute != EVERYTHING
-            or setting.point != point
-        ):
-            continue
-        found = reading.figures(setting, metric, attribute)
-        largest = found[max(found, key=len)]
-        rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(
-            setting, largest
-        )
-    return [
-        Measure(
-            metric,
-            first := next(iter(row)),
-            [row.get(first._replace(scheme=scheme)) for scheme in reading.schemes],
-        )
-        for (metric, _, _), row in rows.items()
-    ]
 
 
 def telling(metric: str, found: dict[tuple[int, ...], Figure]) -> Figure | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -61,33 +61,23 @@ class Reading:
     def __init__(self, result: AuditResult) -> None:
         self.result = result
         self._keys: dict[str, str] = {}
-        # thousands of records share a few
-        swept = {id(r.sweep): r.sweep for r in self._points_of(result)}
-        self.points: list[dict[str, Any]] = list(
-            {self._key(sweep): sweep for sweep in swept.values()}.values()
-        ) or [{}]
-        self._numbers = {self._key(point): index for index, point in enumerate(self.points)}
-        number = {place: self._numbers[self._key(sweep)] for place, sweep in swept.items()}
+        # thousands of records share a few sweeps
+        held = {id(r.sweep): r.sweep for r in (*result.measurements, *result.releases)}
+        swept = {self._key(sweep): sweep for sweep in held.values()}
+        self.points: list[dict[str, Any]] = list(swept.values()) or [{}]
+        self._numbers = {key: index for index, key in enumerate(swept)}
         self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
         errors: dict[tuple[Setting, str], Replicates] = {}
         for records in cells(result.measurements).values():
-            shown, first = figure(records), records[0]
+            shown, one = figure(records), records[0]
             if shown is not None:
-                setting = Setting(
-                    number[id(first.sweep)], first.scheme, first.knowledge, first.attack
-                )
-                self._figures.setdefault((setting, first.metric, first.attribute), {})[
-                    first.coalition
-                ] = shown
-                if first.metric == ERROR and len(records) >= PAIRS:
-                    by_replicate = {
-                        record.replicate: record.value
-                        for record in records
-                        if record.value is not None
-                    }
-                    errors.setdefault((setting, first.attribute), {})[first.coalition] = (
-                        by_replicate
-                    )
+                point = self.point_of(one.sweep)
+                setting = Setting(point, one.scheme, one.knowledge, one.attack)
+                key = (setting, one.metric, one.attribute)
+                self._figures.setdefault(key, {})[one.coalition] = shown
+                if one.metric == ERROR and len(records) >= PAIRS:
+                    values = {r.replicate: r.value for r in records if r.value is not None}
+                    errors.setdefault((setting, one.attribute), {})[one.coalition] = values
         self._pair(errors)
         self._take_out_what_was_given()
         self._copies = self._count_copies()
@@ -159,11 +149,6 @@ class Reading:
             for one in table.attributes
             if one.variance is not None
         }
-
-    @staticmethod
-    def _points_of(result: AuditResult) -> Iterator[Any]:
-        yield from result.measurements
-        yield from result.releases
 
     def _key(self, sweep: dict[str, Any]) -> str:
         """Return a sweep point as JSON, cached by representation."""

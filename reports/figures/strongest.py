@@ -15,7 +15,6 @@ from .reading import (
     BEYOND,
     ERROR,
     EVERYTHING,
-    GAIN,
     Reading,
     Setting,
     best_single,
@@ -48,18 +47,14 @@ class Guesses(NamedTuple):
     truth: Figure
     bits: Figure | None
 
+    def mistakes(self, right: float) -> float:
+        """Return the share of mistakes without copies that remain: 0 exact, 1 no gain."""
+        return max(0.0, 1 - right) / (1 - self.blind) if self.blind < 1 else 1.0
+
     @property
     def left(self) -> float:
-        """Share of mistakes without copies that remain: 0 exact, 1 no gain."""
-        return self._left(self.right)
-
-    @property
-    def single_left(self) -> float | None:
-        """Share of mistakes left for the best single copy."""
-        return None if self.single is None else self._left(self.single)
-
-    def _left(self, right: Figure) -> float:
-        return max(0.0, 1 - right.value) / (1 - self.blind) if self.blind < 1 else 1.0
+        """Share of mistakes that remain."""
+        return self.mistakes(self.right.value)
 
 
 def guesses_categories(reading: Reading, setting: Setting) -> bool:
@@ -152,22 +147,19 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
 
 
 def lowest_attribute(
-    reading: Reading, settings: Sequence[Setting]
+    reading: Reading, settings: Sequence[Setting], names: Sequence[str] = ()
 ) -> tuple[Setting, str, Figure] | None:
     """Return the setting, attribute and figure with the lowest error bound.
 
-    Attributes known in clear are excluded.
+    Attributes known in clear are excluded. ``names`` restricts the attributes.
     """
-    found = []
-    for setting in settings:
-        given = reading.given(setting.knowledge)
-        for name in reading.attributes:
-            shown = (
-                lowest(reading.figures(setting, ERROR, name).values())
-                if name != EVERYTHING and name not in given
-                else None
-            )
-            found += [] if shown is None else [(setting, name, shown)]
+    found = [
+        (setting, name, shown)
+        for setting in settings
+        for name in names or reading.attributes
+        if name not in (EVERYTHING, *reading.given(setting.knowledge))
+        and (shown := lowest(reading.figures(setting, ERROR, name).values())) is not None
+    ]
     return min(found, key=lambda one: (ceiling(one[2]), len(one[2].coalition)), default=None)
 
 
@@ -210,23 +202,6 @@ def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | Non
 def _worst(reading: Reading, scheme: str) -> Figure | None:
     setting = strongest(reading, scheme)
     return None if setting is None else lowest(losses(reading, setting).values())
-
-
-def gain_of(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Figure | None:
-    """Return a coalition's gain from paired errors, else from two errors."""
-    measured = reading.figures(setting, GAIN).get(coalition)
-    if measured is not None or len(coalition) < 2:
-        return measured
-    found = losses(reading, setting)
-    pooled, single = found.get(coalition), best_single(found, coalition)
-    if pooled is None or single is None or single.value <= 0:
-        return None
-    ratio, half = pooled.value / single.value, None
-    if pooled.half is not None and single.half is not None:
-        # treated as independent, which is conservative, because the errors share their noise
-        half = (pooled.half**2 + (ratio * single.half) ** 2) ** 0.5 / single.value
-    low, high = (None, None) if half is None else (1 - ratio - half, 1 - ratio + half)
-    return pooled._replace(value=1 - ratio, low=low, high=high, theory=None)
 
 
 class Bin(NamedTuple):

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
+from auditor.results.metrics import EMPIRICAL, GUARANTEES, base, measured_by
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Measurement
 from auditor.results.renderer import clean, escaped
@@ -16,28 +16,20 @@ from ..charts.chart import Chart
 from ..figures.figures import SCALE, Name, Text, braces, clipped, counted, number, with_error
 from ..figures.labels import label
 from ..figures.matrix import (
+    SHOWN_ELSEWHERE,
     MatrixCell,
     MatrixRow,
     gathered,
     limited_text,
     matrix,
-    measures,
     reference_point,
+    telling,
     untried_kinds,
     untried_text,
 )
 from ..figures.reading import EVERYTHING, Reading, plain, unique
-from ..wording.card import Verdict, most_telling, summary
-from ..wording.detail import (
-    MARKS,
-    PROVED,
-    assumptions,
-    facts,
-    least_possible,
-    marks,
-    shortened,
-    strongest_cells,
-)
+from ..wording.card import Verdict, most_telling
+from ..wording.detail import MARKS, PROVED, assumptions, facts, least_possible, marks, shortened
 from ..wording.headline import exposures, headline, remedies, reproduces_a_figure
 from ..wording.method import (
     GUESSES,
@@ -170,14 +162,12 @@ def _exposure(
 ) -> tree.Section:
     bars = exposures(reading, found)
     shown = sorted(sorted(bars, key=lambda bar: bar.left.value)[:BARS], key=bars.index)
-    point = reading.point_text(reference_point(reading)) if len(reading.points) > 1 else ""
     notes = [tree.Paragraph(text, "note") for text in left_out(reading.result)]
     if len(bars) > BARS:
         rest = f"{counted(len(bars) - BARS, 'less exposed attribute')}: see «Attacks by strength»."
         notes.append(tree.Paragraph(rest, "note"))
     lead = "share unknown to the strongest attack" if brief else STAYS
-    where = [tree.Paragraph((ONE_POINT, Name(point), "."), "note")] if point else []
-    blocks = [tree.Paragraph(lead, "lead"), tree.Bars(shown), *where, *notes] if shown else notes
+    blocks = [tree.Paragraph(lead, "lead"), tree.Bars(shown), *notes] if shown else notes
     return tree.Section("exposure", "Exposure by attribute", blocks, first)
 
 
@@ -266,7 +256,9 @@ def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list
         for name, text in least_possible(reading, reference_point(reading))
     ]
     kinds, more = untried_kinds(result)
+    point = reading.point_text(reference_point(reading))
     notes: list[Text] = [
+        (ONE_POINT, Name(point), ".") if point else "",
         MARKS if marked else "",
         f"Figures of {given} are over the attributes that were not given in clear."
         if given
@@ -279,12 +271,18 @@ def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list
     untried = [*kinds.items(), *([("of kinds that were tried", more)] if more else [])]
     lines = [(f"{clipped(kind, 60)}: ", Name(", ".join(attacks))) for kind, attacks in untried]
     details = [
-        _detail_text(_detail(reading, row, cell)) for row, cell in strongest_cells(reading, rows)
+        _detail_text(
+            _detail(reading, *min(cells, key=lambda pair: (bool(pair[1].given), pair[1].order)))
+        )
+        for cells in (
+            [(row, row.cells[place]) for row in rows] for place in range(len(reading.schemes))
+        )
+        if any(cell.measured for _, cell in cells)
     ]
     return [
         *(tree.Paragraph(note, "note") for note in notes if note),
         *(
-            [tree.Fold("Attacks that apply and were not tried", [tree.Items(lines)], open=False)]
+            [tree.Section("untried", "Attacks that apply and were not tried", [tree.Items(lines)])]
             if lines
             else []
         ),
@@ -295,16 +293,18 @@ def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list
 
 
 def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, float]]:
-    """Return the order of rows: their best rank against any scheme, then their mean error."""
-    columns = [
-        [cell.order for cell in cells] for cells in zip(*(row.cells for row in rows), strict=True)
+    """Return the order of rows: distance from the strongest of any scheme, then mean error."""
+    least = [
+        min(cells)
+        for cells in zip(*([cell.order for cell in row.cells] for row in rows), strict=True)
     ]
 
     def order(row: MatrixRow) -> tuple[float, float]:
-        left = [cell.order for cell in row.cells]
-        ranks = [sum(one < at for one in column) for column, at in zip(columns, left, strict=True)]
-        known = [at for at in left if at < math.inf]
-        return min(ranks), math.fsum(known) / len(known) if known else math.inf
+        left = [
+            (cell.order, low) for cell, low in zip(row.cells, least, strict=True) if cell.measured
+        ]
+        mean = math.fsum(at for at, _ in left) / max(1, len(left))
+        return min((at - low for at, low in left), default=math.inf), mean
 
     return order
 
@@ -347,12 +347,10 @@ def _schemes(reading: Reading, found: Sequence[Verdict]) -> tree.Section:
     numbers = any(one.worst is not None for one in found)
     categories = any(one.guesses is not None for one in found)
     changes = remedies(reading, found)
-    counted_as = summary(list(found))
     return tree.Section(
         "schemes",
         "Each scheme",
         [
-            *([tree.Paragraph(counted_as)] if counted_as else []),
             *(
                 tree.Section(
                     f"scheme-{place}",
@@ -387,10 +385,18 @@ def _schemes(reading: Reading, found: Sequence[Verdict]) -> tree.Section:
 
 
 def _measures(reading: Reading) -> tree.Section:
-    found = [(label(reading, one.setting), one) for one in measures(reading)]
+    point, found = reference_point(reading), dict[tuple[str, str], dict[str, str]]()
+    for setting, metric, attribute in reading.keys():
+        elsewhere = metric in SHOWN_ELSEWHERE or measured_by(metric) == "bounds"
+        if setting.point == point and attribute == EVERYTHING and not elsewhere:
+            shown = telling(metric, reading.figures(setting, metric))
+            cells = found.setdefault((label(reading, setting), metric), {})
+            cells[setting.scheme] = with_error(shown)
     order = unique(who for who, _ in found)
-    found.sort(key=lambda one: order.index(one[0]))
-    rows = [tree.Row(one.metric, [*map(with_error, one.figures)], group=who) for who, one in found]
+    rows = [
+        tree.Row(metric, [found[who, metric].get(one, "–") for one in reading.schemes], group=who)
+        for who, metric in sorted(found, key=lambda key: order.index(key[0]))
+    ]
     lead = tree.Paragraph("Of the largest coalition.", "lead")
     table = tree.Table("measure", reading.schemes, rows, group="of")
     return tree.Section("measures", "Other measures", [lead, table] if rows else [])
@@ -410,9 +416,8 @@ def _gaps(reading: Reading, *, failed: bool = False) -> tree.Section:
     for status, word in (("failed", "✗ failed"), ("not-applicable", "not applicable")):
         groups = [one for one in gathered(reading.gaps) if one[0] == status]
         lines = tree.Items([(Name(name), ": ", reason) for _, name, reason in groups], ROWS)
-        open_ = status == "failed" or len(groups) <= 8
         if groups and (status == "failed" or not failed):
-            made.append(tree.Fold(f"{word} ({counted(len(groups), 'reason')})", [lines], open_))
+            made.append(tree.Section(status, f"{word} ({counted(len(groups), 'reason')})", [lines]))
     return tree.Section("gaps", "Cells without a figure", made)
 
 
@@ -428,9 +433,13 @@ def _method(reading: Reading, *, categories: bool) -> tree.Section:
         "Method",
         [
             *(tree.Paragraph(text, "plain", term) for term, text in prose(categories=categories)),
-            tree.Fold("Definitions of the metrics", [tree.Terms(metric_definitions(reading))]),
-            tree.Fold("Where the error bars come from", [*bars, tree.Paragraph(REPLICATES)]),
-            tree.Fold("Severity scale", [*scale, *guessed]),
+            tree.Section(
+                "metrics", "Definitions of the metrics", [tree.Terms(metric_definitions(reading))]
+            ),
+            tree.Section(
+                "bars", "Where the error bars come from", [*bars, tree.Paragraph(REPLICATES)]
+            ),
+            tree.Section("scale", "Severity scale", [*scale, *guessed]),
         ],
     )
 
@@ -441,21 +450,18 @@ def _terms(found: Iterable[tuple[str, str]], role: str = "definitions") -> list[
 
 
 def _plugins(plugins: Sequence[PluginSummary]) -> list[tree.Block]:
-    rows = [
-        tree.Row(one.id, _about(one), f"{one.kind} {one.name}" if one.name != one.id else one.kind)
-        for one in plugins
-    ]
-    heads = ("what it does", "assumes", "reference", "parameters")
-    return [tree.Table("name", heads, rows, "entries")] if rows else []
-
-
-def _about(plugin: PluginSummary) -> tuple[str, ...]:
-    settings = ", ".join(
-        f"{key} = {'none' if value is None else clipped(plain(value), 60)}"
-        for key, value in plugin.parameters.items()
-    )
-    does = "\n".join(filter(None, (plugin.summary, plugin.wins)))
-    return tuple(text or "–" for text in (does, plugin.assumes, plugin.reference, settings))
+    made = []
+    for one in plugins:
+        settings = ", ".join(
+            f"{key} = {'none' if value is None else clipped(plain(value), 60)}"
+            for key, value in one.parameters.items()
+        )
+        said = {"Assumes": one.assumes, "Reference": one.reference, "Parameters": settings}
+        heads = (f"{head}: {text}" for head, text in said.items() if text)
+        text = " ".join(map(tree.sentence, filter(None, (one.summary, one.wins, *heads))))
+        kind = f"{one.kind} {one.name}" if one.name != one.id else one.kind
+        made.append((one.id, f"({kind}) {text}"))
+    return _terms(made)
 
 
 def _data(result: AuditResult) -> list[tree.Block]:

@@ -15,7 +15,7 @@ from ..figures.figures import Severity, Text, clipped, percent
 from ..wording.detail import Assumption, Fact
 from ..wording.headline import Bar, Headline
 from ..wording.method import Definition
-from ..wording.sentences import capital, share
+from ..wording.sentences import share
 from ..wording.words import Check
 
 ALIAS = "knowledge "
@@ -72,15 +72,6 @@ class Code(Block):
     language: str
     text: str
     title: str = ""
-
-
-@dataclass(frozen=True)
-class Fold(Block):
-    """Blocks under a summary line; a page can close the group."""
-
-    summary: str
-    blocks: Sequence[Block]
-    open: bool = True
 
 
 class Detail(NamedTuple):
@@ -158,7 +149,7 @@ class Table(Block):
         Heads; ``group`` is the head of the rows' groups.
     kind : str
         ``schemes`` has one column per scheme and may be split; ``plain`` and ``figures`` stay
-        whole. ``entries`` holds sentences, which text writes row by row.
+        whole.
     what : str
         Name of the rows beyond the limit ``most``.
     """
@@ -166,7 +157,7 @@ class Table(Block):
     first: str
     columns: Sequence[str]
     rows: Sequence[Row]
-    kind: Literal["schemes", "plain", "figures", "entries"] = "schemes"
+    kind: Literal["schemes", "plain", "figures"] = "schemes"
     what: str = "rows"
     group: str = ""
     most: Mapping[str, int] = field(default_factory=dict)
@@ -180,18 +171,6 @@ class Table(Block):
             for row in rows
         ]
         return [self.first, *groups, *self.columns], lines, more
-
-    def sentences(self, row: Row) -> str:
-        """Write a row of entries as sentences, each cell after its head."""
-        first, *others = (
-            " ".join(sentence(line) for line in cell.split("\n")) for cell in row.cells
-        )
-        heads = (
-            f"{capital(head)}: {text}"
-            for head, text in zip(self.columns[1:], others, strict=True)
-            if text != "–."
-        )
-        return " ".join([f"({row.below}): {first}" if row.below else first, *heads])
 
 
 @dataclass(frozen=True)
@@ -325,12 +304,11 @@ class Document:
 
 
 def shown(blocks: Iterable[Block], medium: str) -> list[Block]:
-    """Return a medium's blocks, without empty sections and folds."""
+    """Return a medium's blocks, without empty sections."""
     return [
         one
         for one in blocks
-        if medium in one.media
-        and (not isinstance(one, (Section, Fold)) or shown(one.blocks, medium))
+        if medium in one.media and (not isinstance(one, Section) or shown(one.blocks, medium))
     ]
 
 

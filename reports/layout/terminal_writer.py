@@ -30,8 +30,6 @@ COLUMN = 16
 """Least width of a scheme's column."""
 MOST = 6
 """Adversaries on the first screen."""
-LABELS = (12, 30)
-"""Least and largest width of the first column."""
 GAUGE = 20
 """Width of a bar in characters."""
 
@@ -138,20 +136,12 @@ class Writer:
         for name, formula, meaning in block.terms:
             # not every terminal supports the zero-width hat over a letter
             text = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
-            self._entry(name, text)
-
-    def _entry(self, name: str, text: str) -> None:
-        self.console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(text), "dim")))
+            self.console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(text), "dim")))
 
     def _code(self, block: tree.Code) -> None:
         text = f"{block.title}:\n{block.text}" if block.title else block.text
         plain = Rich(text.rstrip("\n"))
         self.console.print(plain, no_wrap=True, overflow="ignore", crop=False)
-
-    def _fold(self, block: tree.Fold) -> None:
-        self._print(f"{block.summary}{':' if block.open else '; the page says more.'}", "italic")
-        if block.open:
-            self.blocks(block.blocks)
 
     def _checks(self, block: tree.Checks) -> None:
         for one in block.found:
@@ -193,10 +183,6 @@ class Writer:
 
     def _table(self, block: tree.Table) -> None:
         rows, more = tree.cut(block.rows, block.most, tree.TERMINAL, block.what)
-        if block.kind == "entries":
-            for row in rows:
-                self._entry(row.name, block.sentences(row))
-            rows = []
         for group in unique(row.group for row in rows):
             if group:
                 self._print(
@@ -207,25 +193,26 @@ class Writer:
             self._print(more, "dim")
 
     def _rows(self, block: tree.Table, rows: Sequence[tree.Row]) -> None:
-        width = self.console.width
+        width, many = self.console.width, max(1, len(block.columns))
         longest = max(len(line) for row in rows for line in (block.first, *row.name.split("\n")))
-        label = min(LABELS[1], width - COLUMN, max(LABELS[0], longest))
-        if block.kind == "schemes":
-            label = min(label, 15) if width < 100 else label
-            size = max(1, (width - label) // COLUMN)
-            many = len(block.columns)
-            parts = [slice(start, start + size) for start in range(0, many, size)]
-            widths = [max(COLUMN - 2, min(24, (width - label) // min(size, many) - 2))] * many
-        else:
-            label, widths = _whole(width, block)
-            parts = [slice(None)]
-        for chosen in parts:
-            made = _grid(block.first, block.columns[chosen], widths[chosen], label)
-            for row in rows:
-                made.add_row(
-                    _label(row, label),
-                    *(_cell(*pair) for pair in zip(row.cells[chosen], widths[chosen], strict=True)),
+        label = min(30 if width >= 100 else 15, max(12, longest))
+        size = max(1, (width - label) // COLUMN) if block.kind == "schemes" else many
+        room = max(4, min(24, (width - label) // min(size, many) - 2))
+        if block.kind != "schemes":
+            label = max(label, width - many * (room + 2) - 2)
+        for start in range(0, many, size):
+            chosen = slice(start, start + size)
+            made = Grid(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
+            heads = [(block.first, label), *((head, room) for head in block.columns[chosen])]
+            for head, wide in heads:
+                made.add_column(
+                    Rich(folded(clipped(head, 60), wide)),
+                    overflow="fold",
+                    width=wide if block.kind == "schemes" else None,
+                    max_width=wide,
                 )
+            for row in rows:
+                made.add_row(_label(row, label), *(_cell(text, room) for text in row.cells[chosen]))
             self.console.print(made)
 
 
@@ -246,26 +233,6 @@ def _cell(text: str, width: int) -> Rich:
     first, *below = (folded(clipped(line, 60), width) for line in text.split("\n"))
     style = STYLES.get(first.partition(" ")[0], "")
     return Rich(first, style=style).append("".join(f"\n{line}" for line in below), "dim")
-
-
-def _whole(width: int, block: tree.Table) -> tuple[int, list[int]]:
-    """Return column widths of an unsplit table."""
-    longest = [
-        min(24, max(map(len, (head, *(row.cells[place] for row in block.rows)))))
-        for place, head in enumerate(block.columns)
-    ]
-    label = max(COLUMN, width - sum(longest) - 2 * len(longest) - 2)
-    room = (width - label) // len(longest) - 2
-    return label, longest if label > COLUMN else [min(one, max(4, room)) for one in longest]
-
-
-def _grid(first: str, heads: Sequence[str], widths: Sequence[int], label: int) -> Grid:
-    made = Grid(
-        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False
-    )
-    for head, width in zip((first, *heads), (label, *widths), strict=True):
-        made.add_column(Rich(folded(clipped(head, 60), width)), overflow="fold", width=width)
-    return made
 
 
 def folded(text: str, width: int) -> str:
@@ -298,7 +265,6 @@ WRITERS: dict[type[tree.Block], Callable[[Writer, Any], None]] = {
     tree.Items: Writer._items,
     tree.Terms: Writer._terms,
     tree.Code: Writer._code,
-    tree.Fold: Writer._fold,
     tree.Matrix: Writer._matrix,
     tree.Checks: Writer._checks,
     tree.Figure: Writer._figure,

@@ -6,17 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ..figures.figures import (
-    Figure,
-    Severity,
-    Text,
-    clipped,
-    listed,
-    said,
-    severity,
-    spelled,
-    with_error,
-)
+from ..figures.figures import Figure, Severity, Text, clipped, listed, said, severity, with_error
 from ..figures.reading import EVERYTHING, Setting, ceiling
 from ..figures.strongest import Guesses
 from . import sentences as say
@@ -110,18 +100,11 @@ class Given(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Share that one measure leaves unknown: 0 exact, 1 as without copies.
-
-    Attributes
-    ----------
-    worst, single : str
-        Figures of the worst coalition and of its best member; ``single`` may be empty.
-    """
+    """Share that one measure leaves unknown, and the measure's figure as text."""
 
     what: str
     left: Figure
-    worst: str
-    single: str
+    shown: str
 
 
 @dataclass(frozen=True)
@@ -288,23 +271,22 @@ class Verdict:
     @property
     def scales(self) -> list[Scale]:
         """Shares that the worst coalition leaves unknown, by measure."""
-        found, away = [], self.disclosed
+        found = []
         if (guessed := self.guesses) is not None:
-            right, single, blind = guessed.right, guessed.single, 1 - guessed.blind
-            left = right.turned(lambda one: max(0.0, 1 - one) / blind if blind > 0 else 1.0)
-            found.append(_scale("right guesses", left, right, single))
+            left = guessed.right.turned(guessed.mistakes)
+            found.append(Scale("right guesses", left, say.share(guessed.right)))
         if self.worst is not None:
-            other = _other(self.worst, self.single)
-            texts = with_error(self.worst), with_error(other) if other else ""
-            found.append(Scale("normalized error", self.worst, *texts))
-        if away is not None:
-            found.append(
-                _scale("sensitive values given away", _rest(away.news), away.news, away.single)
-            )
-        if self.shown is not None:
-            found.append(_scale("values shown as they are", _rest(self.shown[1]), self.shown[1]))
-        if self.believed is not None:
-            found.append(_scale("belief in one value", _rest(self.believed), self.believed))
+            found.append(Scale("normalized error", self.worst, with_error(self.worst)))
+        shares = {
+            "sensitive values given away": self.disclosed and self.disclosed.news,
+            "values shown as they are": self.shown and self.shown[1],
+            "belief in one value": self.believed,
+        }
+        found += [
+            Scale(what, shown.turned(lambda value: 1.0 - value), say.share(shown))
+            for what, shown in shares.items()
+            if shown
+        ]
         return found
 
     @property
@@ -343,53 +325,9 @@ class Verdict:
         if (one := self.singled_out) is not None:
             return f"{with_error(one.shown)} of {clipped(one.attribute, 24)}"
         worst = min(self.scales, key=lambda scale: scale.left.value, default=None)
-        return f"{worst.what} {worst.worst}" if worst else "–"
-
-
-def _rest(shown: Figure) -> Figure:
-    return shown.turned(lambda value: 1.0 - value)
-
-
-def _other(worst: Figure, single: Figure | None) -> Figure | None:
-    return single if single is not None and single.coalition != worst.coalition else None
-
-
-def _scale(what: str, left: Figure, shown: Figure, single: Figure | None = None) -> Scale:
-    other = _other(shown, single)
-    return Scale(what, left, say.share(shown), say.share(other) if other else "")
+        return f"{worst.what} {worst.shown}" if worst else "–"
 
 
 def most_telling(found: list[Verdict]) -> Verdict | None:
     """Return the verdict with the strongest reconstruction; None if none."""
     return min((one for one in found if one.exposures), key=lambda one: one.left, default=None)
-
-
-SUMMARY: dict[str, str] = {
-    "exact": "rebuilt exactly",
-    "gain": "rebuilt better by pooling copies",
-    "refuted": "not as its expectation promised",
-    "undecided": "undecided",
-    "no-gain": "where pooling gains nothing",
-    "alone": "where pooling was not measured",
-    "not-measured": "not measured",
-}
-
-
-def summary(found: list[Verdict]) -> str:
-    """Count exposed schemes and findings, worst first; empty for one scheme."""
-    if len(found) < 2:
-        return ""
-    exposed, every = sum(one.rank > FINE for one in found), len(found)
-    all_of = "both" if every == 2 else f"all {spelled(every)}"
-    who = (
-        f"{all_of} schemes"
-        if exposed == every
-        else f"{spelled(exposed)} of {spelled(every)} schemes"
-    )
-    verb = "leaves" if exposed == 1 else "leave"
-    lead = (
-        f"{say.capital(who)} {verb} less than half of some attribute unknown. " if exposed else ""
-    )
-    counts = {kind: sum(one.finding == kind for one in found) for kind in SUMMARY}
-    parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts.items() if count]
-    return f"{lead}{say.capital(', '.join(parts))}."

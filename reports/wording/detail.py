@@ -10,7 +10,7 @@ from auditor.results.model import PluginSummary
 from ..figures.figures import Z95, Figure, copies, number, percent, with_error
 from ..figures.matrix import MatrixCell, MatrixRow
 from ..figures.reading import Reading, Setting, ceiling, lowest
-from ..figures.strongest import Guesses, judged, least, losses, strongest
+from ..figures.strongest import Guesses, judged, least, losses
 from .sentences import share
 from .verdict import MARGIN
 
@@ -81,24 +81,6 @@ def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
     more = Fact("…", f"{len(named) - attributes:,} more attributes in the page")
     others = [fact for fact in found if not fact.attribute]
     return [*others, *named[:attributes], *([more] if len(named) > attributes else [])]
-
-
-def strongest_cells(
-    reading: Reading, rows: Sequence[MatrixRow]
-) -> list[tuple[MatrixRow, MatrixCell]]:
-    """Return the strongest adversary's cell for each measured scheme."""
-    marked, found = marks(reading, rows), []
-    for place, scheme in enumerate(reading.schemes):
-        first = strongest(reading, scheme)
-        cells = [(row, row.cells[place]) for row in rows if row.cells[place].measured]
-
-        def order(pair: tuple[MatrixRow, MatrixCell]) -> tuple[bool, bool]:
-            who = pair[0].knowledge, pair[0].attack
-            best = marked.get((*who, scheme)) == BEST  # noqa: B023 - used at once
-            return not best, first is None or who != first[2:]  # noqa: B023
-
-        found += sorted(cells, key=order)[:1]
-    return found
 
 
 def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:

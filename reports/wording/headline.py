@@ -12,8 +12,8 @@ from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.remedies import Remedy
 
 from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
-from ..figures.reading import ERROR, EVERYTHING, Reading, best_single, ceiling, lowest
-from ..figures.strongest import EXACT, losses
+from ..figures.reading import ERROR, Reading, best_single, ceiling
+from ..figures.strongest import EXACT, lowest_attribute
 from .card import MARKS, State, Verdict, most_telling
 from .sentences import capital, share
 from .words import check, counts, outcome
@@ -308,39 +308,20 @@ def exposures(reading: Reading, found: Sequence[Verdict]) -> list[Bar]:
         settings = [each for each in reading.settings(ERROR) if each.scheme == one.scheme]
         peers = [each for each in settings if not reading.given(each.knowledge)] or settings
         for name in reading.attributes:
-            ranked = [
-                (worst, figures)
-                for each in peers
-                if name != EVERYTHING
-                and name not in reading.given(each.knowledge)
-                and (figures := reading.figures(each, ERROR, name))
-                and (worst := lowest(figures.values())) is not None
-            ]
-            worst = lowest(shown for shown, _ in ranked)
-            if worst is not None:
-                figures = next(figures for shown, figures in ranked if shown == worst)
-                single = best_single(figures, worst.coalition)
-                held.append(_bar(one, name, worst, single))
-        bars += sorted(held, key=lambda bar: bar.left.value) or _scales(reading, one)
+            hidden = [each for each in peers if name not in reading.given(each.knowledge)]
+            least = lowest_attribute(reading, hidden, [name])
+            if least is not None:
+                single = best_single(reading.figures(least[0], ERROR, name), least[2].coalition)
+                held.append(_bar(one, name, least[2], single))
+        bars += sorted(held, key=lambda bar: bar.left.value) or (
+            [_least(one)] if one.exposures else []
+        )
     return bars
 
 
 def _bar(one: Verdict, name: str, worst: Figure, single: Figure | None) -> Bar:
     alone = single.value if single and single.coalition != worst.coalition else None
     return Bar(one.scheme, name, copies(worst.coalition, one.total), worst, alone, one.target)
-
-
-def _scales(reading: Reading, one: Verdict) -> list[Bar]:
-    """Return the exposure of a single column, or of categories."""
-    if not one.scales or one.setting is None:
-        return []
-    left = _least(one).left
-    single = best_single(losses(reading, one.setting), left.coalition)
-    found = reading.figures(one.setting).get(single.coalition) if single else None
-    guessed = one.guesses
-    if guessed and guessed.single and found is None:
-        found = guessed.single.turned(lambda right: (1 - right) / max(1e-12, 1 - guessed.blind))
-    return [_bar(one, "", left, found)]
 
 
 def _least(one: Verdict) -> Bar:

@@ -40,7 +40,6 @@ from ..figures.reading import (
 )
 from ..figures.strongest import (
     EXACT,
-    gain_of,
     guesses,
     guesses_categories,
     judged,
@@ -126,11 +125,20 @@ class _Judge:
         """Return the settings of this scheme and sweep point with a metric."""
         return [one for one in self.reading.settings(metric) if one[:2] == self.setting[:2]]
 
-    def gains(self, setting: Setting) -> list[Figure]:
-        """Return the measured gains of an attack's coalitions."""
-        pooled = [one for one in losses(self.reading, setting) if len(one) > 1]
-        found = (gain_of(self.reading, setting, coalition) for coalition in pooled)
-        return [gain for gain in found if gain is not None]
+    @property
+    def gains(self) -> list[Figure]:
+        """Measured gains of the attack's coalitions."""
+        found = self.reading.figures(self.setting, GAIN)
+        return [found[held] for held in self.found if len(held) > 1 and held in found]
+
+    def paying(self, gains: list[Figure]) -> tuple[Figure, str] | None:
+        """Return the coalition of lowest error among those that surely gain."""
+        surely, found = _paying(_bounds(gains)), self.found
+        if not surely:
+            return None
+        gain = min(surely, key=lambda one: (found[one.coalition].value, len(one.coalition)))
+        alone = best_single(found, gain.coalition)
+        return gain, self.numbers.paying(gain, found[gain.coalition], alone)
 
     def base(self) -> Verdict:
         """Return the verdict before pooling is judged."""
@@ -145,7 +153,7 @@ class _Judge:
             setting,
             errors.get(coalition),
             None if alone is None else errors.get(alone.coalition),
-            gain_of(reading, setting, coalition),
+            reading.figures(setting, GAIN).get(coalition),
             self.exposed(),
             label(reading, setting),
             reading.point_text(setting.point),
@@ -213,16 +221,11 @@ class _Judge:
         single = best_single(found, self.worst.coalition)
         if self.worst.value < EXACT:
             return replace(base, finding="exact", sentence=numbers.exact(self.worst, single))
-        bounds = _bounds(self.gains(self.setting))
+        bounds = _bounds(self.gains)
         if not bounds:
             return base
-        paying = _paying(bounds)
-        if paying:
-            # of the coalitions with a gain, the lowest error
-            gain = min(paying, key=lambda gain: (found[gain.coalition].value, len(gain.coalition)))
-            pooled, alone = found[gain.coalition], best_single(found, gain.coalition)
-            said = numbers.paying(gain, pooled, alone)
-            return replace(base, finding="gain", gain=gain, sentence=said)
+        if (paying := self.paying(self.gains)) is not None:
+            return replace(base, finding="gain", gain=paying[0], sentence=paying[1])
         if all(bound.high is not None and bound.high <= MARGIN for bound in bounds):
             said = say.nothing(bounds, single or self.worst, numbers)
             return replace(base, finding="no-gain", sentence=said)
@@ -267,18 +270,10 @@ class _Judge:
         while single is not None and (other := least(self.reading, others)) is not None:
             others.remove(other)
             rival = _Judge(self.reading, other)
-            bounded = [
-                g for g in rival.gains(other) if ceiling(rival.found[g.coalition]) < single.value
-            ]
-            paying = _paying(_bounds(bounded))
-            if paying:
-                gain = min(
-                    paying, key=lambda one: (rival.found[one.coalition].value, len(one.coalition))
-                )
-                alone = best_single(rival.found, gain.coalition)
-                said = rival.numbers.paying(gain, rival.found[gain.coalition], alone)
+            bounded = [g for g in rival.gains if ceiling(rival.found[g.coalition]) < single.value]
+            if (paying := rival.paying(bounded)) is not None:
                 who = phrase(self.reading, other)
-                said = say.paying_to_another(said, who, decided.gain)
+                said = say.paying_to_another(paying[1], who, decided.gain)
                 return replace(decided, finding="gain", sentence=said)
         return None
 

@@ -14,7 +14,7 @@ from auditor_reports import html, markdown, terminal
 from auditor_reports.figures.figures import said
 from auditor_reports.figures.matrix import matrix
 from auditor_reports.figures.reading import ERROR, Reading, Setting
-from auditor_reports.figures.strongest import gain_of, guesses, leader, losses
+from auditor_reports.figures.strongest import guesses, leader, losses
 from auditor_reports.wording.card import most_telling
 from auditor_reports.wording.detail import marks
 from auditor_reports.wording.verdict import verdict
@@ -75,7 +75,6 @@ def test_guesses_are_held_against_the_guess_without_a_copy(nominal: AuditResult)
     assert found is not None
     assert found.blind == pytest.approx(BLIND)
     assert found.left == pytest.approx(0.2 / 0.9)
-    assert found.single_left == pytest.approx(0.5 / 0.9)
     assert losses(Reading(nominal), SETTING)[(1, 2)].value == pytest.approx(0.3)
 
 
@@ -111,7 +110,7 @@ def test_what_pooling_does_not_gain_is_shown_once(nominal: AuditResult) -> None:
         "from copy 1 the best guess is right for 50.0 ± 0.2 % of the records (without any copy: 10 %)"
         in found.sentence
     )
-    assert [(one.worst, one.single) for one in found.scales] == [("50.0 ± 0.2 %", "")]
+    assert [one.shown for one in found.scales] == ["50.0 ± 0.2 %"]
 
 
 def test_categories_without_numbers_are_in_every_report(nominal: AuditResult) -> None:
@@ -198,7 +197,7 @@ def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(
         "fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY}, {(1,): 0.9, (2,): 0.9, (1, 2): 0.9}
     )
     records = [record._replace(replicate=replicate) for replicate in range(1, 7) for record in one]
-    gain = gain_of(Reading(audit(quickstart, records)), SETTING, (1, 2))
+    gain = Reading(audit(quickstart, records)).figures(SETTING, "collusion_gain").get((1, 2))
     assert gain is not None
     assert gain.value == pytest.approx(GAIN)
 

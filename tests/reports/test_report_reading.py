@@ -27,7 +27,7 @@ from auditor_reports.figures.figures import (
 )
 from auditor_reports.figures.matrix import gathered, limited_text, matrix, untried_text
 from auditor_reports.figures.reading import ERROR, Gap, Reading, Setting, best, lowest, paired_gain
-from auditor_reports.figures.strongest import Bin, Spread, gain_of, leader, spreads
+from auditor_reports.figures.strongest import Bin, Spread, leader, spreads
 from auditor_reports.wording.detail import BEST, NEAR, marks
 from auditor_reports.wording.verdict import verdict, verdicts
 
@@ -193,7 +193,7 @@ def test_few_rows_and_many_replicates_do_not_blur_the_gain(quickstart: AuditResu
             )
         )
     reading = Reading(quickstart.model_copy(update={"measurements": records}))
-    gain = gain_of(reading, LLSE, (1, 2))
+    gain = reading.figures(LLSE, "collusion_gain").get((1, 2))
     assert gain is not None
     assert gain.half is not None
     assert abs(gain.value - 0.5) < gain.half < 0.05

@@ -39,7 +39,7 @@ def texts(blocks: list[tree.Block], medium: str) -> Iterator[str]:
     """Yield every text that a medium has a place for, as the tree holds it."""
     for block in tree.shown(blocks, medium):
         match block:
-            case tree.Section(title=title, blocks=held) | tree.Fold(summary=title, blocks=held):
+            case tree.Section(title=title, blocks=held):
                 yield title
                 yield from texts([*held], medium)
             case tree.Paragraph(text=text):
