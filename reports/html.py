@@ -1,7 +1,4 @@
-"""The report as one self-contained HTML page without network access.
-
-Slow imports are local: every command loads this module to register it, and few render.
-"""
+"""The report as one self-contained HTML page; slow imports are local."""
 
 from __future__ import annotations
 

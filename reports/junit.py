@@ -20,8 +20,7 @@ from .wording.words import Check, check, partial_text
 class Junit(Renderer):
     """One test case per expectation; failed cells and stops are errors.
 
-    The first test case states that the audit finished, and holds its duration. A property of the
-    suite states each scheme's exposure.
+    The first test case states that the audit finished.
     """
 
     name = "junit"

@@ -79,8 +79,7 @@ ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
 class Latex(Renderer):
     """Every table of the report as a captioned ``table``, without prose.
 
-    Names in scripts other than Latin and Greek need XeLaTeX or LuaLaTeX, and a font with these
-    scripts.
+    Other scripts than Latin and Greek need XeLaTeX or LuaLaTeX.
     """
 
     name = "latex"
@@ -110,7 +109,6 @@ def _spelt(found: re.Match[str]) -> str:
 
 
 def _greek(letter: str) -> str:
-    """Return a Greek letter by TeX name, or the Latin capital it looks like."""
     *_, size, _, name = unicodedata.name(letter).lower().split()[:4]
     if size == "capital":
         return rf"$\{name.capitalize()}$" if name in _CAPITALS else name[0].upper()
@@ -145,7 +143,6 @@ def _audit(result: AuditResult) -> str:
 
 
 def _tables(blocks: Iterable[tree.Block], name: str) -> Iterator[str]:
-    """Yield a table per block; the section's preceding text is the caption."""
     for section in tree.shown(blocks, tree.MARKDOWN):
         if not isinstance(section, tree.Section):
             continue

@@ -56,7 +56,6 @@ def _documents(documents: Sequence[tree.Document]) -> str:
 
 
 def _document(document: tree.Document) -> str:
-    """Return an audit with second-level heading; a lone comparison gets ``#``."""
     alone = document.kind == "comparison" and document.overview is None
     title = f"# {safe(document.headline)}\n" if alone else f"## {safe(document.name)}\n"
     outcome = (

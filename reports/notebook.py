@@ -1,7 +1,4 @@
-"""Results and releases in a notebook: a small table, charts on request.
-
-Slow imports are local: every command loads this module to register it, and few render.
-"""
+"""Results and releases in a notebook; slow imports are local."""
 
 from __future__ import annotations
 

@@ -31,8 +31,7 @@ _MARKUP = str.maketrans({"{": "{{", "}": "}}", "[": r"\[", "]": r"\]", "\\": r"\
 class Sarif(Renderer):
     """One result per unmet expectation, failed cell and stopped audit.
 
-    A failure is an error, and an undecided expectation is a warning. All audits form one run of the
-    tool, as code-scanning services require. An empty list means that everything holds.
+    All audits form one run of the tool, as code-scanning services require.
     """
 
     name = "sarif"
@@ -99,7 +98,6 @@ def _result(
 
 
 def _places(result: AuditResult, line: int | None) -> list[dict[str, Any]]:
-    """Return the line in the scenario file; empty if no file was read."""
     file = result.provenance.file
     region = {} if line is None else {"region": {"startLine": line}}
     return (

@@ -1,7 +1,4 @@
-"""The report in a terminal: the page's content as text.
-
-Slow imports are local: every command loads this module to register it, and few render.
-"""
+"""The report in a terminal; slow imports are local."""
 
 from __future__ import annotations
 

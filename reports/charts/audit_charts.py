@@ -1,8 +1,4 @@
-"""Charts of an audit: one function per chart returns its rows and views.
-
-Charts have controls for attribute, adversary and sweep point. Their tables show the leading
-adversary.
-"""
+"""Charts of an audit: one function per chart returns its rows and views."""
 
 from __future__ import annotations
 
@@ -58,7 +54,6 @@ def swept_paths(reading: Reading) -> list[str]:
 
 
 def _errors(reading: Reading) -> list[tuple[Setting, str, dict[tuple[int, ...], Figure]]]:
-    """Return errors by setting and attribute; all attributes together come first."""
     keys = [key for key in reading.keys() if key[1] == ERROR]
     keys.sort(key=lambda key: key[2] != EVERYTHING)
     return [(one, name, reading.figures(one, ERROR, name)) for one, _, name in keys]
@@ -114,7 +109,6 @@ def measures(reading: Reading, prefix: str) -> Chart | None:
 
 
 def _by_size(rows: Rows, id: str, title: str, caption: str, y: Part, interval: str) -> Chart | None:
-    """Return a line chart against copies pooled; None with one size per setting."""
     if not together(rows, *(FIELDS[name] for name in rows.options)):
         return None
     x = sizes_axis(unique(row["k"] for row in rows.rows))
@@ -280,8 +274,7 @@ def _use(rows: Rows, setting: Setting, shown: Figure, use: Figure, figure: tuple
 def sweep(reading: Reading, prefix: str, path: str, place: int, *, timed: bool) -> Chart | None:
     """Return each metric, or the seconds, along one swept path.
 
-    Errors are from the worst coalition of each point, other metrics from the largest. A single
-    scheme has a line per attack.
+    A single scheme has a line per attack.
     """
     attacks = unique(attack for _, attack in reading.adversaries)
     by_attack = len(reading.schemes) == 1 and len(attacks) > 1

@@ -24,12 +24,7 @@ def style_of(index: int) -> str:
 def plot(lines: Sequence[Line], width: int, height: int) -> list[Text]:
     """Plot series over a common y axis that starts at 0.
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        At least one point in total. ``+`` marks points of several series.
-    width, height : int
-        Size in characters, axes included.
+    ``width`` and ``height`` include the axes. ``+`` marks points of several series.
     """
     points = [point for line in lines for point in line]
     left, right = min(x for x, _ in points), max(x for x, _ in points)

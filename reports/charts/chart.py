@@ -1,7 +1,6 @@
 """A chart: rows, controls and views, and its default rows as a table.
 
-Field names are fixed. Names from data or scenario are values only, so they cannot enter an
-expression.
+Names from data are values only, so they cannot enter an expression.
 """
 
 from __future__ import annotations
@@ -43,20 +42,18 @@ class Control(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of the page: one or two views with common rows and controls.
+    """One or two views with common rows and controls.
 
     Attributes
     ----------
     rows : list of dict
-        Fields of the views. ``_label`` and ``_cell`` are the row's texts in a table.
+        Fields of the views; ``_label`` and ``_cell`` are texts of a table.
     names : list of str
         Series in the order of the legend.
     titles : dict
         Axis titles by option, for controls whose options differ in unit.
     first, note : str
-        Head of the first column and explanation of the table.
-    path : str
-        The swept path, if any.
+        Head of the table's first column, and its explanation.
     """
 
     id: str
@@ -101,21 +98,11 @@ class Chart:
 
 
 def _short(value: Any) -> Any:
-    """Round to six digits, finer than a pixel."""
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 class Rows:
-    """Collect the rows of a chart and the options of its controls.
-
-    Parameters
-    ----------
-    reading : Reading
-    controls : str
-        Names of the controls in their order on the page.
-    names : sequence of str, optional
-        Series; by default the schemes.
-    """
+    """Collect the rows of a chart and the options of its controls."""
 
     def __init__(self, reading: Reading, *controls: str, names: Sequence[str] = ()) -> None:
         self.reading, self.rows = reading, list[dict[str, Any]]()

@@ -65,7 +65,6 @@ class Plots:
         return drawn(found[0], chosen)
 
     def __getattr__(self, name: str) -> Any:
-        """Return the method that draws a chart: ``collusion``, ``sweep``."""
         if name not in KEYS:
             raise AttributeError(name)
         return lambda path=None, **chosen: self(name, **chosen, **({"path": path} if path else {}))
@@ -139,7 +138,6 @@ def _choices(chart: Chart, chosen: dict[str, str]) -> dict[str, int]:
 
 
 def _coloured(text: str) -> str:
-    """Replace CSS variables by the page's light colours."""
     palette = _palette()
     return re.sub(r"var\((--[\w-]+)\)", lambda found: palette[found[1]], text)
 

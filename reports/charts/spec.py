@@ -78,9 +78,7 @@ def view(
     extra: Sequence[Part] = (),
     height: int = 340,
 ) -> Part:
-    """Return a Vega-Lite document with the named layers, without configuration.
-
-    ``tests/reports/test_report_html.py`` compares it with Altair's schema.
+    """Return a Vega-Lite document with the named layers.
 
     Parameters
     ----------
@@ -89,18 +87,13 @@ def view(
     names : sequence of str
         Series in the order of the legend.
     layers : sequence of str
-        Of ``band``, ``bars``, ``across``, ``line``, ``steps``, ``theory``, ``ticks``, ``ring`` and
-        ``points``. The legend selects in the last one, ``points``.
+        Keys of ``made``; the legend selects in the last layer, ``points``.
     wanted : str
         Filters of the rows.
     tips : dict, optional
         Further columns of the tooltip and their titles.
     more : dict, optional
-        Further channels of every layer, for example an offset.
-    extra : sequence of dict
-        Further layers.
-    height : int
-        In pixels.
+        Further channels of every layer.
     """
     colours = [f"var(--c{index})" for index in range(1, COLOURS + 1)]
     base = {"x": x, "color": series(names, colours), "opacity": FADED, **(more or {})}

@@ -1,4 +1,4 @@
-"""Figures with error bars, pooled over replicates, and their notation."""
+"""Figures with error bars, their notation, and the severity scale."""
 
 from __future__ import annotations
 
@@ -40,16 +40,9 @@ def said(text: Text) -> str:
 
 
 class Figure(NamedTuple):
-    """One number of the audit over all its replicates.
+    """One number over all its replicates, with its 95 % interval.
 
-    Attributes
-    ----------
-    low, high : float or None
-        The 95 % interval.
-    theory : float or None
-        The closed form for the same cell, averaged over replicates.
-    error_bar : str
-        Method of the interval.
+    ``theory`` is the closed form of the same cell. ``error_bar`` is the method of the interval.
     """
 
     value: float
@@ -251,7 +244,6 @@ def clipped(text: object, width: int) -> str:
 
 
 def _runs(coalition: Sequence[int]) -> list[str]:
-    """Split into runs of three or more: ``[1, 2, 3, 5]`` → ``['1–3', '5']``."""
     parts: list[list[int]] = []
     for copy in sorted(coalition):
         if parts and copy == parts[-1][-1] + 1:
@@ -271,7 +263,6 @@ def _decimals(value: float, half: float) -> int:
 
 
 def _last_place(value: float, half: float | None) -> int:
-    """Return the last digit's power of ten: two digits after a 1, else one."""
     if not half:
         return _exponent(value) - 3
     leading = _exponent(half)
@@ -301,16 +292,9 @@ def _minus(text: str, *, strip: bool = False) -> str:
 
 
 class Severity(NamedTuple):
-    """One step of the scale.
+    """One step of the severity scale.
 
-    Attributes
-    ----------
-    rank : int
-        5 (worst) to 1; the number of filled bars.
-    below : float
-        Upper bound (exclusive) of the normalized error.
-    style : str
-        Terminal colour; lightness and hue both differ between steps.
+    ``rank`` is 5 (worst) to 1. ``below`` bounds the normalized error.
     """
 
     rank: int

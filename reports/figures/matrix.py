@@ -32,17 +32,13 @@ class MatrixCell(NamedTuple):
     Attributes
     ----------
     status : str
-        ``ok``, ``not-applicable``, ``failed``, or ``missing`` for a pairing outside the scenario.
+        ``ok``, ``not-applicable``, ``failed``, or ``missing`` outside the scenario.
     worst, single : Figure or None
-        Normalized error of the worst coalition, and of its best member alone.
-    attributes : list of (str, Figure)
-        The worst coalition's normalized error by attribute.
+        Normalized error of the worst coalition, and of its best member.
+    attributes : tuple of (str, Figure)
+        The worst coalition's error by attribute.
     span : tuple of (Figure, Figure) or None
-        Lowest and highest of the worst coalitions along the sweep.
-    guesses : Guesses or None
-        The worst coalition's guesses of categories.
-    given : tuple of str
-        Attributes known in clear.
+        Least and greatest error along the sweep.
     exposed : tuple of (str, Figure) or None
         The most exposed attribute, if its grade is worse than the overall one.
     """
@@ -123,11 +119,7 @@ class MatrixRow(NamedTuple):
 
 
 def matrix(reading: Reading) -> list[MatrixRow]:
-    """Return the comparison at one sweep point; empty without attacks.
-
-    All cells show the same point (see `reference_point`). The lowest point of each cell would
-    favour noise.
-    """
+    """Return the comparison; all cells show the reference sweep point."""
     point = reference_point(reading)
     return [
         MatrixRow(

@@ -1,7 +1,4 @@
-"""Figures of an audit, pooled over replicates and indexed by cell.
-
-All renderers read this object, so their numbers agree.
-"""
+"""Figures of an audit, pooled over replicates and indexed by cell."""
 
 from __future__ import annotations
 
@@ -51,11 +48,9 @@ class Reading:
     Attributes
     ----------
     points : list of dict
-        The sweep points in order; one empty dict without a sweep.
-    schemes, attributes, metrics : list of str
-        In order of first appearance; ``*`` is the first attribute if measured.
+        Sweep points; one empty dict without a sweep.
     adversaries : list of (str, str)
-        Pairs of knowledge and attack, in order of first appearance.
+        Pairs of knowledge and attack.
     """
 
     def __init__(self, result: AuditResult) -> None:
@@ -93,7 +88,6 @@ class Reading:
         self.metrics = unique(metric for _, metric, _ in self._figures)
 
     def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
-        """Replace gains by paired gains, which extreme replicates affect less."""
         for (setting, attribute), measured in errors.items():
             if (setting, BEYOND, EVERYTHING) in self._figures:
                 continue  # gains for categories use probabilities, not squared errors
@@ -108,9 +102,7 @@ class Reading:
     def _take_out_what_was_given(self) -> None:
         """Restrict overall errors to the attributes not given in clear.
 
-        The stored error ``D / v = Σ D_j / Σ v_j`` includes the variance of given attributes. The
-        error of the others is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``, or the
-        measured one if only one other exists.
+        The error of the others is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``.
         """
         for (setting, metric, attribute), found in list(self._figures.items()):
             given = self.given(setting.knowledge)
@@ -151,7 +143,6 @@ class Reading:
         }
 
     def _key(self, sweep: dict[str, Any]) -> str:
-        """Return a sweep point as JSON, cached by representation."""
         key = repr(sweep)
         if key not in self._keys:
             self._keys[key] = json.dumps(sweep, sort_keys=True, default=str)
@@ -260,8 +251,8 @@ class Reading:
 def lowest(found: Iterable[Figure]) -> Figure | None:
     """Return the figure with the lowest upper bound.
 
-    Ranking by measured values would favour noise (the winner's curse). Figures are ranked by
-    `ceiling` instead. Among equal figures (to 1e-9), the smallest coalition is first.
+    Ranking by measured values would favour noise (the winner's curse). Among equal figures (to 1e-9),
+    the smallest coalition is first.
     """
     ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
     best: Figure | None = None
@@ -330,9 +321,8 @@ Replicates = dict[tuple[int, ...], dict[int, float]]
 def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | None:
     """Return ``1 − mean D(coalition) / mean D(best member)`` over pairs.
 
-    The mean of the replicates' ratios is unstable, because single denominators can be near 0. Both
-    errors c, s of a pair share their noise, so with ratio r the standard error is ``√(Σ (c − r·s)²
-    / (R(R − 1))) / mean s``. The result is None below ``PAIRS`` replicates.
+    Both errors c, s of a pair share their noise. With ratio r, the standard error is
+    ``√(Σ (c − r·s)² / (R(R − 1))) / mean s``. The result is None below ``PAIRS`` replicates.
     """
     c, s = errors[pooled.coalition], errors[single.coalition]
     shared = [replicate for replicate in c if replicate in s]

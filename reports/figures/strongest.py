@@ -27,18 +27,10 @@ RIGHT, TRUTH, BITS = "accuracy", "reconstruction_probability", "mutual_informati
 
 
 class Guesses(NamedTuple):
-    """Accuracy of a coalition's best guess.
+    """Accuracy of a coalition's best guess, and of its best member alone.
 
-    Attributes
-    ----------
-    right, single : Figure
-        Share of records guessed right by the coalition and by its best member.
-    blind : float
-        Share guessed right without copies, from the most frequent value.
-    truth : Figure
-        Probability of a record's true value.
-    bits : Figure or None
-        Information on a record, in bits.
+    ``blind`` is the share guessed right without copies. ``truth`` is the probability of a record's
+    true value.
     """
 
     right: Figure
@@ -96,9 +88,7 @@ EXACT = 1e-6
 def strongest(reading: Reading, scheme: str) -> Setting | None:
     """Return a scheme's setting with the lowest error bound.
 
-    Exact reconstructions are ranked by their best single copy. Settings with attributes known in
-    clear come last, because their overall error is lower by construction. `judged` chooses between
-    numbers and categories.
+    Exact reconstructions are ranked by their best single copy.
     """
     found = [setting for setting in _settings(reading) if setting.scheme == scheme]
     return least(reading, judged(reading, found))
@@ -107,8 +97,7 @@ def strongest(reading: Reading, scheme: str) -> Setting | None:
 def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
     """Return the settings that compete for the strongest on one measure.
 
-    Settings that guess categories have priority. Settings that estimate numbers replace them if
-    their error is lower.
+    Guesses of categories have priority, unless errors of numbers are lower.
     """
     found = [setting for setting in settings if not reading.given(setting.knowledge)] or settings
     guessing = [setting for setting in found if guesses_categories(reading, setting)]
@@ -276,7 +265,6 @@ def _spread(reading: Reading, records: list[Distribution]) -> Spread:
 
 
 def _filled(records: list[Distribution]) -> int:
-    """Return the number of bins up to the last filled one, at least 1."""
     return max(
         next(
             (len(r.shares) - place for place, share in enumerate(reversed(r.shares)) if share > 0),

@@ -232,7 +232,6 @@ def _who(one: Tried) -> str:
 
 
 def _chart(advice: Advice) -> Chart:
-    """Return the chart of every measured release."""
     measured = [one for one in advice.frontier if one.exposed is not None and one.losses]
     names = unique(clean(one.scheme) for one in measured)
     rows = []

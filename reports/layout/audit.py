@@ -127,7 +127,6 @@ def _made(result: AuditResult) -> list[str]:
 
 
 def _leading_chart(drawn: Sequence[Chart], *, paper: bool) -> tuple[list[Chart], list[Chart]]:
-    """Return the chart of the first level, and all others."""
     swept = [one for one in drawn if "-sweep-" in one.id] if paper else []
     utility = [one for one in drawn if one.id.endswith("-frontier")]
     first = (swept or [*utility, *drawn] if not paper else swept or list(drawn))[:1]
@@ -188,7 +187,6 @@ def _charts(drawn: Sequence[Chart], *, first: bool = False) -> list[tree.Section
 
 
 def _tables(chart: Chart) -> list[tree.Block]:
-    """Return a chart's default rows as text, one table per metric."""
     options = next((one.options for one in chart.controls if one.name == "figure"), [""])
     who = [
         f"{one.options[one.chosen]}"
@@ -293,7 +291,6 @@ def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list
 
 
 def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, float]]:
-    """Return the order of rows: distance from the strongest of any scheme, then mean error."""
     least = [
         min(cells)
         for cells in zip(*([cell.order for cell in row.cells] for row in rows), strict=True)
@@ -489,7 +486,6 @@ Bounds = Mapping[tuple[str, tuple[int, ...]], dict[str, Measurement]]
 
 
 def _guarantees(reading: Reading) -> list[tree.Block]:
-    """Return the table at the comparison's sweep point; empty without bounds."""
     asked = reading.result.scenario.get("data")
     if not (isinstance(asked, dict) and asked.get("bounds")):
         return []
@@ -526,7 +522,6 @@ def _cells(figures: dict[str, Measurement]) -> tuple[str, ...]:
 
 
 def _bound(record: Measurement | None) -> str:
-    """Format one figure; saved results store infinity as None."""
     if record is None or record.status != "ok":
         return "–"
     if record.value is None or math.isinf(record.value):
@@ -536,7 +531,6 @@ def _bound(record: Measurement | None) -> str:
 
 
 def _infinite(found: Bounds) -> list[tree.Block]:
-    """Return the reason for each scheme with an infinite ε at δ."""
     reasons: dict[str, str] = {}
     for (scheme, coalition), figures in found.items():
         record = figures.get("epsilon_at_delta")

@@ -1,7 +1,6 @@
 """Document tree of a report, independent of medium and escaping.
 
-The modules `audit`, `advice` and `changes` build trees. Each writer renders one and escapes every
-text. A block lists the media that show it.
+A block lists the media that show it. Writers escape every text.
 """
 
 from __future__ import annotations
@@ -85,16 +84,9 @@ class Detail(NamedTuple):
 
 
 class Graded(NamedTuple):
-    """A comparison cell as text.
+    """A comparison cell as text: ``gap``, or ``figure`` and what is ``below`` it.
 
-    Attributes
-    ----------
-    gap : str
-        ``n/a``, ``✗ failed`` or ``–`` instead of figures.
-    figure, below : str, sequence of str
-        The worst coalition's figure; its best member, the most exposed attribute.
-    order : float
-        Sort key of a column.
+    ``order`` is the sort key of a column.
     """
 
     gap: str
@@ -141,17 +133,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table.
+    """A table; ``group`` is the head of the rows' groups.
 
-    Attributes
-    ----------
-    first, columns : str, sequence of str
-        Heads; ``group`` is the head of the rows' groups.
-    kind : str
-        ``schemes`` has one column per scheme and may be split; ``plain`` and ``figures`` stay
-        whole.
-    what : str
-        Name of the rows beyond the limit ``most``.
+    ``schemes`` has one column per scheme and may be split; ``plain`` and ``figures`` stay whole.
+    ``what`` names the rows beyond the limit ``most``.
     """
 
     first: str
@@ -271,18 +256,7 @@ class Section(Block):
 class Document:
     """A report on one audit, or on the changes between two.
 
-    Attributes
-    ----------
-    name, headline : str
-        Subject and outcome.
-    state, mark : str
-        The outcome as a word and a character.
-    facts : sequence of str
-        Table, time and author.
-    opening : sequence of Block
-        Blocks before the sections.
-    overview : Row or None
-        Row in a table of several audits.
+    ``opening`` precedes the sections. ``overview`` is the row in a table of several audits.
     """
 
     id: str

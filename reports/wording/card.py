@@ -34,14 +34,8 @@ LITTLE = 0.1
 class Exposure(NamedTuple):
     """The attribute with the lowest error.
 
-    Attributes
-    ----------
-    tied : tuple of str
-        Attributes within its error bars.
-    by : str
-        The adversary, if different from the verdict's; may contain names from the scenario.
-    near : str
-        Typical distance of estimates, in the attribute's units.
+    ``tied`` attributes are within its error bars. ``by`` names another adversary than the verdict's.
+    ``near`` states the typical distance of estimates.
     """
 
     attribute: str
@@ -71,14 +65,7 @@ class Disclosure(NamedTuple):
 class Given(NamedTuple):
     """Error of an adversary with attributes in clear, on the other attributes.
 
-    Attributes
-    ----------
-    attribute : str
-        The attribute with the lowest error, or ``*`` for all others together.
-    names : tuple of str
-        The known attributes.
-    alone : float or None
-        The error without copies, if known.
+    ``attribute`` has the lowest error; ``*`` means all others. ``alone`` is the error without copies.
     """
 
     attribute: str
@@ -114,26 +101,17 @@ class Verdict:
     Attributes
     ----------
     setting : Setting or None
-        The strongest attack's setting.
+        The strongest attack.
     worst, single : Figure or None
         Normalized error of the worst coalition, and of its best member.
-    given : Given or None
-        A stronger adversary with attributes in clear.
     shown, kept : (str, Figure) or None
-        The attribute with most unperturbed values and their share: in a copy, or among perturbed
-        values.
-    believed : Figure or None
-        Rise of the belief in one true value, if large.
-    understated : bool
-        Whether excluded data are less perturbed than audited data.
+        Attribute with most unperturbed values: in a copy, or among perturbed values.
     beside_errors : bool
-        Whether the finding rests on classes or guarantees instead of errors.
+        Whether the finding rests on classes or guarantees.
     target : float
         Smallest share that must stay unknown.
     asked : str
-        Outcome of the scenario's own `exposure` expectation; empty without one.
-    total : int
-        Number of copies.
+        Outcome of the scenario's `exposure`; empty without one.
     """
 
     scheme: str
@@ -201,7 +179,6 @@ class Verdict:
 
     @property
     def _to_given(self) -> str:
-        """Severity to an adversary with attributes in clear, if it is the worst."""
         if self.given is None or self.severity is None or self.given.rank <= self.severity.rank:
             return ""
         who = listed([clipped(name, 30) for name in self.given.names])

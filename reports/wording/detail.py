@@ -179,7 +179,6 @@ def _scheme_here(gain: Figure | None) -> str:
 
 
 def _distance_to_theory(shown: Figure) -> float | None:
-    """Return |measured − theory| in standard errors; None if unknown."""
     if shown.theory is None or shown.half is None:
         return None
     distance = abs(shown.value - shown.theory)
@@ -200,7 +199,6 @@ def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
 
 
 def _bounds(reading: Reading, cell: MatrixCell) -> list[tuple[str, str]]:
-    """Return the proved bounds on a cell's error, without attributes in clear."""
     if cell.setting is None or cell.given:
         return []
     release = cell.setting._replace(knowledge=None, attack=None)
@@ -240,6 +238,5 @@ def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, s
 
 
 def _equal(shown: Figure, best: Figure) -> bool:
-    """Whether two attacks agree up to rounding."""
     near = abs(ceiling(shown) - ceiling(best)) <= 1e-9 * max(1e-9, abs(ceiling(best)))
     return near and abs(shown.value - best.value) <= 1e-9

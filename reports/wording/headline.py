@@ -29,9 +29,9 @@ MEASURE = "Estimates scale the closed form by what the attack left here; `audito
 
 
 class Bar(NamedTuple):
-    """Share that one coalition leaves unknown: of one attribute, against a target.
+    """Share that a coalition leaves unknown, against a target.
 
-    ``single`` is the share that its most revealing copy leaves alone; None if it is one copy.
+    ``single`` is the share that its most revealing copy leaves alone.
     """
 
     scheme: str
@@ -51,17 +51,9 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Headline:
-    """First screen of an audit.
+    """First screen: gate, number with its bar, reasons and next step.
 
-    Attributes
-    ----------
-    gate : str
-        Answer to «Is it safe?», or the count of a paper's claims.
-    number : Text
-        What a coalition can do, in the data's units, with and without copies.
-    reasons : sequence of Text
-    action : Text
-        One next step.
+    For a paper's figure, the gate counts the claims.
     """
 
     state: State
@@ -104,10 +96,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
 
 
 def reproduces_a_figure(result: AuditResult) -> bool:
-    """Whether the scenario reproduces a paper's figure and asks for no exposure.
-
-    Its name begins with a cited key (``li2012-fig2``) or with ``survey-``, or it has a sweep.
-    """
+    """Whether the scenario reproduces a paper's figure and asks for no exposure."""
     stated, cited = result.scenario.get("expect"), result.scenario.get("cite")
     asked = isinstance(stated, list) and any("exposure" in one for one in stated if one)
     keys = [f"{key}-" for key in cited] if isinstance(cited, list) else []
@@ -216,7 +205,6 @@ def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
 
 
 def _recipients(reading: Reading, scheme: str) -> dict[int, str]:
-    """Return the names of the copies' files by copy; empty without files."""
     stated = reading.result.scenario.get("schemes")
     for one in stated if isinstance(stated, list) else ():
         files = one.get("copies") if isinstance(one, dict) and one.get("id") == scheme else None
@@ -226,7 +214,6 @@ def _recipients(reading: Reading, scheme: str) -> dict[int, str]:
 
 
 def _rounded(value: float) -> str:
-    """Format a spread with three digits."""
     return number(float(f"{value:.3g}"))
 
 
@@ -343,7 +330,6 @@ def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
 def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     """State the levels that would leave half unknown.
 
-    Example: ``correlated: at σ² ≥ 1.5, 3 half of age would stay unknown (llse, closed form)``.
     An estimate is the closed form scaled to the measured error (`auditor.runs.remedies`).
     """
     what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)

@@ -28,14 +28,7 @@ class Bound(NamedTuple):
 class Numbers:
     """Sentences on the share of the variance unknown.
 
-    Parameters
-    ----------
-    total : int
-        Copies released.
-    given : sequence of str
-        Attributes known in clear; figures concern the others.
-    attribute : str
-        The attribute concerned; empty for the records as a whole.
+    ``given`` attributes are known in clear. An empty ``attribute`` means whole records.
     """
 
     def __init__(self, total: int, given: Sequence[str] = (), attribute: str = "") -> None:

@@ -1,18 +1,9 @@
-"""Verdict of each scheme: one sentence from the results.
+"""Verdict of each scheme on exposure and pooling.
 
-The verdict concerns the strongest measured attack, by the upper bound of its overall normalized
-error (for categories, of ``1 − truth``). An adversary with attributes in clear has a separate
-sentence.
-
-Pooling *endangers* in any of these cases:
-
-- The interval of an attack's gain lies above 0.
-- Classes of pooled copies are smaller than each copy's.
-- Pooled copies guarantee less than each copy.
-
-Pooling *buys nothing* if every interval ends below the margin. Otherwise the verdict is
-*undecided*. Intervals are widened for the number of coalitions (Bonferroni). A stricter
-``no-collusion-gain`` of the scenario overrides it.
+Pooling *endangers* if the interval of an attack's gain lies above 0, or if pooled copies have
+smaller classes or weaker guarantees than each copy. It *buys nothing* if every interval ends
+below the margin. Otherwise it is *undecided*. Intervals are widened for the number of coalitions
+(Bonferroni). The scenario's own ``no-collusion-gain`` overrides the verdict.
 """
 
 from __future__ import annotations
@@ -122,17 +113,14 @@ class _Judge:
             self.numbers = Numbers(self.total, [clipped(name, 60) for name in sorted(self.given)])
 
     def here(self, metric: str) -> list[Setting]:
-        """Return the settings of this scheme and sweep point with a metric."""
         return [one for one in self.reading.settings(metric) if one[:2] == self.setting[:2]]
 
     @property
     def gains(self) -> list[Figure]:
-        """Measured gains of the attack's coalitions."""
         found = self.reading.figures(self.setting, GAIN)
         return [found[held] for held in self.found if len(held) > 1 and held in found]
 
     def paying(self, gains: list[Figure]) -> tuple[Figure, str] | None:
-        """Return the coalition of lowest error among those that surely gain."""
         surely, found = _paying(_bounds(gains)), self.found
         if not surely:
             return None
@@ -141,7 +129,6 @@ class _Judge:
         return gain, self.numbers.paying(gain, found[gain.coalition], alone)
 
     def base(self) -> Verdict:
-        """Return the verdict before pooling is judged."""
         reading, setting, coalition = self.reading, self.setting, self.worst.coalition
         errors, alone = reading.figures(setting), best_single(self.found, coalition)
         target, asked = target_of(reading, setting.scheme)
@@ -170,7 +157,6 @@ class _Judge:
         )
 
     def disclosed(self) -> Disclosure | None:
-        """Return the largest share of sensitive values claimed rightly."""
         # version 0.1 has no NEWS
         shares = {
             one: self.reading.figures(one, NEWS) or self.reading.figures(one, DISCLOSED)
@@ -185,7 +171,6 @@ class _Judge:
         return Disclosure(str(who.attack), shown, news, max(alone, key=floor, default=None))
 
     def most(self, metric: str, *, sure: bool = False) -> tuple[str, Figure] | None:
-        """Return the attribute with the largest share, optionally if surely a quarter."""
         names = self.reading.attributes
         every = [
             (name, shown)
@@ -197,7 +182,6 @@ class _Judge:
         return most if most is None or not sure or _sure(most[1]) else None
 
     def given_more(self) -> Given | None:
-        """Return a stronger adversary who knows attributes in clear, if any."""
         if self.given:
             return None
         others = [one for one in self.reading.settings(ERROR) if one.scheme == self.setting.scheme]
@@ -216,7 +200,6 @@ class _Judge:
         return more if stronger else None
 
     def pooling(self, base: Verdict) -> Verdict:
-        """Judge the gains of the strongest attack."""
         found, numbers = self.found, self.numbers
         single = best_single(found, self.worst.coalition)
         if self.worst.value < EXACT:
@@ -259,10 +242,9 @@ class _Judge:
         return replace(decided, finding="gain", sentence=said)
 
     def to_another_attack(self, decided: Verdict) -> Verdict | None:
-        """Return the verdict that pooling helps a weaker attack.
+        """Pooling helps a weaker attack below the best single copy's error.
 
-        Its pooled error must be below the best single copy's. On large tables without replicates,
-        row attacks have no error bar, while the best linear attack usually has one.
+        On large tables, row attacks may have no error bar, while linear attacks have one.
         """
         single = lowest(shown for held, shown in self.found.items() if len(held) == 1)
         peers = [one for one in self.here(ERROR) if _peers(self.reading, one, self.setting)]
@@ -278,7 +260,6 @@ class _Judge:
         return None
 
     def in_classes(self, decided: Verdict) -> Verdict | None:
-        """Return the verdict that pooled copies have smaller classes."""
         found = [
             (shown, single)
             for figures in (self.reading.figures(one, SMALLEST) for one in self.here(SMALLEST))
@@ -314,7 +295,6 @@ class _Judge:
         return None
 
     def exposed(self) -> Exposure | None:
-        """Return the most exposed attribute, of any adversary if clearly lower."""
         reading, setting, coalition = self.reading, self.setting, self.worst.coalition
         names = [name for name in reading.attributes if name not in (EVERYTHING, *self.given)]
         found = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in names]
@@ -339,7 +319,6 @@ class _Judge:
 
 
 def _sure(shown: Figure | None) -> Figure | None:
-    """Return a share that is surely a quarter, else None."""
     sure = shown is not None and severity(1.0 - floor(shown)) != SCALE[-1]
     return shown if sure else None
 
@@ -355,7 +334,6 @@ def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
 
 
 def _bounds(gains: list[Figure]) -> list[Bound]:
-    """Widen 95 % intervals for their number (Bonferroni)."""
     factor = NormalDist().inv_cdf(1 - 0.025 / max(1, len(gains))) / Z95
     return [
         Bound(gain, None, None)
@@ -424,12 +402,10 @@ def _admits(wanted: Any, value: str | None) -> bool:
 
 
 def _peers(reading: Reading, other: Setting, setting: Setting) -> bool:
-    """Whether two adversaries are comparable in attributes known in clear."""
     return not reading.given(other.knowledge) or bool(reading.given(setting.knowledge))
 
 
 def _near(reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str) -> str:
-    """State the typical distance of estimates, in the column's own units."""
     if guesses_categories(reading, setting):
         return ""
     spread = spread_of(reading, setting, coalition, attribute)

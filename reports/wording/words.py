@@ -163,7 +163,6 @@ class _Dumper(yaml.SafeDumper):
     """YAML writer that quotes markup, so that its brackets can be escaped."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Repeat repeated values in full."""
         return True
 
 
@@ -185,13 +184,7 @@ def plain_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
 def scenario_yaml(scenario: dict[str, Any]) -> str:
     """Return a scenario as YAML that reads back to an equal scenario.
 
-    Terminal controls, direction marks and tags become YAML escapes. With direction marks, the whole
-    text is ASCII.
-
-    Parameters
-    ----------
-    scenario : dict
-        As in results; values outside JSON become text.
+    Terminal controls, direction marks and tags become YAML escapes.
     """
     held = plain_scenario(scenario)
     text = _dumped(held, unicode=True)
