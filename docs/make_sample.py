@@ -30,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def sample(result: AuditResult) -> str:
-    """Verdict and comparison of the terminal report."""
-    return Terminal(width=WIDTH, full=False).render([result]).partition("\n\nExpectations")[0]
+    """First screen, exposure and expectations of the terminal report."""
+    return Terminal(width=WIDTH, full=False).render([result]).partition("\n\n--full prints")[0]
 
 
 def shown(readme: str) -> str:

@@ -45,7 +45,7 @@ def main() -> None:
 
 def _shot(browser: Browser, page: str, width: int, scheme: str) -> bytes:
     view = browser.new_page(
-        viewport={"width": width, "height": 1000},
+        viewport={"width": width, "height": 800},
         color_scheme="dark" if scheme == "dark" else "light",
     )
     view.goto(page)

@@ -1,9 +1,5 @@
-"""Built-in renderers, one output format per module.
+"""Built-in renderers; they read results only.
 
-This plugin package reads results only. Four subpackages serve the renderers:
-
-- ``figures`` selects values from results.
-- ``wording`` writes sentences.
-- ``charts`` draws.
-- ``layout`` builds the document tree that terminal, Markdown and HTML write out.
+``figures`` selects values, ``wording`` writes sentences, ``charts`` draws, ``layout`` builds the
+document tree.
 """

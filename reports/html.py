@@ -1,11 +1,8 @@
-"""The report as one self-contained HTML page without network access.
-
-Slow imports are local: every command loads this module to register it, and few render.
-"""
+"""The report as one self-contained HTML page; slow imports are local."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -20,86 +17,45 @@ if TYPE_CHECKING:
     from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
 
-    from .charts.listing import Chart
     from .layout.document import Document
-
-CHART_ROWS, FEWEST_ROWS = 8000, 100
-"""Default and least limit of rows per chart; too large a page lowers the limit."""
-LARGEST = 2_480_000
-"""Largest page in bytes."""
 
 
 @register
 class Html(Renderer):
-    """Self-contained page: verdict, comparison, charts, method, scenario."""
+    """Self-contained page: first screen, pictures, then folded sections."""
 
     name = "html"
     suffix: ClassVar[str] = ".html"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the page: one article per audit, and a summary of several.
-
-        A page above the size limit first compresses its folded parts: details of cells, chart data
-        and the scenario. Reading them then needs the page's script. If this is not enough, charts
-        hold fewer rows.
-        """
+        """Return the page: one article per audit, and a summary of several."""
         from .layout.audit import audit_document
 
-        documents = [
-            audit_document(result, number) for number, result in enumerate(results, start=1)
-        ]
-        charts = _charts(documents, CHART_ROWS)
-        text = _written(documents, charts)
-        if _excess(text) > 0:
-            text = _written(documents, charts, folded=True)
-        if _excess(text) > 0:
-            text = _written(
-                documents, _charts(documents, _room(charts.values(), _excess(text))), folded=True
-            )
-        return text
+        return _written([audit_document(*pair[::-1]) for pair in enumerate(results, start=1)])
 
     def render_comparison(self, *comparisons: Comparison) -> str:
         """Return the page of one or more comparisons of two audits."""
         from .layout.changes import changes_document
 
-        return _written(
-            [changes_document(one, number) for number, one in enumerate(comparisons, start=1)], {}
-        )
+        return _written([changes_document(*pair[::-1]) for pair in enumerate(comparisons, start=1)])
 
     def render_advice(self, advice: Advice) -> str:
         """Return the page that recommends a release, with its frontier."""
-        from .charts.advice import frontier_of_advice
         from .layout.advice import advice_document
 
-        document = advice_document(advice)
-        return _written(
-            [document],
-            {f"{document.id}-frontier": frontier_of_advice(advice, f"{document.id}-frontier")},
-        )
+        return _written([advice_document(advice)])
 
 
-def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:
-    from .charts.listing import charts
-
-    return {
-        chart.id: chart
-        for one in documents
-        if one.reading
-        for chart in charts(one.reading, one.id, rows)
-    }
-
-
-def _written(
-    documents: Sequence[Document], charts: Mapping[str, Chart], *, folded: bool = False
-) -> str:
+def _written(documents: Sequence[Document]) -> str:
     from markupsafe import Markup
 
     from .charts.inert import content_policy, inflated, json_block, script
-    from .charts.style import CONFIG
-    from .figures.severity import SCALE
+    from .charts.spec import CONFIG
+    from .figures.figures import SCALE
     from .layout.document import overview
 
     style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
+    charts = any(document.charts for document in documents)
     bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.bundle
     sources = [inflated(bundle), ours] if charts else [ours]
     return (
@@ -110,7 +66,6 @@ def _written(
             overview=overview(documents),
             charts=charts,
             steps=SCALE,
-            folded=folded,
             style=style,
             script=ours,
             bundle=bundle,
@@ -120,23 +75,6 @@ def _written(
     )
 
 
-def _excess(text: str) -> int:
-    return len(text.encode("utf-8", "backslashreplace")) - LARGEST
-
-
-def _room(charts: Iterable[Chart], excess: int) -> int:
-    sizes = [(len(chart.packed), chart.rows) for chart in charts]
-
-    def saved(rows: int) -> float:
-        return sum(size * (1 - rows / held) for size, held in sizes if held > rows)
-
-    limit = CHART_ROWS
-    # 1.1: compressed size falls less than the number of rows
-    while limit > FEWEST_ROWS and saved(limit) < 1.1 * excess:
-        limit = limit * 19 // 20
-    return max(FEWEST_ROWS, limit)
-
-
 @cache
 def environment() -> Environment:
     """Return the template environment, with escaping and strict names."""
@@ -144,11 +82,11 @@ def environment() -> Environment:
 
     from auditor.results.renderer import clean
 
-    from .charts.inert import foldable
-    from .figures.figures import clipped, number, with_error
+    from .figures.figures import clipped, number, percent
     from .layout import page
+    from .layout.audit import data_table
     from .layout.document import cut
-    from .wording.sentences import capital
+    from .wording.sentences import capital, share
 
     made = Environment(
         loader=FunctionLoader(_text),
@@ -158,18 +96,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     filters = (
-        capital,
-        clean,
-        clipped,
-        cut,
-        foldable,
-        number,
-        with_error,
-        page.grouped,
-        page.inline,
-        page.parted,
-        page.reasons,
-        page.shown,
+        *(capital, clean, clipped, cut, data_table, number, percent, share),
+        *(page.grouped, page.inline, page.parted, page.place, page.schemes, page.shown),
     )
     made.filters.update({function.__name__: function for function in filters})
     return made

@@ -10,7 +10,7 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 
-from .figures.gaps import without_figures
+from .figures.matrix import without_figures
 from .figures.reading import Gap, Reading
 from .wording.verdict import verdicts
 from .wording.words import Check, check, partial_text
@@ -20,8 +20,7 @@ from .wording.words import Check, check, partial_text
 class Junit(Renderer):
     """One test case per expectation; failed cells and stops are errors.
 
-    The first test case states that the audit finished, and holds its duration. A property of the
-    suite states each scheme's exposure.
+    The first test case states that the audit finished.
     """
 
     name = "junit"
@@ -97,7 +96,7 @@ def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
 
 
 def _failed_cell(suite: Element, result: AuditResult, gap: Gap) -> None:
-    name = without_figures(gap.attack, [([gap.knowledge] if gap.knowledge else [], [gap.scheme])])
+    name = without_figures(gap.attack, gap.knowledge, [gap.scheme])
     case = SubElement(
         suite, "testcase", {"classname": clean(result.name), "name": clean(name), "time": "0"}
     )

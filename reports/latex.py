@@ -11,67 +11,66 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 
+from .figures.figures import said
 from .layout import document as tree
-from .layout.audit import EXPOSED, audit_document
-from .layout.grids import Grid, of_checks, of_table
+from .layout.audit import audit_document
 from .wording.words import reproduce
 
-COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval; 0 is exact, 1 no better than a guess."
 WIDE = 36
 """Columns wider than this number of characters wrap."""
 
-SPELT = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"{''}",
-    "`": r"{`}",
-    "'": "{'}",
-    # at the start of a row they would be an option of the preceding line end
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-    "–": "--",
-    "—": "---",
-    "−": "$-$",
-    "…": r"\dots{}",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "√": r"$\surd$",
-    "½": "1/2",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "≠": r"$\ne$",
-    "≈": r"$\approx$",
-    "∝": r"$\propto$",
-    "→": r"$\to$",
-    "‖": r"$\Vert$",
-    "∫": r"$\int$",
-    "⊗": r"$\otimes$",
-    "ℓ": r"$\ell$",
-    "✓": r"$\surd$",
-    "✗": r"$\times$",
-    "★": r"$\star$",
-    "☆": r"$\diamond$",
-    "�": "?",
-    "«": r"$\ll$",
-    "»": r"$\gg$",
-    "“": "``",
-    "”": "''",
-    "‘": "`",
-    "’": "'",
-}
+_SPELT = r"""
+\ \textbackslash{}
+{ \{
+} \}
+$ \$
+& \&
+# \#
+% \%
+_ \_
+^ \textasciicircum{}
+~ \textasciitilde{}
+< \textless{}
+> \textgreater{}
+| \textbar{}
+" {''}
+` {`}
+' {'}
+[ {[}
+] {]}
+* {*}
+– --
+— ---
+− $-$
+… \dots{}
+± $\pm$
+× $\times$
+· $\cdot$
+√ $\surd$
+½ 1/2
+≤ $\le$
+≥ $\ge$
+≠ $\ne$
+≈ $\approx$
+∝ $\propto$
+→ $\to$
+‖ $\Vert$
+∫ $\int$
+⊗ $\otimes$
+ℓ $\ell$
+✓ $\surd$
+✗ $\times$
+★ $\star$
+☆ $\diamond$
+� ?
+« $\ll$
+» $\gg$
+“ ``
+” ''
+‘ `
+’ '
+"""
+SPELT = dict(line.split(" ", 1) for line in _SPELT.strip().splitlines())
 """TeX markup, and signs that a text font lacks."""
 ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
 
@@ -80,8 +79,7 @@ ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
 class Latex(Renderer):
     """Every table of the report as a captioned ``table``, without prose.
 
-    Names in scripts other than Latin and Greek need XeLaTeX or LuaLaTeX, and a font with these
-    scripts.
+    Other scripts than Latin and Greek need XeLaTeX or LuaLaTeX.
     """
 
     name = "latex"
@@ -111,7 +109,6 @@ def _spelt(found: re.Match[str]) -> str:
 
 
 def _greek(letter: str) -> str:
-    """Return a Greek letter by TeX name, or the Latin capital it looks like."""
     *_, size, _, name = unicodedata.name(letter).lower().split()[:4]
     if size == "capital":
         return rf"$\{name.capitalize()}$" if name in _CAPITALS else name[0].upper()
@@ -146,70 +143,40 @@ def _audit(result: AuditResult) -> str:
 
 
 def _tables(blocks: Iterable[tree.Block], name: str) -> Iterator[str]:
-    """Yield a table per grid; the section's preceding text is the caption."""
     for section in tree.shown(blocks, tree.MARKDOWN):
-        if isinstance(section, tree.Section):
-            held, caption, number = (
-                tree.shown(section.blocks, tree.MARKDOWN),
-                [tree.sentence(section.title)],
-                0,
-            )
-            for block in held:
-                if isinstance(block, tree.Paragraph) and block.role in ("lead", "note"):
-                    caption.append(tree.sentence(tree.said(block.text)))
-                elif (grid := _grid(block)) is not None:
-                    number += 1
-                    said = (
-                        [tree.sentence(section.title), COMPARED, *_notes(held)]
-                        if isinstance(block, tree.Matrix)
-                        else caption
-                    )
-                    more = [tree.sentence(grid.more)] if grid.more else []
-                    yield _table(
-                        grid,
-                        " ".join([*said, *more]),
-                        f"{name}-{section.key}{f'-{number}' if number > 1 else ''}",
-                    )
-                    caption = [tree.sentence(section.title)]
-            yield from _tables(section.blocks, name)
+        if not isinstance(section, tree.Section):
+            continue
+        caption, number = [tree.sentence(section.title)], 0
+        for block in tree.shown(section.blocks, tree.MARKDOWN):
+            if isinstance(block, tree.Paragraph) and block.role in ("lead", "note"):
+                caption.append(tree.sentence(said(block.text)))
+            elif (table := _table_of(block)) is not None:
+                number += 1
+                heads, rows, more = table.grid(tree.MARKDOWN)
+                label = f"{name}-{section.key}{f'-{number}' if number > 1 else ''}"
+                text = " ".join([*caption, *([tree.sentence(more)] if more else [])])
+                yield _table(heads, rows, text, label)
+                caption = [tree.sentence(section.title)]
+        yield from _tables(section.blocks, name)
 
 
-def _notes(blocks: Iterable[tree.Block]) -> list[str]:
-    said = [
-        tree.said(one.text)
-        for one in blocks
-        if isinstance(one, tree.Paragraph) and one.role == "note"
-    ]
-    return [tree.sentence(text) for text in said if text != EXPOSED]
-
-
-def _grid(block: tree.Block) -> Grid | None:
+def _table_of(block: tree.Block) -> tree.Table | None:
     if isinstance(block, tree.Matrix):
-        rows = [[row.attack, row.knowledge, *map(_graded, row.cells)] for row in block.rows]
-        return Grid(["attack", "knowledge", *block.schemes], rows)
-    if isinstance(block, tree.Checks):
-        return of_checks(block)
-    if isinstance(block, tree.Table) and block.kind != "entries":
-        return of_table(block, tree.MARKDOWN)
-    return None
+        return block.table()
+    if isinstance(block, (tree.Bars, tree.Checks)):
+        return block.table
+    return block if isinstance(block, tree.Table) else None
 
 
-def _graded(cell: tree.Graded) -> str:
-    return " ".join(filter(None, (cell.gap or cell.error or f"{cell.right} right", cell.mark)))
-
-
-def _table(grid: Grid, caption: str, label: str) -> str:
-    widths = [
-        max(len(line[column]) for line in (grid.heads, *grid.rows))
-        for column in range(len(grid.heads))
-    ]
+def _table(heads: Sequence[str], lines: Sequence[Sequence[str]], caption: str, label: str) -> str:
+    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
     wide = sum(width > WIDE for width in widths)
     columns = "".join(
         f"p{{{0.6 / wide:.2f}\\linewidth}}" if width > WIDE else "l" for width in widths
     )
     rows = [
         rf"{' & '.join(safe(cell.replace(chr(10), '; ')) for cell in row)} \\"
-        for row in (grid.heads, *grid.rows)
+        for row in (heads, *lines)
     ]
     inside = "\n".join([r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule"])
     begin = f"\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{{safe(caption)}}}\\label{{tab:{label}}}\n"

@@ -10,11 +10,11 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 
+from .figures.figures import Text, percent, said
 from .layout import document as tree
 from .layout.advice import advice_document
 from .layout.audit import audit_document
 from .layout.changes import changes_document
-from .layout.grids import Grid, of_checks, of_table
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice
@@ -41,59 +41,51 @@ class Markdown(Renderer):
         return _document(advice_document(advice))
 
 
-def safe(text: tree.Text) -> str:
+def safe(text: Text) -> str:
     """Escape Markdown and HTML markup, table separators and links."""
-    escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", clean(tree.said(text)))
-    return (
-        escaped.replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-        .replace("://", ":&#8203;//")
-        .replace("@", "&#64;")
-    )
+    escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", clean(said(text)))
+    swaps = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "://": ":&#8203;//", "@": "&#64;"}
+    for sign, entity in swaps.items():
+        escaped = escaped.replace(sign, entity)
+    return escaped
 
 
 def _documents(documents: Sequence[tree.Document]) -> str:
-    lead = (
-        [f"# {len(documents)} audits\n", _table(tree.overview(documents))]
-        if len(documents) > 1
-        else []
-    )
-    return "\n".join([*lead, *map(_document, documents)])
+    lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))]
+    return "\n".join([*(lead if len(documents) > 1 else []), *map(_document, documents)])
 
 
 def _document(document: tree.Document) -> str:
-    """Return an audit with second-level heading; a lone comparison gets ``#``."""
-    if document.kind == "comparison" and document.overview is None:
-        return "\n".join(
-            [
-                f"# {safe(document.headline)}\n",
-                *_blocks(document.opening),
-                *_blocks(document.sections, level=2),
-            ]
-        )
-    summary = tree.Paragraph(f"{document.headline}. {document.summary}".rstrip())
-    return "\n".join(
-        [
-            f"## {safe(document.name)}\n",
-            *_blocks([*document.opening, summary]),
-            *_blocks(document.sections),
-        ]
+    alone = document.kind == "comparison" and document.overview is None
+    title = f"# {safe(document.headline)}\n" if alone else f"## {safe(document.name)}\n"
+    outcome = (
+        [tree.Paragraph(document.headline)] if document.kind == "comparison" and not alone else []
     )
+    opening = _blocks([*document.opening, *outcome])
+    return "\n".join([title, *opening, *_blocks(document.sections, 2 if alone else 3)])
 
 
 def _blocks(blocks: Iterable[tree.Block], level: int = 3) -> list[str]:
-    made = tree.shown(blocks, tree.MARKDOWN)
     return [
         _section(block, level) if isinstance(block, tree.Section) else WRITERS[type(block)](block)
-        for block in made
+        for block in tree.shown(blocks, tree.MARKDOWN)
     ]
 
 
 def _section(section: tree.Section, level: int) -> str:
-    return "\n".join(
-        [f"{'#' * level} {safe(section.title)}\n", *_blocks(section.blocks, level + 1)]
-    )
+    title = f"{'#' * level} {safe(section.title)}\n"
+    return "\n".join([title, *_blocks(section.blocks, level + 1)])
+
+
+def _first(block: tree.First) -> str:
+    one = block.headline
+    lines = [f"**{one.mark} {safe(one.gate)}**\n"]
+    lines += [f"{safe(one.number)}\n"] if one.number else []
+    if one.bar is not None:
+        left = f"{percent(max(0.0, one.bar.left.value))} stays unknown"
+        lines.append(f"{left}; the target is at least {percent(one.bar.target)}.\n")
+    lines.append(_list(map(safe, one.reasons)))
+    return "\n".join([*lines, f"**Next:** {safe(one.action)}\n" if one.action else ""])
 
 
 def _paragraph(block: tree.Paragraph) -> str:
@@ -124,65 +116,23 @@ def _code(block: tree.Code) -> str:
     return f"{title}{fence}{block.language}\n{block.text.rstrip(chr(10))}\n{fence}\n"
 
 
-def _fold(block: tree.Fold) -> str:
-    return "\n".join([f"{safe(block.summary)}:\n", *_blocks(block.blocks)])
-
-
-def _verdicts(block: tree.Verdicts) -> str:
-    return _list(
-        f"**{safe(f'{one.scheme}: {one.label}.')}** {safe(one.text)}" for one in block.found
-    )
-
-
-def _details(block: tree.Details) -> str:
-    lines = ((f"{one.attack} against {one.scheme}.", *one.lines("; ")) for one in block.found)
-    return _list(
-        f"**{safe(title)}** {safe(' '.join([f'{facts}.', *assumed]))}"
-        for title, facts, *assumed in lines
-    )
-
-
-def _checks(block: tree.Checks) -> str:
-    return _grid(of_checks(block))
-
-
-def _matrix(block: tree.Matrix) -> str:
-    rows = [[row.attack, row.knowledge, *map(_graded, row.cells)] for row in block.rows]
-    return _grid(Grid(["attack", "knowledge", *block.schemes], rows))
-
-
-def _graded(cell: tree.Graded) -> str:
-    if cell.severity is None:
-        return cell.gap
-    error = f"{cell.error} (single {cell.single})" if cell.single else cell.error
-    figures = (error, f"{cell.right} right" if cell.right else "", " ".join(cell.exposed))
-    return f"{cell.severity.word}: {'; '.join(filter(None, figures))} {cell.mark}".rstrip()
-
-
 def _table(block: tree.Table) -> str:
-    if block.kind == "entries":
-        rows, _ = tree.cut(block.rows, block.most, tree.MARKDOWN)
-        return _list(f"**{safe(row.name)}** {safe(block.sentences(row))}" for row in rows)
-    return _grid(of_table(block, tree.MARKDOWN))
-
-
-def _grid(grid: Grid) -> str:
-    lines = [[*grid.heads], ["---"] * len(grid.heads), *grid.rows]
+    heads, rows_of, more = block.grid(tree.MARKDOWN)
+    lines = [[*heads], ["---"] * len(heads), *rows_of]
     table = "".join(
         f"| {' | '.join(safe(cell.replace(chr(10), '; ')) for cell in line)} |\n" for line in lines
     )
-    return table + (f"\n{grid.more}.\n" if grid.more else "")
+    return table + (f"\n{more}.\n" if more else "")
 
 
 WRITERS: dict[type[tree.Block], Callable[[Any], str]] = {
+    tree.First: _first,
     tree.Paragraph: _paragraph,
     tree.Items: _items,
     tree.Terms: _terms,
     tree.Code: _code,
-    tree.Fold: _fold,
-    tree.Verdicts: _verdicts,
-    tree.Details: _details,
-    tree.Checks: _checks,
-    tree.Matrix: _matrix,
     tree.Table: _table,
+    tree.Matrix: lambda block: _table(block.table()),
+    tree.Bars: lambda block: _table(block.table),
+    tree.Checks: lambda block: _table(block.table),
 }

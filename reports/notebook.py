@@ -1,7 +1,4 @@
-"""Results and releases in a notebook: a small table, charts on request.
-
-Slow imports are local: every command loads this module to register it, and few render.
-"""
+"""Results and releases in a notebook; slow imports are local."""
 
 from __future__ import annotations
 
@@ -33,10 +30,8 @@ class Notebook(Display):
         from .layout.audit import audit_document
 
         template = environment().get_template("notebook.html.j2")
-        documents = [audit_document(result) for result in results]
-        blocks = [
-            [block for section in one.sections[:2] for block in section.blocks] for one in documents
-        ]
+        documents = [audit_document(result, brief=True) for result in results]
+        blocks = [[held for one in each.sections for held in one.blocks] for each in documents]
         return "\n".join(
             template.render(document=one, blocks=held)
             for one, held in zip(documents, blocks, strict=True)

@@ -12,7 +12,7 @@ from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
 from auditor.results.renderer import Renderer, clean, escaped
 
-from .figures.gaps import without_figures
+from .figures.matrix import without_figures
 from .figures.reading import Reading
 from .wording.words import check, partial_text
 
@@ -31,8 +31,7 @@ _MARKUP = str.maketrans({"{": "{{", "}": "}}", "[": r"\[", "]": r"\]", "\\": r"\
 class Sarif(Renderer):
     """One result per unmet expectation, failed cell and stopped audit.
 
-    A failure is an error, and an undecided expectation is a warning. All audits form one run of the
-    tool, as code-scanning services require. An empty list means that everything holds.
+    All audits form one run of the tool, as code-scanning services require.
     """
 
     name = "sarif"
@@ -82,9 +81,7 @@ def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
             )
     for gap in Reading(result).gaps:
         if gap.status == "failed":
-            who = without_figures(
-                gap.attack, [([gap.knowledge] if gap.knowledge else [], [gap.scheme])]
-            )
+            who = without_figures(gap.attack, gap.knowledge, [gap.scheme])
             yield _result(result, FAILED, "error", f"{who}: {gap.cells} cells failed: {gap.reason}")
 
 
@@ -101,7 +98,6 @@ def _result(
 
 
 def _places(result: AuditResult, line: int | None) -> list[dict[str, Any]]:
-    """Return the line in the scenario file; empty if no file was read."""
     file = result.provenance.file
     region = {} if line is None else {"region": {"startLine": line}}
     return (

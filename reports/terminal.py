@@ -1,7 +1,4 @@
-"""The report in a terminal: the page's content as text.
-
-Slow imports are local: every command loads this module to register it, and few render.
-"""
+"""The report in a terminal; slow imports are local."""
 
 from __future__ import annotations
 
@@ -58,7 +55,8 @@ class Terminal(Renderer):
         """Return the report: one section per audit, and a summary of several."""
         from .layout.audit import audit_document
 
-        return self._written([audit_document(result) for result in results])
+        brief = not self.parameters.full
+        return self._written([audit_document(result, brief=brief) for result in results])
 
     def render_comparison(self, *comparisons: Comparison) -> str:
         """Return the differences between two audits, worst first."""
@@ -66,31 +64,32 @@ class Terminal(Renderer):
 
         return self._written([changes_document(comparison) for comparison in comparisons])
 
-    def _written(self, documents: Sequence[Document]) -> str:
-        from .layout.brief import brief
-        from .layout.document import overview
-        from .layout.terminal_writer import write, write_overview
-
-        console = self._console()
-        for document in documents:
-            write(console, document if self.parameters.full else brief(document))
-        if len(documents) > 1:
-            write_overview(console, overview(documents))
-        return _text(console)
-
     def render_advice(self, advice: Advice) -> str:
         """Return the recommended release and its reasons."""
         from .layout.advice import advice_document
 
         return self._written([advice_document(advice)])
 
+    def _written(self, documents: Sequence[Document]) -> str:
+        from .layout.document import overview
+        from .layout.terminal_writer import Writer
+
+        console = self._console()
+        writer = Writer(console, brief=not self.parameters.full)
+        for document in documents:
+            writer.document(document)
+        if len(documents) > 1:
+            writer.overview(overview(documents))
+        output = console.file
+        assert isinstance(output, io.StringIO)
+        lines = [line.rstrip() for line in output.getvalue().splitlines()]
+        return "\n".join(lines).strip("\n") + "\n"
+
     def _console(self) -> Console:
         from rich.console import Console
 
-        width, color = (
-            self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns),
-            self.parameters.color,
-        )
+        color = self.parameters.color
+        width = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns)
         return Console(
             file=io.StringIO(),
             width=width,
@@ -103,9 +102,3 @@ class Terminal(Renderer):
             soft_wrap=False,
             no_color=not color,
         )
-
-
-def _text(console: Console) -> str:
-    output = console.file
-    assert isinstance(output, io.StringIO)
-    return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n") + "\n"

@@ -11,10 +11,9 @@ import numpy as np
 from auditor.data.load import load_table
 from auditor.results.model import AuditResult
 from auditor_reports.charts.plots import CONFIG, _coloured
-from auditor_reports.figures.figures import clean, clipped, number
+from auditor_reports.figures.figures import SCALE, clean, clipped, number
 from auditor_reports.figures.matrix import matrix
 from auditor_reports.figures.reading import Reading, unique
-from auditor_reports.figures.severity import SCALE
 from auditor_reports.wording.sentences import share
 
 SEED = 2012

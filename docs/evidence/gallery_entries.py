@@ -24,7 +24,7 @@ class Picture:
 class Entry:
     """One figure, table or worked example of a paper; ``scenario`` is empty for a picture that no audit is needed for.
 
-    ``kinds`` asks for the table of the strongest attack of each kind, too.
+    ``kinds`` asks for the comparison of all attacks, strongest first, with their kinds.
     """
 
     scenario: str

@@ -22,7 +22,8 @@ from auditor.results.model import AuditResult
 from auditor.text.durations import duration
 from auditor_reports.figures.figures import clean
 from auditor_reports.figures.reading import Reading
-from auditor_reports.layout.kind_table import kinds as kind_table
+from auditor_reports.layout.audit import audit_document
+from auditor_reports.layout.document import Matrix
 from auditor_reports.markdown import WRITERS, safe
 from auditor_reports.wording.card import Verdict
 from auditor_reports.wording.verdict import verdicts
@@ -80,12 +81,15 @@ def _part(entry: Entry, result: AuditResult | None) -> str:
         return begin
     told = "".join(f"- **{safe(v.scheme)}**: {safe(_said(v))}\n" for v in verdicts(Reading(result)))
     kinds = (
-        "".join(f"{WRITERS[type(block)](block)}\n" for block in kind_table(Reading(result)))
-        if entry.kinds
-        else ""
+        "".join(f"{WRITERS[Matrix](block)}\n" for block in _compared(result)) if entry.kinds else ""
     )
     took = duration(result.provenance.duration)
     return f"{begin}\nMeasured (`auditor run {entry.scenario}`, which took {took} on one core):\n\n{told}\n{kinds}{_expected(result)}"
+
+
+def _compared(result: AuditResult) -> list[Matrix]:
+    blocks = [one for held in audit_document(result, brief=True).sections for one in held.blocks]
+    return [block for block in blocks if isinstance(block, Matrix)]
 
 
 def _said(verdict: Verdict) -> str:

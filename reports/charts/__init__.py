@@ -1,5 +1,1 @@
-"""Chart data, Vega-Lite specifications and terminal plots.
-
-Uses ``auditor_reports.figures`` and ``auditor_reports.wording``. ``auditor_reports.layout`` places
-the charts.
-"""
+"""Charts of the page, of notebooks and of the terminal."""

@@ -1,8 +1,6 @@
 """Write the charts' script: ``python -m auditor_reports.charts.bundle``.
 
-The script holds Vega, Vega-Lite and Vega-Embed. Only this command needs the package
-``vl-convert-python``. ``tests/reports/test_bundle.py`` compares the shipped file with the command's
-output.
+Only this command needs the package ``vl-convert-python``.
 """
 
 from __future__ import annotations

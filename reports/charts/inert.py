@@ -29,21 +29,10 @@ def json_block(value: Any) -> Markup:
 
 
 def deflated(text: str, **attributes: str) -> Markup:
-    """Return an element with compressed text for the page's script.
+    """Return an element with compressed text, which browsers never run.
 
-    Parameters
-    ----------
-    text : str
-        Any text. It cannot be read, run or closed from inside the element.
-    attributes : str
-        Attributes of the element, escaped.
-
-    Returns
-    -------
-    Markup
-        A ``script`` element of a type that browsers never run. It holds the base64 of a raw deflate
-        stream (RFC 1951). The attribute ``data-size`` is the inflated size in bytes. Output is
-        deterministic.
+    It holds the base64 of a raw deflate stream (RFC 1951); ``data-size`` is the inflated size in bytes.
+    The text cannot close the element.
     """
     content = text.encode("utf-8", "backslashreplace")
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -55,11 +44,6 @@ def deflated(text: str, **attributes: str) -> Markup:
         len(content), written
     )
     return start + Markup(base64.b64encode(stream).decode("ascii") + "</script>")
-
-
-def foldable(content: str, folded: bool) -> Markup:
-    """Return a part of the page unchanged, or compressed if ``folded``."""
-    return deflated(content, **{"data-fold": ""}) if folded else Markup(content)
 
 
 def inflated(element: str) -> str:
@@ -90,8 +74,7 @@ def _packed(values: list[Any]) -> Any:
 def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
     """Return a policy that allows only these scripts and styles.
 
-    It forbids requests, frames and forms. ``data:`` images serve the PNG export. Vega interprets
-    its expressions, so ``unsafe-eval`` is not needed.
+    Vega interprets its expressions, so ``unsafe-eval`` is not needed.
     """
     listed = " ".join(_source(text) for text in scripts)
     styled = " ".join(_source(text) for text in styles)

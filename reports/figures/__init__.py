@@ -1,5 +1,1 @@
-"""Values for reports: figures pooled over replicates, matrix, series.
-
-Uses only ``auditor.results``. Sentences are in ``auditor_reports.wording``, drawings in
-``auditor_reports.charts``.
-"""
+"""Values of an audit, selected from its results."""

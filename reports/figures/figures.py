@@ -1,4 +1,4 @@
-"""Figures with error bars, pooled over replicates, and their notation."""
+"""Figures with error bars, their notation, and the severity scale."""
 
 from __future__ import annotations
 
@@ -21,34 +21,28 @@ SIGNED = frozenset({"collusion_gain"})
 TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
 """Bounds of powers of ten: below ``TINY`` (``SMALL`` without error bar), from ``HUGE``."""
 
-_SPELLED = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+_SPELLED = "no one two three four five six seven eight nine ten eleven twelve".split()
+
+
+class Name(str):
+    """A name from data or scenario; pages isolate its writing direction."""
+
+    __slots__ = ()
+
+
+Text = str | tuple[str, ...]
+"""A text, or its pieces, in which names are `Name`."""
+
+
+def said(text: Text) -> str:
+    """Join the pieces of a text."""
+    return text if isinstance(text, str) else "".join(text)
 
 
 class Figure(NamedTuple):
-    """One number of the audit over all its replicates.
+    """One number over all its replicates, with its 95 % interval.
 
-    Attributes
-    ----------
-    low, high : float or None
-        The 95 % interval.
-    theory : float or None
-        The closed form for the same cell, averaged over replicates.
-    error_bar : str
-        Method of the interval.
+    ``theory`` is the closed form of the same cell. ``error_bar`` is the method of the interval.
     """
 
     value: float
@@ -228,6 +222,11 @@ def spelled(count: int) -> str:
     return _SPELLED[count] if 0 <= count < len(_SPELLED) else f"{count:,}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Format a count and its noun: ``1 cell``, ``2,000 cells``."""
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
 def braces(coalition: Sequence[int]) -> str:
     """Format a coalition as a set with runs: ``{1–3, 5}``."""
     return "{" + ", ".join(_runs(coalition)) + "}"
@@ -245,7 +244,6 @@ def clipped(text: object, width: int) -> str:
 
 
 def _runs(coalition: Sequence[int]) -> list[str]:
-    """Split into runs of three or more: ``[1, 2, 3, 5]`` → ``['1–3', '5']``."""
     parts: list[list[int]] = []
     for copy in sorted(coalition):
         if parts and copy == parts[-1][-1] + 1:
@@ -265,7 +263,6 @@ def _decimals(value: float, half: float) -> int:
 
 
 def _last_place(value: float, half: float | None) -> int:
-    """Return the last digit's power of ten: two digits after a 1, else one."""
     if not half:
         return _exponent(value) - 3
     leading = _exponent(half)
@@ -292,3 +289,42 @@ def _raised(exponent: int) -> str:
 def _minus(text: str, *, strip: bool = False) -> str:
     text = text.rstrip("0").rstrip(".") if strip and "." in text else text
     return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+class Severity(NamedTuple):
+    """One step of the severity scale.
+
+    ``rank`` is 5 (worst) to 1. ``below`` bounds the normalized error.
+    """
+
+    rank: int
+    word: str
+    below: float
+    meaning: str
+    style: str
+
+    @property
+    def bars(self) -> str:
+        """Five blocks, of which ``rank`` are filled."""
+        return "■" * self.rank + "□" * (5 - self.rank)
+
+    @property
+    def bound(self) -> str:
+        """The step's range of normalized errors."""
+        return f"below {self.below:g}" if self.below < math.inf else f"{SCALE[-2].below:g} and up"
+
+
+SCALE = (
+    Severity(
+        5, "rebuilt", 0.05, "the attacker knows at least 95 % of the variance", "bold color(166)"
+    ),
+    Severity(4, "severe", 0.25, "the attacker knows 75 to 95 % of the variance", "color(172)"),
+    Severity(3, "high", 0.5, "the attacker knows 50 to 75 % of the variance", "color(136)"),
+    Severity(2, "moderate", 0.75, "the attacker knows 25 to 50 % of the variance", "color(67)"),
+    Severity(1, "low", math.inf, "the attacker knows less than 25 % of the variance", "color(31)"),
+)
+
+
+def severity(normalized_error: float) -> Severity:
+    """Return the severity of a normalized error."""
+    return next((step for step in SCALE if normalized_error < step.below), SCALE[-1])

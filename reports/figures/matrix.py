@@ -1,17 +1,29 @@
-"""Comparison matrix: schemes across, attacks and knowledge down."""
+"""Comparison matrix, further measures, and cells without a figure."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from auditor.results.metrics import measured_by
+from auditor.results.model import AuditResult
+from auditor.results.records import grouped
+from auditor.results.renderer import clean
 
-from .figures import Figure
-from .guesses import Guesses, guesses, losses
-from .reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
-from .severity import Severity, severity
-from .strongest import gain_of, leader, lowest_attribute
+from .figures import Figure, Severity, clipped, counted, listed, severity
+from .reading import (
+    ERROR,
+    EVERYTHING,
+    GAIN,
+    Gap,
+    Reading,
+    Setting,
+    best_single,
+    ceiling,
+    lowest,
+    unique,
+)
+from .strongest import Guesses, guesses, leader, losses, lowest_attribute
 
 
 class MatrixCell(NamedTuple):
@@ -20,17 +32,13 @@ class MatrixCell(NamedTuple):
     Attributes
     ----------
     status : str
-        ``ok``, ``not-applicable``, ``failed``, or ``missing`` for a pairing outside the scenario.
+        ``ok``, ``not-applicable``, ``failed``, or ``missing`` outside the scenario.
     worst, single : Figure or None
-        Normalized error of the worst coalition, and of its best member alone.
-    attributes : list of (str, Figure)
-        The worst coalition's normalized error by attribute.
+        Normalized error of the worst coalition, and of its best member.
+    attributes : tuple of (str, Figure)
+        The worst coalition's error by attribute.
     span : tuple of (Figure, Figure) or None
-        Lowest and highest of the worst coalitions along the sweep.
-    guesses : Guesses or None
-        The worst coalition's guesses of categories.
-    given : tuple of str
-        Attributes known in clear.
+        Least and greatest error along the sweep.
     exposed : tuple of (str, Figure) or None
         The most exposed attribute, if its grade is worse than the overall one.
     """
@@ -105,22 +113,13 @@ class MatrixRow(NamedTuple):
         return any(cell.measured or cell.status == "failed" for cell in self.cells)
 
     @property
-    def unsuited(self) -> bool:
-        """Whether the attack is not applicable to any scheme."""
-        return all(cell.status == "not-applicable" for cell in self.cells)
-
-    @property
     def given(self) -> tuple[str, ...]:
         """Attributes known in clear."""
         return next((cell.given for cell in self.cells if cell.given), ())
 
 
 def matrix(reading: Reading) -> list[MatrixRow]:
-    """Return the comparison at one sweep point; empty without attacks.
-
-    All cells show the same point (see `reference_point`). The lowest point of each cell would
-    favour noise.
-    """
+    """Return the comparison; all cells show the reference sweep point."""
     point = reference_point(reading)
     return [
         MatrixRow(
@@ -157,7 +156,7 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
         setting,
         errors.get(coalition),
         None if alone is None else errors.get(alone.coalition),
-        gain_of(reading, setting, coalition),
+        reading.figures(setting, GAIN).get(coalition),
         tuple(
             (name, shown)
             for name, shown in by_attribute
@@ -187,67 +186,8 @@ def _empty(reading: Reading, setting: Setting) -> MatrixCell:
     )
 
 
-class Measure(NamedTuple):
-    """One further metric of one adversary, scheme by scheme.
-
-    The setting is the first scheme's.
-    """
-
-    metric: str
-    setting: Setting
-    figures: list[Figure | None]
-
-
 ERRORS = frozenset({ERROR, "distortion", "rmse"})
 SHOWN_ELSEWHERE = ERRORS | {GAIN}
-
-
-def measures(reading: Reading) -> list[Measure]:
-    """Return the further metrics, each at its largest coalition."""
-    rows: dict[tuple[str, str | None, str | None], dict[Setting, Figure]] = {}
-    point = reference_point(reading)
-    for setting, metric, attribute in reading.keys():
-        if (
-            metric in SHOWN_ELSEWHERE
-            or measured_by(metric) == "bounds"
-            or attribute != EVERYTHING
-            or setting.point != point
-        ):
-            continue
-        found = reading.figures(setting, metric, attribute)
-        largest = found[max(found, key=len)]
-        rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(
-            setting, largest
-        )
-    return [
-        Measure(
-            metric,
-            first := next(iter(row)),
-            [row.get(first._replace(scheme=scheme)) for scheme in reading.schemes],
-        )
-        for (metric, _, _), row in rows.items()
-    ]
-
-
-class SweepRow(NamedTuple):
-    """One metric at one sweep point, scheme by scheme."""
-
-    point: int
-    figures: list[Figure | None]
-
-
-def sweep_table(
-    reading: Reading, metric: str, knowledge: str | None, attack: str | None
-) -> list[SweepRow]:
-    """Return one metric of one adversary along the sweep."""
-    rows = []
-    for point in range(len(reading.points)):
-        found = [
-            reading.figures(Setting(point, scheme, knowledge, attack), metric)
-            for scheme in reading.schemes
-        ]
-        rows.append(SweepRow(point, [telling(metric, figures) for figures in found]))
-    return [row for row in rows if any(row.figures)]
 
 
 def telling(metric: str, found: dict[tuple[int, ...], Figure]) -> Figure | None:
@@ -255,3 +195,70 @@ def telling(metric: str, found: dict[tuple[int, ...], Figure]) -> Figure | None:
     if metric in ERRORS:
         return lowest(found.values())
     return found[max(found, key=len)] if found else None
+
+
+def gathered(gaps: Iterable[Gap]) -> list[tuple[str, str, str]]:
+    """Return status, adversary and reason of every gap, failures first.
+
+    An adversary is named once per reason: ``ica (knowledge: perfect) against rotation (3 cells)``.
+    """
+    found = grouped(((gap.status, gap.attack, gap.knowledge, gap.reason), gap) for gap in gaps)
+    groups = [
+        (status, f"{without_figures(attack, known, schemes)} ({counted(cells, 'cell')})", reason)
+        for (status, attack, known, reason), held in found.items()
+        for schemes in [unique(gap.scheme for gap in held)]
+        for cells in [sum(gap.cells for gap in held)]
+    ]
+    return sorted(groups, key=lambda group: group[0] != "failed")
+
+
+def without_figures(attack: str | None, knowledge: str | None, schemes: Sequence[str]) -> str:
+    """Name an adversary: ``ica (knowledge: perfect) against rotation``."""
+    known = f" (knowledge: {clipped(knowledge, 60)})" if knowledge else ""
+    against = listed([clipped(name, 60) for name in schemes])
+    return f"{clean(attack) if attack else 'the release'}{known} against {against}"
+
+
+def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]:
+    """Return untried attacks of untried kinds, by kind, and of tried kinds."""
+    kinds = result.attack_kinds
+    had = {kinds.get(plugin.name) for plugin in result.plugins if plugin.kind == "attack"}
+    new = [name for name in result.untried if kinds.get(name) not in had]
+    found = grouped((kinds.get(name, "of no stated kind"), name) for name in new)
+    return found, [name for name in result.untried if kinds.get(name) in had]
+
+
+def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
+    """Name the applicable kinds of attack that were not tried.
+
+    For kinds that were tried, count the attacks left out.
+    """
+    which = ", ".join(kinds)
+    if not which and not more:
+        return ""
+    attacks = counted(len(more), "more attack")
+    rest = f"; nor {attacks} of kinds that were" if more else ""
+    left = (
+        f"Not tried: {which}{rest}"
+        if which
+        else f"Every kind of attack was tried; {attacks} {'applies' if len(more) == 1 else 'apply'}"
+    )
+    return f"{left}. `attacks: all` tries every attack that applies."
+
+
+def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
+    """State which attacks ran on some coalitions only.
+
+    Not checked: results files may be edited, so malformed entries are ignored.
+    """
+    groups: dict[str, list[str]] = {}
+    for attack in attacks if isinstance(attacks, list) else ():
+        if isinstance(attack, Mapping) and isinstance(attack.get("coalitions"), list):
+            on = ", ".join(
+                entry if isinstance(entry, str) else "a choice of its own"
+                for entry in attack["coalitions"]
+            )
+            groups.setdefault(on, []).append(clipped(str(attack.get("id", attack.get("name"))), 60))
+    return " ".join(
+        f"Tried on some coalitions only ({on}): {', '.join(names)}." for on, names in groups.items()
+    )

@@ -1,12 +1,10 @@
-"""Figures of an audit, pooled over replicates and indexed by cell.
-
-All renderers read this object, so their numbers agree.
-"""
+"""Figures of an audit, pooled over replicates and indexed by cell."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,8 +12,7 @@ from auditor.results.in_clear import in_clear
 from auditor.results.model import AuditResult
 from auditor.results.records import cells, grouped
 
-from .figures import Figure, figure
-from .pairing import PAIRS, Replicates, paired_gain
+from .figures import Figure, figure, student
 
 EVERYTHING = "*"
 """Pseudo-attribute for all attributes together."""
@@ -51,43 +48,31 @@ class Reading:
     Attributes
     ----------
     points : list of dict
-        The sweep points in order; one empty dict without a sweep.
-    schemes, attributes, metrics : list of str
-        In order of first appearance; ``*`` is the first attribute if measured.
+        Sweep points; one empty dict without a sweep.
     adversaries : list of (str, str)
-        Pairs of knowledge and attack, in order of first appearance.
+        Pairs of knowledge and attack.
     """
 
     def __init__(self, result: AuditResult) -> None:
         self.result = result
         self._keys: dict[str, str] = {}
-        # thousands of records share a few
-        swept = {id(r.sweep): r.sweep for r in self._points_of(result)}
-        self.points: list[dict[str, Any]] = list(
-            {self._key(sweep): sweep for sweep in swept.values()}.values()
-        ) or [{}]
-        self._numbers = {self._key(point): index for index, point in enumerate(self.points)}
-        number = {place: self._numbers[self._key(sweep)] for place, sweep in swept.items()}
+        # thousands of records share a few sweeps
+        held = {id(r.sweep): r.sweep for r in (*result.measurements, *result.releases)}
+        swept = {self._key(sweep): sweep for sweep in held.values()}
+        self.points: list[dict[str, Any]] = list(swept.values()) or [{}]
+        self._numbers = {key: index for index, key in enumerate(swept)}
         self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
         errors: dict[tuple[Setting, str], Replicates] = {}
         for records in cells(result.measurements).values():
-            shown, first = figure(records), records[0]
+            shown, one = figure(records), records[0]
             if shown is not None:
-                setting = Setting(
-                    number[id(first.sweep)], first.scheme, first.knowledge, first.attack
-                )
-                self._figures.setdefault((setting, first.metric, first.attribute), {})[
-                    first.coalition
-                ] = shown
-                if first.metric == ERROR and len(records) >= PAIRS:
-                    by_replicate = {
-                        record.replicate: record.value
-                        for record in records
-                        if record.value is not None
-                    }
-                    errors.setdefault((setting, first.attribute), {})[first.coalition] = (
-                        by_replicate
-                    )
+                point = self.point_of(one.sweep)
+                setting = Setting(point, one.scheme, one.knowledge, one.attack)
+                key = (setting, one.metric, one.attribute)
+                self._figures.setdefault(key, {})[one.coalition] = shown
+                if one.metric == ERROR and len(records) >= PAIRS:
+                    values = {r.replicate: r.value for r in records if r.value is not None}
+                    errors.setdefault((setting, one.attribute), {})[one.coalition] = values
         self._pair(errors)
         self._take_out_what_was_given()
         self._copies = self._count_copies()
@@ -103,7 +88,6 @@ class Reading:
         self.metrics = unique(metric for _, metric, _ in self._figures)
 
     def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
-        """Replace gains by paired gains, which extreme replicates affect less."""
         for (setting, attribute), measured in errors.items():
             if (setting, BEYOND, EVERYTHING) in self._figures:
                 continue  # gains for categories use probabilities, not squared errors
@@ -118,9 +102,7 @@ class Reading:
     def _take_out_what_was_given(self) -> None:
         """Restrict overall errors to the attributes not given in clear.
 
-        The stored error ``D / v = Σ D_j / Σ v_j`` includes the variance of given attributes. The
-        error of the others is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``, or the
-        measured one if only one other exists.
+        The error of the others is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``.
         """
         for (setting, metric, attribute), found in list(self._figures.items()):
             given = self.given(setting.knowledge)
@@ -160,13 +142,7 @@ class Reading:
             if one.variance is not None
         }
 
-    @staticmethod
-    def _points_of(result: AuditResult) -> Iterator[Any]:
-        yield from result.measurements
-        yield from result.releases
-
     def _key(self, sweep: dict[str, Any]) -> str:
-        """Return a sweep point as JSON, cached by representation."""
         key = repr(sweep)
         if key not in self._keys:
             self._keys[key] = json.dumps(sweep, sort_keys=True, default=str)
@@ -228,6 +204,11 @@ class Reading:
             else None
         )
 
+    def deviation_of(self, point: int, attribute: str) -> float | None:
+        """Return an attribute's standard deviation in its own units; None if unknown."""
+        variance, unit = self._variances(point).get(attribute), self.unit_of(point, attribute)
+        return None if variance is None or unit is None else math.sqrt(variance) * unit
+
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return the number of copies of a scheme at a sweep point."""
         return self._copies.get((point, scheme), 0)
@@ -270,8 +251,8 @@ class Reading:
 def lowest(found: Iterable[Figure]) -> Figure | None:
     """Return the figure with the lowest upper bound.
 
-    Ranking by measured values would favour noise (the winner's curse). Figures are ranked by
-    `ceiling` instead. Among equal figures (to 1e-9), the smallest coalition is first.
+    Ranking by measured values would favour noise (the winner's curse). Among equal figures (to 1e-9),
+    the smallest coalition is first.
     """
     ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
     best: Figure | None = None
@@ -328,3 +309,39 @@ def plain(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name}: {plain(part)}' for name, part in value.items())}}}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+PAIRS = 5
+"""Fewest replicates for a paired error bar."""
+
+Replicates = dict[tuple[int, ...], dict[int, float]]
+"""Normalized errors by coalition and replicate."""
+
+
+def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | None:
+    """Return ``1 − mean D(coalition) / mean D(best member)`` over pairs.
+
+    Both errors c, s of a pair share their noise. With ratio r, the standard error is
+    ``√(Σ (c − r·s)² / (R(R − 1))) / mean s``. The result is None below ``PAIRS`` replicates.
+    """
+    c, s = errors[pooled.coalition], errors[single.coalition]
+    shared = [replicate for replicate in c if replicate in s]
+    R = len(shared)
+    below = math.fsum(s[replicate] for replicate in shared) / max(1, R)
+    if R < PAIRS or below <= 0:
+        return None
+    ratio = math.fsum(c[replicate] for replicate in shared) / R / below
+    squares = math.fsum((c[replicate] - ratio * s[replicate]) ** 2 for replicate in shared)
+    half = student(R - 1) * math.sqrt(squares / (R * (R - 1))) / below
+    theory = (
+        1 - pooled.theory / single.theory if pooled.theory is not None and single.theory else None
+    )
+    gain = 1 - ratio
+    return pooled._replace(
+        value=gain,
+        low=gain - half,
+        high=gain + half,
+        theory=theory,
+        error_bar="replicates",
+        replicates=R,
+    )

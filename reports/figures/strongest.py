@@ -1,17 +1,20 @@
-"""Strongest attack: per scheme for verdicts, overall for charts."""
+"""Strongest attacks: guesses of categories, ranks of settings, error spreads."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
 
-from .figures import Figure
-from .guesses import guesses_categories, losses
+from auditor.results.records import Distribution, grouped
+
+from .figures import Z95, Figure
 from .reading import (
     BEYOND,
     ERROR,
     EVERYTHING,
-    GAIN,
     Reading,
     Setting,
     best_single,
@@ -19,6 +22,63 @@ from .reading import (
     lowest,
     unique,
 )
+
+RIGHT, TRUTH, BITS = "accuracy", "reconstruction_probability", "mutual_information"
+
+
+class Guesses(NamedTuple):
+    """Accuracy of a coalition's best guess, and of its best member alone.
+
+    ``blind`` is the share guessed right without copies. ``truth`` is the probability of a record's
+    true value.
+    """
+
+    right: Figure
+    single: Figure | None
+    blind: float
+    truth: Figure
+    bits: Figure | None
+
+    def mistakes(self, right: float) -> float:
+        """Return the share of mistakes without copies that remain: 0 exact, 1 no gain."""
+        return max(0.0, 1 - right) / (1 - self.blind) if self.blind < 1 else 1.0
+
+    @property
+    def left(self) -> float:
+        """Share of mistakes that remain."""
+        return self.mistakes(self.right.value)
+
+
+def guesses_categories(reading: Reading, setting: Setting) -> bool:
+    """Whether the setting's attack guesses categories."""
+    return bool(reading.figures(setting, BEYOND)) and bool(reading.figures(setting, TRUTH))
+
+
+def losses(reading: Reading, setting: Setting) -> dict[tuple[int, ...], Figure]:
+    """Return the losses that rank coalitions.
+
+    The loss is the normalized error, or ``1 − truth`` for categories.
+    """
+    if not guesses_categories(reading, setting):
+        return reading.figures(setting)
+    return {
+        coalition: shown.turned(lambda truth: 1 - truth)
+        for coalition, shown in reading.figures(setting, TRUTH).items()
+    }
+
+
+def guesses(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Guesses | None:
+    """Return a coalition's guesses; None if the attack guesses no categories."""
+    right, truth = (reading.figures(setting, metric) for metric in (RIGHT, TRUTH))
+    beyond = reading.figures(setting, BEYOND).get(coalition)
+    if beyond is None or coalition not in right or coalition not in truth:
+        return None
+    alone = best_single(losses(reading, setting), coalition)
+    copy = () if alone is None else alone.coalition
+    blind = right[coalition].value - beyond.value
+    bits = reading.figures(setting, BITS).get(coalition)
+    return Guesses(right[coalition], right.get(copy), blind, truth[coalition], bits)
+
 
 PERFECT = "perfect"
 EXACT = 1e-6
@@ -28,9 +88,7 @@ EXACT = 1e-6
 def strongest(reading: Reading, scheme: str) -> Setting | None:
     """Return a scheme's setting with the lowest error bound.
 
-    Exact reconstructions are ranked by their best single copy. Settings with attributes known in
-    clear come last, because their overall error is lower by construction. `judged` chooses between
-    numbers and categories.
+    Exact reconstructions are ranked by their best single copy.
     """
     found = [setting for setting in _settings(reading) if setting.scheme == scheme]
     return least(reading, judged(reading, found))
@@ -39,8 +97,7 @@ def strongest(reading: Reading, scheme: str) -> Setting | None:
 def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
     """Return the settings that compete for the strongest on one measure.
 
-    Settings that guess categories have priority. Settings that estimate numbers replace them if
-    their error is lower.
+    Guesses of categories have priority, unless errors of numbers are lower.
     """
     found = [setting for setting in settings if not reading.given(setting.knowledge)] or settings
     guessing = [setting for setting in found if guesses_categories(reading, setting)]
@@ -79,22 +136,19 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
 
 
 def lowest_attribute(
-    reading: Reading, settings: Sequence[Setting]
+    reading: Reading, settings: Sequence[Setting], names: Sequence[str] = ()
 ) -> tuple[Setting, str, Figure] | None:
     """Return the setting, attribute and figure with the lowest error bound.
 
-    Attributes known in clear are excluded.
+    Attributes known in clear are excluded. ``names`` restricts the attributes.
     """
-    found = []
-    for setting in settings:
-        given = reading.given(setting.knowledge)
-        for name in reading.attributes:
-            shown = (
-                lowest(reading.figures(setting, ERROR, name).values())
-                if name != EVERYTHING and name not in given
-                else None
-            )
-            found += [] if shown is None else [(setting, name, shown)]
+    found = [
+        (setting, name, shown)
+        for setting in settings
+        for name in names or reading.attributes
+        if name not in (EVERYTHING, *reading.given(setting.knowledge))
+        and (shown := lowest(reading.figures(setting, ERROR, name).values())) is not None
+    ]
     return min(found, key=lambda one: (ceiling(one[2]), len(one[2].coalition)), default=None)
 
 
@@ -139,18 +193,91 @@ def _worst(reading: Reading, scheme: str) -> Figure | None:
     return None if setting is None else lowest(losses(reading, setting).values())
 
 
-def gain_of(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Figure | None:
-    """Return a coalition's gain from paired errors, else from two errors."""
-    measured = reading.figures(setting, GAIN).get(coalition)
-    if measured is not None or len(coalition) < 2:
-        return measured
-    found = losses(reading, setting)
-    pooled, single = found.get(coalition), best_single(found, coalition)
-    if pooled is None or single is None or single.value <= 0:
+class Bin(NamedTuple):
+    """Share of records with absolute error in [low, high), and below ``high``."""
+
+    low: float
+    high: float
+    share: float
+    cumulative: float
+
+
+class Spread(NamedTuple):
+    """Errors of one coalition in one attribute, averaged over replicates.
+
+    ``exact`` means that all errors are 0. ``held`` counts the errors (records times replicates); 0
+    if unknown.
+    """
+
+    setting: Setting
+    coalition: tuple[int, ...]
+    attribute: str
+    bins: list[Bin]
+    exact: bool
+    held: int = 0
+
+    def half(self, share: float) -> float | None:
+        """Return the 95 % half-width of a share of independent records.
+
+        It is conservative for noise drawn record by record: ``mean p(1 − p) ≤ share (1 − share)``.
+        """
+        return Z95 * math.sqrt(max(0.0, share * (1 - share)) / self.held) if self.held else None
+
+    def quantile(self, share: float) -> float | None:
+        """Return the quantile of the errors; None if it lies beyond the last bin."""
+        if self.exact:
+            return 0.0
+        for one in self.bins:
+            if one.cumulative >= share and one.share > 0:
+                return one.high - (one.cumulative - share) / one.share * (one.high - one.low)
         return None
-    ratio, half = pooled.value / single.value, None
-    if pooled.half is not None and single.half is not None:
-        # treated as independent, which is conservative, because the errors share their noise
-        half = (pooled.half**2 + (ratio * single.half) ** 2) ** 0.5 / single.value
-    low, high = (None, None) if half is None else (1 - ratio - half, 1 - ratio + half)
-    return pooled._replace(value=1 - ratio, low=low, high=high, theory=None)
+
+
+def spreads(reading: Reading) -> list[Spread]:
+    """Return every distribution of errors."""
+    found = grouped(
+        ((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one)
+        for one in reading.result.distributions
+    )
+    return [_spread(reading, records) for records in found.values()]
+
+
+def spread_of(
+    reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str
+) -> Spread | None:
+    """Return one coalition's distribution in one attribute, or None."""
+    wanted = (*setting[1:], coalition, attribute)
+    found = [
+        r
+        for r in reading.result.distributions
+        if (*r[1:5], r.attribute) == wanted and reading.point_of(r.sweep) == setting.point
+    ]
+    return _spread(reading, found) if found else None
+
+
+def _spread(reading: Reading, records: list[Distribution]) -> Spread:
+    first = records[0]
+    setting = Setting(reading.point_of(first.sweep), first.scheme, first.knowledge, first.attack)
+    shown = reading.figures(setting, ERROR, first.attribute).get(first.coalition)
+    exact = shown is not None and ceiling(shown) < EXACT
+    held = reading.rows_of(setting.point) * len(records)
+    return Spread(setting, first.coalition, first.attribute, _bins(records), exact, held)
+
+
+def _filled(records: list[Distribution]) -> int:
+    return max(
+        next(
+            (len(r.shares) - place for place, share in enumerate(reversed(r.shares)) if share > 0),
+            1,
+        )
+        for r in records
+    )
+
+
+def _bins(records: list[Distribution]) -> list[Bin]:
+    edges, many = records[0].edges, len(records)
+    shares = [
+        math.fsum(each) / many
+        for each in zip(*(record.shares[: _filled(records)] for record in records), strict=True)
+    ]
+    return [*map(Bin._make, zip(edges, edges[1:], shares, accumulate(shares), strict=False))]

@@ -1,375 +1,421 @@
-"""Document of an audit: every section in the order of the report."""
+"""Document of an audit: first screen, pictures, then every section."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from auditor.results.metrics import EMPIRICAL, GUARANTEES, base, measured_by
 from auditor.results.model import AuditResult, PluginSummary
+from auditor.results.records import Measurement
 from auditor.results.renderer import clean, escaped
 
-from ..figures.adversary import label
-from ..figures.figures import clipped, with_error
-from ..figures.gaps import (
-    Gathered,
-    apart,
-    gap_text,
-    given_text,
+from ..charts.audit_charts import charts
+from ..charts.chart import Chart
+from ..figures.figures import SCALE, Name, Text, braces, clipped, counted, number, with_error
+from ..figures.labels import label
+from ..figures.matrix import (
+    SHOWN_ELSEWHERE,
+    MatrixCell,
+    MatrixRow,
+    gathered,
     limited_text,
-    unmeasured_text,
-    unsuited_text,
+    matrix,
+    reference_point,
+    telling,
+    untried_kinds,
+    untried_text,
 )
-from ..figures.guesses import losses
-from ..figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
-from ..figures.reading import Reading, plain, unique
-from ..figures.severity import SCALE
-from ..wording.bounds import PROVED, least_possible
-from ..wording.card import Verdict, most_telling, summary
-from ..wording.detail import assumptions, facts, strongest_cells
-from ..wording.method import Definition, error_bars, metric_definitions
-from ..wording.prose import GUESSES, REPLICATES, prose, terms
-from ..wording.remedies import remedies
-from ..wording.scenario_text import plain_scenario, scenario_yaml
+from ..figures.reading import EVERYTHING, Reading, plain, unique
+from ..wording.card import Verdict, most_telling
+from ..wording.detail import MARKS, PROVED, assumptions, facts, least_possible, marks, shortened
+from ..wording.headline import exposures, headline, remedies, reproduces_a_figure
+from ..wording.method import (
+    GUESSES,
+    REPLICATES,
+    Definition,
+    error_bars,
+    metric_definitions,
+    prose,
+    terms,
+)
 from ..wording.sentences import share
 from ..wording.verdict import verdicts
-from ..wording.winners import MARKS, marks, winners
 from ..wording.words import (
-    OUTCOMES,
     check,
     counts,
     left_out,
     outcome,
-    outcome_mark,
     partial_text,
+    plain_scenario,
     provenance_terms,
     reproduce,
     rows_text,
+    scenario_yaml,
 )
 from . import document as tree
-from .chart_sections import by_scheme, chart_sections
-from .guarantee_table import guarantees
-from .kind_table import kinds, untried
 
+BARS = 12
+"""Exposures on the first level, most exposed first within a scheme."""
+OPTIONS = 6
+"""Metrics of a chart that get a table in text."""
+ROWS = {tree.TERMINAL: 12, tree.MARKDOWN: 50, tree.PAGE: 100}
+BOUNDS = {tree.TERMINAL: 24, tree.MARKDOWN: 60, tree.PAGE: 300}
+WHOLE = "--full prints everything; the page report.html opens every cell and draws every chart."
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
+COMPARED = (
+    "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and of its best member alone: "
+    "0 exact, 1 a mere guess."
+)
+ONE_POINT = "Figures are at one sweep point, "
+EXPOSED = "A cell that names an attribute has the grade of that attribute."
+STAYS = (
+    "Share of each attribute's variance that stays unknown to the strongest attack, from the copies named. "
+    "The line is the target; the short mark is the most revealing copy alone."
+)
 
-LONG = 40
-"""Longest name of a state of knowledge in the comparison."""
-COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and that of its best member alone."
-GUESSED = " Of categories also the share of records that the best guess gets right."
-ONE_POINT = "where the strongest attack rebuilds most; a detail has the span over the sweep, and the sweep charts the rest."
-CHANGES = "What would change it"
-MOST_CHANGES = {tree.TERMINAL: 40, tree.MARKDOWN: 100}
-EXPOSED = "A cell that names an attribute has its grade from that one, which is surely worse off than all attributes together."
+
+def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False) -> tree.Document:
+    """Return the report on an audit.
+
+    Parameters
+    ----------
+    result : AuditResult
+    number : int
+        Place among several audits.
+    brief : bool
+        Whether to leave out charts, details and method.
+    """
+    reading, id = Reading(result), f"audit-{number}"
+    found, first = verdicts(reading), headline(reading, verdicts(reading))
+    drawn = [] if brief else charts(reading, id)
+    paper = reproduces_a_figure(result)
+    use, others = _leading_chart(drawn, paper=paper)
+    expected = _expectations(result, brief=brief, first=paper)
+    pictures = [_exposure(reading, found, brief=brief, first=not paper), *_charts(use, first=True)]
+    sections = [
+        *([*pictures[1:], expected, pictures[0]] if paper else [*pictures, expected]),
+        _comparison(reading, brief=brief),
+        *([_gaps(reading, failed=True)] if brief else _rest(reading, found, others)),
+    ]
+    if brief:
+        sections.append(tree.Section("whole", "", [tree.Paragraph(WHOLE, "note")]))
+    came, lowest = outcome(result), most_telling(found)
+    strongest = f"{lowest.strongest} against {lowest.scheme}" if lowest else "–"
+    part = f" ({came})" if came in ("partial", "failed") else ""
+    cells = (f"{first.mark} {first.gate}{part}", counts(result), strongest)
+    alert = [tree.Paragraph(partial_text(result), "alert")] if result.partial else []
+    return tree.Document(
+        id,
+        "audit",
+        result.title,
+        first.gate,
+        came,
+        first.mark,
+        [*alert, tree.First(first)],
+        [section for section in sections if section.blocks],
+        list(filter(None, (rows_text(result), *_made(result)))),
+        tree.Row(result.title, cells, target=id),
+    )
 
 
-def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
-    """Return the report on an audit; ``number`` is its place among several."""
-    reading = Reading(result)
-    found, rows = verdicts(reading), matrix(reading)
-    came, name = outcome(result), f"audit-{number}"
-    point = reading.point_text(reference_point(reading)) if len(reading.points) > 1 else ""
-    categories, changes = any(verdict.guesses for verdict in found), remedies(reading, found)
-    made = [
-        _verdicts(found, point, left_out(result), changes),
-        _comparison(reading, rows, point, categories=categories),
-        tree.Section("guarantees", "Guarantees", guarantees(reading)),
-        _measures(reading, point),
-        *chart_sections(reading),
-        tree.Section("expectations", "Expectations", _expectations(result)),
-        tree.Section("gaps", "Cells without a figure", _gaps(apart(reading, rows)[1])),
-        _method(reading, categories=categories),
+def _made(result: AuditResult) -> list[str]:
+    made = result.provenance
+    start = made.start[:16].replace("T", " ") + " UTC" * made.start.endswith("+00:00")
+    return [start, f"auditor {made.versions.get('auditor', '')}".strip()]
+
+
+def _leading_chart(drawn: Sequence[Chart], *, paper: bool) -> tuple[list[Chart], list[Chart]]:
+    swept = [one for one in drawn if "-sweep-" in one.id] if paper else []
+    utility = [one for one in drawn if one.id.endswith("-frontier")]
+    first = (swept or [*utility, *drawn] if not paper else swept or list(drawn))[:1]
+    return first, [one for one in drawn if one not in first]
+
+
+def _rest(reading: Reading, found: Sequence[Verdict], drawn: Sequence[Chart]) -> list[tree.Section]:
+    result = reading.result
+    return [
+        _schemes(reading, found),
+        tree.Section("guarantees", "Guarantees", _guarantees(reading)),
+        _measures(reading),
+        *(section for one in drawn for section in _charts([one])),
+        _gaps(reading),
+        _method(reading, categories=any(one.guesses for one in found)),
         tree.Section("plugins", "Attacks and schemes", _plugins(result.plugins)),
-        _data(result),
+        tree.Section("data", "Data and provenance", _data(result)),
         _scenario(result),
         tree.Section(
             "references",
             "References",
             _terms(((one.key, one.text) for one in result.references), "references"),
         ),
-        tree.Section(
-            "changes",
-            CHANGES,
-            [tree.Items(_named(changes), MOST_CHANGES)] if changes else [],
-            media=tree.TEXT,
-        ),
     ]
-    lowest, mark = (
-        most_telling(found),
-        outcome_mark(came, safe=all(verdict.state == "good" for verdict in found)),
-    )
-    cells = (
-        f"{mark} {came}",
-        counts(result),
-        f"{lowest.strongest} against {lowest.scheme}" if lowest else "–",
-    )
-    return tree.Document(
-        name,
-        "audit",
-        result.title,
-        OUTCOMES[came] + (f": {counts(result)}" if result.expectations else ""),
-        came,
-        mark,
-        [tree.Paragraph(partial_text(result), "alert")] if result.partial else [],
-        [section for section in made if section.blocks],
-        list(filter(None, (rows_text(result), _started(result)))),
-        summary(found),
-        tree.Row(result.title, cells, target=name),
-        reading,
-    )
 
 
-def _started(result: AuditResult) -> str:
-    start = result.provenance.start
-    return start[:16].replace("T", " ") + " UTC" * start.endswith("+00:00")
+# -- pictures
 
 
-def _named(lines: Sequence[str]) -> list[tree.Text]:
-    return [(tree.Name(line),) for line in lines]
-
-
-def _verdicts(
-    found: Sequence[Verdict], point: str, notes: Sequence[str], changes: Sequence[str]
+def _exposure(
+    reading: Reading, found: Sequence[Verdict], *, brief: bool, first: bool
 ) -> tree.Section:
-    numbers, categories = (
-        any(getattr(verdict, part) is not None for verdict in found)
-        for part in ("worst", "guesses")
-    )
-    explained = terms(numbers=numbers, categories=categories) if numbers or categories else ""
-    where = (
-        (
-            " Unless a card says otherwise, its figures are at the sweep point ",
-            tree.Name(point),
-            ".",
+    bars = exposures(reading, found)
+    shown = sorted(sorted(bars, key=lambda bar: bar.left.value)[:BARS], key=bars.index)
+    notes = [tree.Paragraph(text, "note") for text in left_out(reading.result)]
+    if len(bars) > BARS:
+        rest = f"{counted(len(bars) - BARS, 'less exposed attribute')}: see «Attacks by strength»."
+        notes.append(tree.Paragraph(rest, "note"))
+    lead = "share unknown to the strongest attack" if brief else STAYS
+    blocks = [tree.Paragraph(lead, "lead"), tree.Bars(shown), *notes] if shown else notes
+    return tree.Section("exposure", "Exposure by attribute", blocks, first)
+
+
+def _charts(drawn: Sequence[Chart], *, first: bool = False) -> list[tree.Section]:
+    return [
+        tree.Section(
+            one.id.partition("-")[2].partition("-")[2],
+            one.title,
+            [
+                tree.Paragraph(one.caption, "lead", media=(tree.PAGE,)),
+                tree.Figure(one, media=(tree.TERMINAL, tree.PAGE)),
+                *_tables(one),
+            ],
+            first,
         )
-        if point
-        else ()
-    )
-    lead = tree.Fold(
-        "? What the figures mean",
-        [tree.Paragraph((explained, *where), "lead")],
-        open=False,
-        media=(tree.PAGE,),
-    )
-    note = tree.Paragraph(explained, "note", media=tree.TEXT)
-    cards = [tree.Verdicts(found, point), *(tree.Paragraph(text, "note") for text in notes)]
-    # text media list them at the end
-    cards += (
-        [tree.Fold(CHANGES, [tree.Items(_named(changes))], media=(tree.PAGE,))] if changes else []
-    )
-    return tree.Section("verdict", "Verdict", [lead, *cards, note] if explained else cards)
+        for one in drawn
+    ]
+
+
+def _tables(chart: Chart) -> list[tree.Block]:
+    options = next((one.options for one in chart.controls if one.name == "figure"), [""])
+    who = [
+        f"{one.options[one.chosen]}"
+        for one in chart.controls
+        if one.name in ("adversary", "coalition")
+    ]
+    made: list[tree.Block] = []
+    for place, option in enumerate(options[:OPTIONS]):
+        names, cells = chart.table(place if option else None)
+        rows = [tree.Row(name, [row.get(one, "–") for one in names]) for name, row in cells.items()]
+        said = ", ".join(filter(None, (option or chart.note, *who)))
+        if rows:
+            made.append(tree.Paragraph(tree.sentence(said), "note", media=tree.TEXT))
+            made.append(tree.Table(chart.first, names, rows, "schemes", most=ROWS, media=tree.TEXT))
+    return made
+
+
+def data_table(chart: Chart) -> tree.Table:
+    """Return a chart's default rows as a table of the page."""
+    names, cells = chart.table()
+    rows = [tree.Row(name, [row.get(one, "–") for one in names]) for name, row in cells.items()]
+    return tree.Table(chart.first, names, rows, "schemes", most=ROWS)
 
 
 # -- the comparison
-# --------------------------------------------------------------------------------------------------------
 
 
-def _comparison(
-    reading: Reading, rows: Sequence[MatrixRow], point: str, *, categories: bool
-) -> tree.Section:
-    reported = [row for row in rows if row.reported]
-    if not reported:
-        return tree.Section("comparison", "Comparison", [])
-    found, unsuited = marks(reading, reported), sum(row.unsuited for row in rows)
-    elsewhere, given = (
-        len(rows) - len(reported) - unsuited,
-        ", ".join(unique(row.knowledge for row in reported if row.given)),
-    )
-    pools = any(
-        len(held) > 1 for setting in reading.settings() for held in losses(reading, setting)
-    )
-    singled = any(cell.exposed for row in reported for cell in row.cells)
-    notes = [
-        MARKS if found else "",
-        given_text(given) if given else "",
-        EXPOSED if singled else "",
-        f"{unmeasured_text(elsewhere)}; what they measure is among the other measures."
-        if elsewhere
-        else "",
-        limited_text(reading.result.scenario.get("attacks", [])),
-    ]
-    aliases = _aliases(row.knowledge for row in reported)
+def _comparison(reading: Reading, *, brief: bool) -> tree.Section:
+    rows = [row for row in matrix(reading) if row.reported]
+    if not rows:
+        return tree.Section("comparison", "Attacks by strength", [])
+    rows.sort(key=_strength(rows))
+    found, kinds = marks(reading, rows), reading.result.attack_kinds
+    names = {one.id: one.name for one in reading.result.plugins if one.kind == "attack"}
     compared = [
         tree.Adversary(
             row.attack,
-            aliases.get(row.knowledge, row.knowledge),
-            [_graded(reading, row, cell, found) for cell in row.cells],
+            row.knowledge,
+            kinds.get(names.get(row.attack, ""), ""),
+            [
+                _graded(reading, row, cell, found.get((row.knowledge, row.attack, cell.scheme), ""))
+                for cell in row.cells
+            ],
         )
-        for row in reported
+        for row in rows
     ]
+    lead = "normalized error: 0 exact, 1 a mere guess" if brief else COMPARED
+    blocks: list[tree.Block] = [
+        tree.Paragraph(lead, "lead"),
+        tree.Paragraph(
+            "A cell opens its detail; a heading sorts by its column.", "hint", media=(tree.PAGE,)
+        ),
+        tree.Matrix(reading.schemes, compared),
+    ]
+    blocks += [] if brief else _notes(reading, rows, marked=bool(found))
+    return tree.Section("comparison", "Attacks by strength", blocks)
+
+
+def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list[tree.Block]:
+    result = reading.result
+    given = ", ".join(unique(row.knowledge for row in rows if row.given))
+    singled = any(cell.exposed for row in rows for cell in row.cells)
+    least = [
+        (f"{PROVED}{text} of ", Name(name), ".")
+        for name, text in least_possible(reading, reference_point(reading))
+    ]
+    kinds, more = untried_kinds(result)
+    point = reading.point_text(reference_point(reading))
+    notes: list[Text] = [
+        (ONE_POINT, Name(point), ".") if point else "",
+        MARKS if marked else "",
+        f"Figures of {given} are over the attributes that were not given in clear."
+        if given
+        else "",
+        EXPOSED if singled else "",
+        limited_text(result.scenario.get("attacks", [])),
+        *least,
+        untried_text([clipped(kind, 60) for kind in kinds], more),
+    ]
+    untried = [*kinds.items(), *([("of kinds that were tried", more)] if more else [])]
+    lines = [(f"{clipped(kind, 60)}: ", Name(", ".join(attacks))) for kind, attacks in untried]
+    details = [
+        _detail_text(
+            _detail(reading, *min(cells, key=lambda pair: (bool(pair[1].given), pair[1].order)))
+        )
+        for cells in (
+            [(row, row.cells[place]) for row in rows] for place in range(len(reading.schemes))
+        )
+        if any(cell.measured for _, cell in cells)
+    ]
+    return [
+        *(tree.Paragraph(note, "note") for note in notes if note),
+        *(
+            [tree.Section("untried", "Attacks that apply and were not tried", [tree.Items(lines)])]
+            if lines
+            else []
+        ),
+        tree.Section(
+            "details", "In detail", [tree.Items(details)] if details else [], media=tree.TEXT
+        ),
+    ]
+
+
+def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, float]]:
+    least = [
+        min(cells)
+        for cells in zip(*([cell.order for cell in row.cells] for row in rows), strict=True)
+    ]
+
+    def order(row: MatrixRow) -> tuple[float, float]:
+        left = [
+            (cell.order, low) for cell, low in zip(row.cells, least, strict=True) if cell.measured
+        ]
+        mean = math.fsum(at for at, _ in left) / max(1, len(left))
+        return min((at - low for at, low in left), default=math.inf), mean
+
+    return order
+
+
+def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, mark: str) -> tree.Graded:
+    if not cell.measured:
+        gap = {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
+        why = f"{'Failed' if cell.status == 'failed' else 'Not applicable'}: {cell.reason}"
+        missing = cell.status == "missing"
+        return tree.Graded(
+            gap, detail=None if missing else tree.Detail(row.attack, cell.scheme, why=why)
+        )
+    right = f"{share(cell.guesses.right)} right" if cell.guesses else ""
+    below = [right] if cell.worst and right else []
+    below += [f"single {with_error(cell.single)}"] if cell.pooled else []
+    below += (
+        [f"{clipped(cell.exposed[0], 24)} {with_error(cell.exposed[1])}"] if cell.exposed else []
+    )
+    figure = with_error(cell.worst) if cell.worst else right
+    return tree.Graded(
+        "", cell.severity, figure, below, mark, cell.order, _detail(reading, row, cell)
+    )
+
+
+def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> tree.Detail:
+    assumed = assumptions(reading, row.attack, row.knowledge, cell)
+    return tree.Detail(row.attack, cell.scheme, facts(reading, row.knowledge, cell), assumed)
+
+
+def _detail_text(one: tree.Detail) -> str:
+    line = "; ".join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(one.facts))
+    evidence = [f"{each.who}: {each.text} {each.here}" for each in one.assumed if each.here]
+    return " ".join([f"{one.attack} against {one.scheme}. {line}.", *evidence])
+
+
+# -- further sections
+
+
+def _schemes(reading: Reading, found: Sequence[Verdict]) -> tree.Section:
+    numbers = any(one.worst is not None for one in found)
+    categories = any(one.guesses is not None for one in found)
+    changes = remedies(reading, found)
     return tree.Section(
-        "comparison",
-        "Comparison",
+        "schemes",
+        "Each scheme",
         [
-            tree.Paragraph(
-                "normalized error ± half a 95 % interval; 0 exact, 1 a mere guess",
-                "lead",
-                media=(tree.TERMINAL,),
+            *(
+                tree.Section(
+                    f"scheme-{place}",
+                    f"{one.mark} {one.scheme}: {one.label}",
+                    [tree.Items(one.reasons or [one.sentence])],
+                )
+                for place, one in enumerate(found)
             ),
-            tree.Paragraph(
-                f"{COMPARED}{GUESSED if categories else ''}",
-                "lead",
-                media=(tree.MARKDOWN, tree.PAGE),
-            ),
-            tree.Paragraph(
-                "A cell opens its detail; a heading sorts by its column.",
-                "hint",
-                media=(tree.PAGE,),
+            *(
+                [tree.Paragraph(terms(numbers=numbers, categories=categories), "note")]
+                if numbers or categories
+                else []
             ),
             *(
                 [
-                    tree.Paragraph(
-                        ("All cells show one sweep point, ", tree.Name(point), f", {ONE_POINT}"),
-                        "note",
-                    )
-                ]
-                if point
-                else []
-            ),
-            tree.Matrix(reading.schemes, compared, pools),
-            *_terms((alias, name) for name, alias in aliases.items()),
-            *_least_possible(reading),
-            *(tree.Paragraph(note, "note") for note in notes if note),
-            *untried(reading.result),
-            *(
-                [
-                    tree.Fold(
-                        unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False
-                    )
-                ]
-                if unsuited
-                else []
-            ),
-            tree.Section("kinds", "The strongest attack of each kind", kinds(reading)),
-            tree.Section("winners", "Who wins where, and why", _winners(reading, reported)),
-            tree.Section(
-                "details",
-                "In detail",
-                [
-                    tree.Paragraph(
-                        "Of the strongest attack against each scheme; the page opens every cell.",
-                        "lead",
-                    ),
-                    tree.Details(
+                    tree.Section(
+                        "changes",
+                        "What would change it",
                         [
-                            _detail(reading, row, cell)
-                            for row, cell in strongest_cells(reading, reported)
-                        ]
-                    ),
-                ],
-                media=tree.TEXT,
+                            tree.Items(
+                                [(Name(line),) for line in changes],
+                                {tree.TERMINAL: 40, tree.MARKDOWN: 100},
+                            )
+                        ],
+                    )
+                ]
+                if changes
+                else []
             ),
         ],
     )
 
 
-def _least_possible(reading: Reading) -> list[tree.Block]:
-    pieces: list[str] = []
-    for scheme, least in least_possible(reading, reference_point(reading)):
-        pieces += [f"{'; ' if pieces else PROVED}{least} of ", tree.Name(scheme)]
-    return [tree.Paragraph((*pieces, "."), "note")] if pieces else []
-
-
-def _aliases(names: Iterable[str]) -> dict[str, str]:
-    return {
-        name: f"{tree.ALIAS}{place}"
-        for place, name in enumerate((one for one in unique(names) if len(one) > LONG), 1)
-    }
-
-
-def _graded(
-    reading: Reading, row: MatrixRow, cell: MatrixCell, found: dict[tuple[str, str, str], str]
-) -> tree.Graded:
-    if not cell.measured:
-        gap = {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
-        why = f"{'Failed' if cell.status == 'failed' else 'Not applicable'}: {cell.reason}"
-        return tree.Graded(
-            gap,
-            detail=None
-            if cell.status == "missing"
-            else tree.Detail(row.attack, cell.scheme, why=why),
-        )
-    return tree.Graded(
-        "",
-        cell.severity,
-        with_error(cell.worst) if cell.worst else "",
-        share(cell.guesses.right) if cell.guesses else "",
-        with_error(cell.single) if cell.pooled else "",
-        "" if cell.pooled or not cell.coalition else f"copy {cell.coalition[0]} alone",
-        (cell.exposed[0], with_error(cell.exposed[1])) if cell.exposed else (),
-        found.get((row.knowledge, row.attack, cell.scheme), ""),
-        cell.order,
-        _detail(reading, row, cell),
-    )
-
-
-def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> tree.Detail:
-    return tree.Detail(
-        row.attack,
-        cell.scheme,
-        facts(reading, row.knowledge, cell),
-        assumptions(reading, row.attack, row.knowledge, cell),
-    )
-
-
-def _winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[tree.Block]:
-    found = winners(reading, rows)
-    table = [
-        tree.Row(one.scheme, (one.who, one.figure, "; ".join(one.tied) or "–", one.why or "–"))
-        for one in found
-    ]
-    heads = ("strongest", "leaves", "not told apart from it", "when it wins and fails")
-    return [tree.Table("scheme", heads, table, "entries")] if table else []
-
-
-# -- other figures
-# ---------------------------------------------------------------------------------------------------------
-
-
-def _measures(reading: Reading, point: str) -> tree.Section:
-    found = [(label(reading, one.setting), one) for one in measures(reading)]
+def _measures(reading: Reading) -> tree.Section:
+    point, found = reference_point(reading), dict[tuple[str, str], dict[str, str]]()
+    for setting, metric, attribute in reading.keys():
+        elsewhere = metric in SHOWN_ELSEWHERE or measured_by(metric) == "bounds"
+        if setting.point == point and attribute == EVERYTHING and not elsewhere:
+            shown = telling(metric, reading.figures(setting, metric))
+            cells = found.setdefault((label(reading, setting), metric), {})
+            cells[setting.scheme] = with_error(shown)
     order = unique(who for who, _ in found)
-    found.sort(key=lambda one: order.index(one[0]))
-    rows = [tree.Row(one.metric, [*map(with_error, one.figures)], group=who) for who, one in found]
-    lead = tree.Paragraph(
-        ("Of the largest coalition", *((", at ", tree.Name(point)) if point else ()), "."), "lead"
-    )
-    return tree.Section(
-        "measures",
-        "Other measures",
-        [lead, *by_scheme(reading, "measure", rows, group="of")] if rows else [],
-    )
+    rows = [
+        tree.Row(metric, [found[who, metric].get(one, "–") for one in reading.schemes], group=who)
+        for who, metric in sorted(found, key=lambda key: order.index(key[0]))
+    ]
+    lead = tree.Paragraph("Of the largest coalition.", "lead")
+    table = tree.Table("measure", reading.schemes, rows, group="of")
+    return tree.Section("measures", "Other measures", [lead, table] if rows else [])
 
 
-def _expectations(result: AuditResult) -> list[tree.Block]:
-    return (
-        [
-            tree.Paragraph(f"{counts(result)}.", "lead"),
-            tree.Checks([*map(check, result.expectations)]),
-        ]
-        if result.expectations
-        else []
-    )
+def _expectations(result: AuditResult, *, brief: bool, first: bool) -> tree.Section:
+    made = [*map(check, result.expectations)]
+    open_ = [one for one in made if one.status != "holds"]
+    title = f"Expectations of the scenario: {counts(result)}"
+    shown = open_ if brief else [*open_, *(one for one in made if one.status == "holds")]
+    blocks = [tree.Checks(shown)] if shown else [tree.Paragraph("--full lists them.", "note")]
+    return tree.Section("expectations", title, blocks if made else [], first)
 
 
-def _gaps(found: Sequence[Gathered]) -> list[tree.Block]:
+def _gaps(reading: Reading, *, failed: bool = False) -> tree.Section:
     made: list[tree.Block] = []
     for status, word in (("failed", "✗ failed"), ("not-applicable", "not applicable")):
-        groups = [group for group in found if group.status == status]
-        summary = f"{word} ({len(groups)} {'reason' if len(groups) == 1 else 'reasons'})"
-        made += (
-            [tree.Fold(summary, [_reasons(groups)], open=status == "failed" or len(groups) <= 8)]
-            if groups
-            else []
-        )
-    return made
-
-
-def _reasons(groups: Sequence[Gathered]) -> tree.Items:
-    return tree.Items([(tree.Name(gap_text(group)), ": ", group.reason) for group in groups])
-
-
-# -- method, plugins, data and scenario
-# ------------------------------------------------------------------------------------
+        groups = [one for one in gathered(reading.gaps) if one[0] == status]
+        lines = tree.Items([(Name(name), ": ", reason) for _, name, reason in groups], ROWS)
+        if groups and (status == "failed" or not failed):
+            made.append(tree.Section(status, f"{word} ({counted(len(groups), 'reason')})", [lines]))
+    return tree.Section("gaps", "Cells without a figure", made)
 
 
 def _method(reading: Reading, *, categories: bool) -> tree.Section:
@@ -378,66 +424,118 @@ def _method(reading: Reading, *, categories: bool) -> tree.Section:
         (f"{step.bars} {step.word}", f"{step.meaning} (normalized error {step.bound})")
         for step in SCALE
     )
+    guessed = [tree.Paragraph(GUESSES)] if categories else []
     return tree.Section(
         "method",
         "Method",
         [
             *(tree.Paragraph(text, "plain", term) for term, text in prose(categories=categories)),
-            tree.Fold("Definitions of the metrics", [tree.Terms(metric_definitions(reading))]),
-            tree.Fold("Where the error bars come from", [*bars, tree.Paragraph(REPLICATES)]),
-            tree.Fold(
-                "Severity scale", [*scale, *([tree.Paragraph(GUESSES)] if categories else [])]
+            tree.Section(
+                "metrics", "Definitions of the metrics", [tree.Terms(metric_definitions(reading))]
             ),
+            tree.Section(
+                "bars", "Where the error bars come from", [*bars, tree.Paragraph(REPLICATES)]
+            ),
+            tree.Section("scale", "Severity scale", [*scale, *guessed]),
         ],
     )
 
 
-def _terms(terms: Iterable[tuple[str, str]], role: str = "definitions") -> list[tree.Block]:
-    found = [Definition(term, "", meaning) for term, meaning in terms]
-    return [tree.Terms(found, role)] if found else []  # type: ignore[arg-type]
+def _terms(found: Iterable[tuple[str, str]], role: str = "definitions") -> list[tree.Block]:
+    made = [Definition(term, "", meaning) for term, meaning in found]
+    return [tree.Terms(made, role)] if made else []  # type: ignore[arg-type]
 
 
 def _plugins(plugins: Sequence[PluginSummary]) -> list[tree.Block]:
-    rows = [
-        tree.Row(one.id, _about(one), f"{one.kind} {one.name}" if one.name != one.id else one.kind)
-        for one in plugins
-    ]
-    return (
-        [
-            tree.Table(
-                "name", ("what it does", "assumes", "reference", "parameters"), rows, "entries"
-            )
-        ]
-        if rows
-        else []
-    )
+    made = []
+    for one in plugins:
+        settings = ", ".join(
+            f"{key} = {'none' if value is None else clipped(plain(value), 60)}"
+            for key, value in one.parameters.items()
+        )
+        said = {"Assumes": one.assumes, "Reference": one.reference, "Parameters": settings}
+        heads = (f"{head}: {text}" for head, text in said.items() if text)
+        text = " ".join(map(tree.sentence, filter(None, (one.summary, one.wins, *heads))))
+        kind = f"{one.kind} {one.name}" if one.name != one.id else one.kind
+        made.append((one.id, f"({kind}) {text}"))
+    return _terms(made)
 
 
-def _about(plugin: PluginSummary) -> tuple[str, ...]:
-    settings = ", ".join(
-        f"{key} = {'none' if value is None else clipped(plain(value), 60)}"
-        for key, value in plugin.parameters.items()
-    )
-    does = "\n".join(filter(None, (plugin.summary, plugin.wins)))
-    return tuple(text or "–" for text in (does, plugin.assumes, plugin.reference, settings))
-
-
-def _data(result: AuditResult) -> tree.Section:
-    return tree.Section(
-        "data",
-        "Data and provenance",
-        [
-            *_terms(provenance_terms(result), "provenance"),
-            tree.Code("command", "sh", clean(reproduce(result)), "Reproduce in one line"),
-            tree.Paragraph(ELSEWHERE, "note", media=tree.TEXT),
-        ],
-    )
+def _data(result: AuditResult) -> list[tree.Block]:
+    command = tree.Code("command", "sh", clean(reproduce(result)), "Reproduce in one line")
+    note = tree.Paragraph(ELSEWHERE, "note", media=tree.TEXT)
+    return [*_terms(provenance_terms(result), "provenance"), command, note]
 
 
 def _scenario(result: AuditResult) -> tree.Section:
     text = escaped(json.dumps(plain_scenario(result.scenario), indent=2, ensure_ascii=False))
-    read, held = (
-        tree.Code("yaml", "yaml", scenario_yaml(result.scenario)),
-        tree.Code("json", "json", text, media=(tree.PAGE,)),
-    )
+    read = tree.Code("yaml", "yaml", scenario_yaml(result.scenario))
+    held = tree.Code("json", "json", text, media=(tree.PAGE,))
     return tree.Section("scenario", "Scenario as run", [read, held])
+
+
+# -- guarantees
+
+LEAD = (
+    "Guarantees for every record under the law of the noise, against every attack. The record may be any other within the stated bounds. "
+    "The columns are μ of Gaussian differential privacy, ρ of zero-concentrated, ε, and ε of (ε, δ) at {}. ≤ marks an upper bound. "
+    "Audited: a lower bound on μ or ε from copies of two extreme records. Noise scaled to the table's moments is assumed public."
+)
+HEADS = ("μ", "ρ", "ε", "ε at δ", "audited")
+Bounds = Mapping[tuple[str, tuple[int, ...]], dict[str, Measurement]]
+
+
+def _guarantees(reading: Reading) -> list[tree.Block]:
+    asked = reading.result.scenario.get("data")
+    if not (isinstance(asked, dict) and asked.get("bounds")):
+        return []
+    point, found = (
+        reference_point(reading),
+        dict[tuple[str, tuple[int, ...]], dict[str, Measurement]](),
+    )
+    deltas: list[str] = []
+    for record in reading.result.measurements:
+        metric = base(record.metric)
+        if (
+            record.attack is None
+            and metric in (*GUARANTEES, *EMPIRICAL)
+            and record.attribute == EVERYTHING
+        ):
+            deltas += [record.metric] if metric == "epsilon_at_delta" else []
+            if reading.point_of(record.sweep) == point:
+                found.setdefault((record.scheme, record.coalition), {}).setdefault(metric, record)
+    order = {scheme: place for place, scheme in enumerate(reading.schemes)}
+    cells = sorted(found, key=lambda cell: (order.get(cell[0], 0), len(cell[1]), cell[1]))
+    rows = [
+        tree.Row(braces(held), _cells(found[scheme, held]), group=scheme) for scheme, held in cells
+    ]
+    delta = ", ".join(f"δ = {name.partition('(')[2].rstrip(')')}" for name in unique(deltas))
+    table = tree.Table("copies", HEADS, rows, "plain", group="scheme", most=BOUNDS)
+    lead = tree.Paragraph(LEAD.format(delta or "the stated δ"), "lead")
+    return [lead, table, *_infinite(found)] if rows else []
+
+
+def _cells(figures: dict[str, Measurement]) -> tuple[str, ...]:
+    audited = next((_bound(figures[metric]) for metric in EMPIRICAL if metric in figures), "–")
+    stated = (_bound(figures.get(metric)) for metric in GUARANTEES)
+    return (*stated, audited if audited == "–" else f"≥ {audited}")
+
+
+def _bound(record: Measurement | None) -> str:
+    if record is None or record.status != "ok":
+        return "–"
+    if record.value is None or math.isinf(record.value):
+        return "∞"
+    above = (record.reason or "").startswith("an upper bound")
+    return f"{'≤ ' if above else ''}{number(record.value)}"
+
+
+def _infinite(found: Bounds) -> list[tree.Block]:
+    reasons: dict[str, str] = {}
+    for (scheme, coalition), figures in found.items():
+        record = figures.get("epsilon_at_delta")
+        if record is not None and _bound(record) == "∞" and record.reason:
+            reasons.setdefault(scheme, f"{braces(coalition)}: {record.reason}")
+    return [
+        tree.Paragraph((Name(name), f", copies {why}."), "note") for name, why in reasons.items()
+    ]

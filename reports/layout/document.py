@@ -1,7 +1,6 @@
 """Document tree of a report, independent of medium and escaping.
 
-The modules `audit`, `advice` and `changes` build trees. Each writer renders one and escapes every
-text. A block lists the media that show it.
+A block lists the media that show it. Writers escape every text.
 """
 
 from __future__ import annotations
@@ -10,35 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from ..figures.curves import Line
-from ..figures.figures import clipped
-from ..figures.reading import Reading
-from ..figures.severity import Severity
-from ..wording.card import Verdict
-from ..wording.detail import Assumption, Fact, shortened
+from ..charts.chart import Chart
+from ..figures.figures import Severity, Text, clipped, percent
+from ..wording.detail import Assumption, Fact
+from ..wording.headline import Bar, Headline
 from ..wording.method import Definition
-from ..wording.sentences import capital
+from ..wording.sentences import share
 from ..wording.words import Check
 
 ALIAS = "knowledge "
 """Prefix of a short name of a state of knowledge."""
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
 TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
-
-
-class Name(str):
-    """A name from data or scenario; pages isolate its writing direction."""
-
-    __slots__ = ()
-
-
-Text = str | tuple[str, ...]
-"""A text, or its pieces, in which names are `Name`."""
-
-
-def said(text: Text) -> str:
-    """Join the pieces of a text."""
-    return text if isinstance(text, str) else "".join(text)
 
 
 def sentence(text: str) -> str:
@@ -91,13 +73,48 @@ class Code(Block):
     title: str = ""
 
 
-@dataclass(frozen=True)
-class Fold(Block):
-    """Blocks under a summary line; a page can close the group."""
+class Detail(NamedTuple):
+    """A comparison cell's facts and assumptions, or the reason for its gap."""
 
-    summary: str
-    blocks: Sequence[Block]
-    open: bool = True
+    attack: str
+    scheme: str
+    facts: Sequence[Fact] = ()
+    assumed: Sequence[Assumption] = ()
+    why: str = ""
+
+
+class Graded(NamedTuple):
+    """A comparison cell as text: ``gap``, or ``figure`` and what is ``below`` it.
+
+    ``order`` is the sort key of a column.
+    """
+
+    gap: str
+    severity: Severity | None = None
+    figure: str = ""
+    below: Sequence[str] = ()
+    mark: str = ""
+    order: float | None = None
+    detail: Detail | None = None
+
+    def text(self, *, brief: bool) -> str:
+        """Return the grade, the figure and, unless ``brief``, what follows it."""
+        if self.severity is None:
+            return self.gap
+        if brief and self.order is not None and self.order >= 0.0005:
+            # three decimals for all neighbours, except values that would round to 0
+            return f"{self.severity.word} {self.order:.3f}{self.mark}"
+        first = f"{self.severity.word} {self.figure} {self.mark}".rstrip()
+        return first.partition(" ±")[0] if brief else "\n".join([first, *self.below])
+
+
+class Adversary(NamedTuple):
+    """An adversary against every scheme; ``kind`` is its attack's kind."""
+
+    attack: str
+    knowledge: str
+    kind: str
+    cells: Sequence[Graded]
 
 
 class Row(NamedTuple):
@@ -116,169 +133,130 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table.
+    """A table; ``group`` is the head of the rows' groups.
 
-    Attributes
-    ----------
-    first, columns : str, sequence of str
-        Heads; ``group`` is the head of the rows' groups.
-    kind : str
-        ``schemes`` has one column per scheme and may be split; ``plain`` and ``figures`` stay
-        whole. ``entries`` holds sentences, which text writes row by row.
-    what : str
-        Name of the rows beyond the limit ``most``.
+    ``schemes`` has one column per scheme and may be split; ``plain`` and ``figures`` stay whole.
+    ``what`` names the rows beyond the limit ``most``.
     """
 
     first: str
     columns: Sequence[str]
     rows: Sequence[Row]
-    kind: Literal["schemes", "plain", "figures", "entries"] = "schemes"
+    kind: Literal["schemes", "plain", "figures"] = "schemes"
     what: str = "rows"
     group: str = ""
     most: Mapping[str, int] = field(default_factory=dict)
 
-    def sentences(self, row: Row) -> str:
-        """Write a row of entries as sentences, each cell after its head."""
-        first, *others = (
-            " ".join(sentence(line) for line in cell.split("\n")) for cell in row.cells
-        )
-        heads = (
-            f"{capital(head)}: {text}"
-            for head, text in zip(self.columns[1:], others, strict=True)
-            if text != "–."
-        )
-        return " ".join([f"({row.below}): {first}" if row.below else first, *heads])
-
-
-class Detail(NamedTuple):
-    """A comparison cell's facts and assumptions, or the reason for its gap."""
-
-    attack: str
-    scheme: str
-    facts: Sequence[Fact] = ()
-    assumed: Sequence[Assumption] = ()
-    why: str = ""
-
-    def lines(self, between: str) -> list[str]:
-        """Return one line of facts, and one per assumption with a figure."""
-        line = between.join(
-            f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(self.facts)
-        )
-        return [line, *(f"{one.who}: {one.text} {one.here}" for one in self.assumed if one.here)]
-
-
-class Graded(NamedTuple):
-    """A comparison cell as text.
-
-    Attributes
-    ----------
-    gap : str
-        ``n/a``, ``✗ failed`` or ``–`` instead of figures.
-    error, right : str
-        The worst coalition's normalized error and share of right guesses.
-    single, alone : str
-        Its best member's error, or the copy's name if it has one copy.
-    exposed : tuple of str
-        Attribute graded worse than all together, and its error.
-    order : float
-        Sort key of a column.
-    """
-
-    gap: str
-    severity: Severity | None = None
-    error: str = ""
-    right: str = ""
-    single: str = ""
-    alone: str = ""
-    exposed: tuple[str, ...] = ()
-    mark: str = ""
-    order: float | None = None
-    detail: Detail | None = None
-
-
-class Adversary(NamedTuple):
-    """An adversary against every scheme."""
-
-    attack: str
-    knowledge: str
-    cells: Sequence[Graded]
+    def grid(self, medium: str) -> tuple[list[str], list[list[str]], str]:
+        """Return heads, rows and a note on the rows beyond the medium's limit."""
+        rows, more = cut(self.rows, self.most, medium, self.what)
+        groups = [self.group] if self.group else []
+        lines = [
+            [f"{row.name} {row.below}".rstrip(), *([row.group] if groups else []), *row.cells]
+            for row in rows
+        ]
+        return [self.first, *groups, *self.columns], lines, more
 
 
 @dataclass(frozen=True)
 class Matrix(Block):
-    """The comparison and the severity scale.
-
-    ``pools`` means that a coalition of two or more was measured. ``brief`` has one line per strong
-    adversary.
-    """
+    """The comparison, strongest adversary first, and the severity scale."""
 
     schemes: Sequence[str]
     rows: Sequence[Adversary]
-    pools: bool
-    brief: bool = False
+
+    def table(self, *, brief: bool = False, most: int | None = None) -> Table:
+        """Return the comparison as a table of text."""
+        return Table(
+            "attack",
+            self.schemes,
+            [
+                Row(
+                    clipped(row.attack, 14) if brief else row.attack,
+                    [cell.text(brief=brief) for cell in row.cells],
+                    "" if brief else row.kind,
+                    row.knowledge,
+                )
+                for row in self.rows[:most]
+            ],
+            group="knowledge",
+        )
 
 
 @dataclass(frozen=True)
-class Details(Block):
-    """Details as text, for media without cells that open."""
+class First(Block):
+    """The first screen."""
 
-    found: Sequence[Detail]
+    headline: Headline
 
 
 @dataclass(frozen=True)
-class Verdicts(Block):
-    """A card per scheme; ``point`` is the default sweep point."""
+class Bars(Block):
+    """Exposure by scheme and attribute, against the target."""
 
-    found: Sequence[Verdict]
-    point: str
-    brief: bool = False
+    found: Sequence[Bar]
+
+    @property
+    def table(self) -> Table:
+        """The bars as a table of text."""
+        heads = ("stays unknown", "from", "best copy alone", "target")
+        rows = [
+            Row(
+                bar.attribute or "all",
+                (
+                    share(bar.left),
+                    bar.who,
+                    "–" if bar.single is None else percent(bar.single),
+                    f"≥ {percent(bar.target)}",
+                ),
+                group=bar.scheme,
+            )
+            for bar in self.found
+        ]
+        return Table("attribute", heads, rows, "plain", group="scheme")
 
 
 @dataclass(frozen=True)
 class Checks(Block):
-    """Expectations and outcomes; ``brief`` explains only failures."""
+    """Expectations and outcomes."""
 
     found: Sequence[Check]
-    brief: bool = False
+
+    @property
+    def table(self) -> Table:
+        """The expectations as a table of text."""
+        rows = [
+            Row(
+                one.stated + one.where,
+                (f"{one.mark} {one.status}", one.observed, one.bound, one.why),
+            )
+            for one in self.found
+        ]
+        return Table("expectation", ("status", "observed", "bound", "why"), rows, "plain")
 
 
 @dataclass(frozen=True)
 class Figure(Block):
-    """A chart by key for the page, or ``curves`` for a terminal plot."""
+    """A chart of the page; a terminal draws it as a plot if it is ``drawn``."""
 
-    key: str
-    curves: Sequence[Line] = ()
+    chart: Chart
 
 
 @dataclass(frozen=True)
 class Section(Block):
-    """A part with a heading."""
+    """A part with a heading; the page folds it unless it is ``first``."""
 
     key: str
     title: str
     blocks: Sequence[Block]
+    first: bool = False
 
 
 @dataclass(frozen=True)
 class Document:
     """A report on one audit, or on the changes between two.
 
-    Attributes
-    ----------
-    name, headline : str
-        Subject and outcome.
-    state, mark : str
-        The outcome as a word and a character.
-    facts : sequence of str
-        Table and time.
-    summary : str
-        Count of verdicts.
-    opening : sequence of Block
-        Blocks before the sections.
-    overview : Row or None
-        Row in a table of several audits.
-    reading : Reading or None
-        Source of the page's charts.
+    ``opening`` precedes the sections. ``overview`` is the row in a table of several audits.
     """
 
     id: str
@@ -290,18 +268,21 @@ class Document:
     opening: Sequence[Block]
     sections: Sequence[Section]
     facts: Sequence[str] = ()
-    summary: str = ""
     overview: Row | None = None
-    reading: Reading | None = None
+
+    @property
+    def charts(self) -> list[Chart]:
+        """The charts of the page."""
+        blocks = [block for section in self.sections for block in section.blocks]
+        return [block.chart for block in blocks if isinstance(block, Figure)]
 
 
 def shown(blocks: Iterable[Block], medium: str) -> list[Block]:
-    """Return a medium's blocks, without empty sections and folds."""
+    """Return a medium's blocks, without empty sections."""
     return [
         one
         for one in blocks
-        if medium in one.media
-        and (not isinstance(one, (Section, Fold)) or shown(one.blocks, medium))
+        if medium in one.media and (not isinstance(one, Section) or shown(one.blocks, medium))
     ]
 
 

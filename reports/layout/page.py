@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from markupsafe import Markup, escape
 
 from auditor.results.renderer import clean
 
-from ..figures.figures import unbroken
-from ..wording.card import Verdict
+from ..figures.figures import Name, Text, unbroken
+from ..wording.headline import Bar
 from . import document as tree
 
 
-def inline(text: tree.Text) -> Markup:
+def inline(text: Text) -> Markup:
     """Escape a text, isolate names and hide bars from screen readers."""
     pieces = (text,) if isinstance(text, str) else text
-    return Markup("").join(
-        _name(piece) if isinstance(piece, tree.Name) else _words(piece) for piece in pieces
-    )
+    return Markup("").join(_name(one) if isinstance(one, Name) else _words(one) for one in pieces)
 
 
 def _name(name: str) -> Markup:
@@ -29,20 +27,8 @@ def _name(name: str) -> Markup:
 
 def _words(text: str) -> Markup:
     # str, because Markup would escape the joined safe parts again
-    return Markup(
-        re.sub(
-            "[■□]+", r'<span aria-hidden="true">\g<0></span>', str(escape(unbroken(clean(text))))
-        )
-    )
-
-
-def reasons(verdict: Verdict) -> list[Markup]:
-    """Return a verdict's reasons: exposure, pooling and consequences."""
-    found = (
-        [tree.Name(text) if is_name else text for text, is_name in reason]
-        for reason in verdict.reasons
-    )
-    return [inline(tuple(pieces)) for pieces in found]
+    escaped = str(escape(unbroken(clean(text))))
+    return Markup(re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', escaped))
 
 
 def parted(figure: str) -> tuple[str, str]:
@@ -51,18 +37,22 @@ def parted(figure: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (figure, "")
 
 
-def shown(blocks: Sequence[tree.Block], charts: Collection[str], id: str) -> list[tree.Block]:
-    """Return the page's blocks, and chart sections only with their charts."""
+def place(share: float, least: float = 0.0, most: float = 100.0) -> float:
+    """Return a share as a position on a scale of 100."""
+    return round(min(most, max(least, 100.0 * share)), 2)
 
-    def drawn(one: tree.Block) -> bool:
-        here = isinstance(one, tree.Section) and any(
-            isinstance(block, tree.Figure) for block in one.blocks
-        )
-        return not here or f"{id}-{one.key}" in charts  # type: ignore[attr-defined]
 
-    return [one for one in tree.shown(blocks, tree.PAGE) if drawn(one)]
+def shown(blocks: Sequence[tree.Block]) -> list[tree.Block]:
+    """Return the page's blocks."""
+    return tree.shown(blocks, tree.PAGE)
 
 
 def grouped(rows: Sequence[tree.Row]) -> list[tuple[str, list[tree.Row]]]:
     """Return consecutive rows by group."""
     return [(group, list(held)) for group, held in groupby(rows, key=lambda row: row.group)]
+
+
+def schemes(found: Sequence[Bar]) -> list[tuple[str, list[Bar]]]:
+    """Return consecutive bars by scheme; one scheme alone has no name."""
+    held = [(name, list(bars)) for name, bars in groupby(found, key=lambda bar: bar.scheme)]
+    return held if len(held) > 1 else [("", bars) for _, bars in held]

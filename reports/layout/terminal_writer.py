@@ -1,11 +1,7 @@
-"""Terminal writer: tables split to fit, and a plot in characters.
-
-No information depends on colour.
-"""
+"""Write a document tree in a terminal: text, tables and plots."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,351 +14,225 @@ from rich.text import Text as Rich
 
 from auditor.results.renderer import clean
 
-from ..charts.plot import LETTERS, plot, style_of
-from ..figures.adversary import knows
-from ..figures.figures import clipped
+from ..charts.character_plot import LETTERS, plot, style_of
+from ..figures.figures import SCALE, Text, clipped, number, percent, said
+from ..figures.labels import knows
 from ..figures.reading import unique
-from ..figures.severity import SCALE
-from ..wording.card import Verdict
-from ..wording.sentences import capital
+from ..wording.headline import Bar
+from ..wording.sentences import capital, share
 from . import document as tree
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
-STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN}
+STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN, "good": GOOD, "bad": BAD, "open": OPEN}
+STYLES |= {step.word: step.style for step in SCALE}
+"""Colours by a cell's first word."""
 COLUMN = 16
 """Least width of a scheme's column."""
 MOST = 6
 """Adversaries on the first screen."""
-LABELS = (12, 30)
-"""Least and largest width of the first column."""
+GAUGE = 20
+"""Width of a bar in characters."""
 
 
-def write(console: Console, document: tree.Document) -> None:
-    """Print a document, with an audit's outcome last, next to the prompt."""
-    headline = Rich(f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, ""))
-    console.print(
-        Rule(
-            Rich(clipped(document.name, console.width - 4), style="bold"),
-            align="left",
-            characters="━",
-        )
-    )
-    if document.kind == "comparison":
-        console.print(headline)
-    _blocks(console, document.opening)
-    _blocks(console, document.sections)
-    if document.kind == "audit":
-        console.print()
-        _blocks(console, [tree.Paragraph(document.summary)] if document.summary else [])
-        console.print(headline)
-        console.print()
+class Writer:
+    """Writes documents to a console.
 
+    Parameters
+    ----------
+    console : Console
+    brief : bool
+        Whether to shorten the comparison.
+    """
 
-def write_overview(console: Console, table: tree.Table) -> None:
-    """Print one line for each of several audits."""
-    console.print(
-        Rule(
-            Rich(f"Summary of {len(table.rows)} audits", style="bold"), align="left", characters="━"
-        )
-    )
-    _table(console, table)
+    def __init__(self, console: Console, *, brief: bool = False) -> None:
+        self.console, self.brief = console, brief
 
-
-def _blocks(console: Console, blocks: Sequence[tree.Block]) -> None:
-    for block in tree.shown(blocks, tree.TERMINAL):
-        WRITERS[type(block)](console, block)
-
-
-def _section(console: Console, section: tree.Section) -> None:
-    first, *rest = tree.shown(section.blocks, tree.TERMINAL)
-    lead = first if isinstance(first, tree.Paragraph) and first.role == "lead" else None
-    console.print()
-    console.print(
-        Rich.assemble(
-            (clean(section.title), "bold underline"),
-            (f"  {clean(tree.said(lead.text))}" if lead else "", "dim"),
-        )
-    )
-    _blocks(console, rest if lead else [first, *rest])
-
-
-def _paragraph(console: Console, block: tree.Paragraph) -> None:
-    style = {"alert": BAD, "note": "dim"}.get(block.role, "dim" if block.term else "")
-    console.print(
-        Rich.assemble(
-            (f"{block.term} " if block.term else "", "bold"), (clean(tree.said(block.text)), style)
-        )
-    )
-
-
-def _indented(console: Console, text: tree.Text, style: str = "") -> None:
-    console.print(Padding(Rich(clean(tree.said(text)), style=style), (0, 0, 0, 2)))
-
-
-def _items(console: Console, block: tree.Items) -> None:
-    lines, more = tree.cut(block.lines, block.most, tree.TERMINAL)
-    for line in filter(None, (*lines, more)):
-        _indented(console, line)
-
-
-def _terms(console: Console, block: tree.Terms) -> None:
-    for name, formula, meaning in block.terms:
-        # not every terminal supports the zero-width hat over a letter
-        shown_formula = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
-        console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(shown_formula), "dim")))
-
-
-def _code(console: Console, block: tree.Code) -> None:
-    text = f"{block.title}:\n{block.text}" if block.title else block.text
-    console.print(Rich(text.rstrip("\n")), no_wrap=True, overflow="ignore", crop=False)
-
-
-def _fold(console: Console, block: tree.Fold) -> None:
-    console.print(
-        Rich(f"{block.summary}{':' if block.open else '; the page says more.'}", style="italic")
-    )
-    if block.open:
-        _blocks(console, block.blocks)
-
-
-def _verdicts(console: Console, block: tree.Verdicts) -> None:
-    texts = [verdict.brief if block.brief else [verdict.text] for verdict in block.found]
-    strongest = {lines[-1] for lines in texts} if block.brief and len(texts) > 1 else set()
-    common = len(strongest) == 1  # print a common last line once
-    for verdict, lines in zip(block.found, texts, strict=True):
-        console.print(_title(verdict, console.width - 36))
-        for line in lines[:-1] if common else lines:
-            _indented(console, line)
-    for line in strongest if common else ():
-        console.print(Rich(clean(line), style="dim"))
-
-
-def _title(verdict: Verdict, width: int) -> Rich:
-    style = verdict.severity.style if verdict.grade and verdict.severity else ""
-    name = (clipped(verdict.scheme, width), "bold")
-    return Rich.assemble(
-        (f"{verdict.mark} ", STYLES.get(verdict.mark, "")), name, (f"  {verdict.label}", style)
-    )
-
-
-def _details(console: Console, block: tree.Details) -> None:
-    for detail in block.found:
-        console.print(
-            Rich(f"{clipped(detail.attack, 60)} against {clipped(detail.scheme, 60)}", style="bold")
-        )
-        for line in detail.lines(" · "):
-            _indented(console, line, "dim")
-
-
-def _checks(console: Console, block: tree.Checks) -> None:
-    for one in block.found:
-        mark, stated = f"{one.mark} {one.status:<9} ", clean(f"{one.stated}{one.where}")
-        room = max(12, console.width - len(mark))
-        if block.brief and one.status == "holds":
-            lines = [clipped(stated, room)]
-        else:
-            lines = folded(stated, room).split("\n") if len(stated) >= room else [stated]
-        console.print(
-            Rich.assemble((mark, STYLES[one.mark]), (f"\n{' ' * len(mark)}".join(lines), "bold"))
-        )
-        if not block.brief or one.status != "holds":
-            _indented(console, f"observed {one.observed}, bound {one.bound}: {one.why}")
-
-
-def _figure(console: Console, block: tree.Figure) -> None:
-    if not block.curves:
-        return
-    for row in plot(block.curves, min(console.width, 100), 13):
-        console.print(row)
-    for place, one in enumerate(block.curves):
-        if one.points:
-            name = f" {clipped(one.name, console.width - 34)}  {one.note}"
-            console.print(
-                Rich.assemble("  ", (LETTERS[place % len(LETTERS)], style_of(place)), name)
+    def document(self, document: tree.Document) -> None:
+        """Print a document."""
+        self._rule(document.name)
+        if document.kind == "comparison":
+            self._print(
+                f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
+            )
+        self.blocks([*document.opening, *document.sections])
+        if document.kind == "audit":
+            self.console.print()
+            self._print(
+                f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
             )
 
+    def overview(self, table: tree.Table) -> None:
+        """Print one line for each of several audits."""
+        self._rule(f"Summary of {len(table.rows)} audits")
+        self._table(table)
 
-# -- tables
-# ----------------------------------------------------------------------------------------------------------------
+    def blocks(self, blocks: Sequence[tree.Block]) -> None:
+        """Print the terminal's blocks."""
+        for block in tree.shown(blocks, tree.TERMINAL):
+            WRITERS[type(block)](self, block)
 
+    def _rule(self, title: str) -> None:
+        name = Rich(clipped(title, self.console.width - 4), style="bold")
+        self.console.print(Rule(name, align="left", characters="━"))
 
-def _matrix(console: Console, block: tree.Matrix) -> None:
-    label = (
-        15 if console.width < 100 else min(32, max(24, *(len(row.attack) for row in block.rows)))
-    )
-    rows = _strongest(block.rows) if block.brief else block.rows
-    for knowledge in unique(row.knowledge for row in rows):
-        stated = knowledge if knowledge.startswith(tree.ALIAS) else knows(knowledge)
-        console.print(Rich(clipped(capital(stated), console.width), style="italic"))
-        for chosen in _chunks(console, block.schemes, label):
-            made = _grid(console, "", block.schemes[chosen], label)
-            for row in (row for row in rows if row.knowledge == knowledge):
-                (_line if block.brief else _lines_of)(made, row, chosen, label)
-            console.print(made)
-    if len(block.rows) > len(rows):
-        console.print(
-            Rich(
-                f"… and {len(block.rows) - len(rows)} more adversaries, none of them stronger",
-                style="dim",
+    def _print(self, text: Text, style: str = "") -> None:
+        self.console.print(Rich(clean(said(text)), style=style))
+
+    def _indented(self, text: Text, style: str = "") -> None:
+        self.console.print(Padding(Rich(clean(said(text)), style=style), (0, 0, 0, 2)))
+
+    def _section(self, section: tree.Section) -> None:
+        first, *rest = tree.shown(section.blocks, tree.TERMINAL)
+        lead = first if isinstance(first, tree.Paragraph) and first.role == "lead" else None
+        self.console.print()
+        if section.title:
+            explained = f"  {clean(said(lead.text))}" if lead else ""
+            title = clean(section.title), "bold underline"
+            self.console.print(Rich.assemble(title, (explained, "dim")))
+        self.blocks(rest if lead else [first, *rest])
+
+    def _first(self, block: tree.First) -> None:
+        one = block.headline
+        self._print(f"{one.mark} {clean(one.gate)}", STYLES.get(one.mark, ""))
+        if one.number:
+            self._indented(one.number)
+        if one.bar is not None:
+            self._indented(
+                f"{gauge(one.bar)} {percent(max(0.0, one.bar.left.value))} unknown, target {percent(one.bar.target)}"
             )
+        for reason in one.reasons:
+            self._indented(("· ", *((reason,) if isinstance(reason, str) else reason)))
+        if one.action:
+            self._indented(
+                ("Next: ", *((one.action,) if isinstance(one.action, str) else one.action)), "bold"
+            )
+
+    def _bars(self, block: tree.Bars) -> None:
+        schemes, width = unique(bar.scheme for bar in block.found), self.console.width
+        room = max(8, (width - GAUGE - 34) // (2 if len(schemes) > 1 else 1))
+        for bar in block.found:
+            names = [clipped(bar.attribute or "all", room).ljust(min(room, 14))]
+            if len(schemes) > 1:
+                names.insert(0, clipped(bar.scheme, room).ljust(min(room, max(map(len, schemes)))))
+            line = Rich.assemble(
+                (" ".join(names), "bold"),
+                " ",
+                (gauge(bar), STYLES.get(bar.state, "")),
+                f" {share(bar.left)}, {bar.who}",
+            )
+            self.console.print(line)
+
+    def _paragraph(self, block: tree.Paragraph) -> None:
+        style = {"alert": BAD, "note": "dim"}.get(block.role, "dim" if block.term else "")
+        term = f"{block.term} " if block.term else ""
+        self.console.print(Rich.assemble((term, "bold"), (clean(said(block.text)), style)))
+
+    def _items(self, block: tree.Items) -> None:
+        lines, more = tree.cut(block.lines, block.most, tree.TERMINAL)
+        for line in filter(None, (*lines, more)):
+            self._indented(line)
+
+    def _terms(self, block: tree.Terms) -> None:
+        for name, formula, meaning in block.terms:
+            # not every terminal supports the zero-width hat over a letter
+            text = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
+            self.console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(text), "dim")))
+
+    def _code(self, block: tree.Code) -> None:
+        text = f"{block.title}:\n{block.text}" if block.title else block.text
+        plain = Rich(text.rstrip("\n"))
+        self.console.print(plain, no_wrap=True, overflow="ignore", crop=False)
+
+    def _checks(self, block: tree.Checks) -> None:
+        for one in block.found:
+            mark, stated = f"{one.mark} {one.status:<9} ", clean(f"{one.stated}{one.where}")
+            lines = folded(stated, max(12, self.console.width - len(mark))).split("\n")
+            text = f"\n{' ' * len(mark)}".join(lines)
+            self.console.print(Rich.assemble((mark, STYLES[one.mark]), (text, "bold")))
+            self._indented(f"observed {one.observed}, bound {one.bound}: {one.why}")
+
+    def _figure(self, block: tree.Figure) -> None:
+        chart = block.chart
+        if not chart.drawn:
+            return
+        rows = chart.chosen(chart.values)
+        lines = {
+            name: [(row["k"], row["y"]) for row in rows if row["s"] == name] for name in chart.names
+        }
+        shown = {name: points for name, points in lines.items() if points}
+        for row in plot([*shown.values()], min(self.console.width, 100), 13):
+            self.console.print(row)
+        for place, (name, points) in enumerate(shown.items()):
+            ends = " → ".join(number(points[end][1]) for end in (0, -1))
+            letter = LETTERS[place % len(LETTERS)], style_of(place)
+            name = f" {clipped(name, self.console.width - 34)}  {ends}"
+            self.console.print(Rich.assemble("  ", letter, name))
+
+    # -- tables
+
+    def _matrix(self, block: tree.Matrix) -> None:
+        self._table(block.table(brief=self.brief, most=MOST if self.brief else None))
+        left = len(block.rows) - MOST
+        if self.brief and left > 0:
+            self._print(f"… and {left} weaker adversaries", "dim")
+        steps = (
+            Rich(f"{one.word}{f' <{one.below:g}' if one.below < 10 else ''}", style=one.style)
+            for one in SCALE
         )
-    scale = SCALE[:-1] if block.brief else SCALE  # the lowest step needs no bound
-    steps = (
-        Rich(
-            f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}",
-            style=step.style,
-        )
-        for step in scale
-    )
-    console.print(Rich("  ").join(steps))
+        self.console.print(Rich("  ").join(steps))
 
-
-def _strongest(rows: Sequence[tree.Adversary]) -> list[tree.Adversary]:
-    """Return the first screen's rows: the strongest per scheme, then by mean."""
-    columns = [
-        [cell.order for cell in cells if cell.order is not None]
-        for cells in zip(*(row.cells for row in rows), strict=True)
-    ]
-
-    def order(row: tree.Adversary) -> tuple[int, float]:
-        shown = [
-            (place, cell.order) for place, cell in enumerate(row.cells) if cell.order is not None
-        ]
-        stronger = (sum(before < left for before in columns[place]) for place, left in shown)
-        return min(stronger, default=len(rows)), math.fsum(left for _, left in shown) / max(
-            1, len(shown)
-        )
-
-    return sorted(rows, key=order)[:MOST]
-
-
-def _line(made: Grid, row: tree.Adversary, chosen: slice, label: int) -> None:
-    made.add_row(
-        Rich(clipped(row.attack, label), style="bold"), *map(_figure_of, row.cells[chosen])
-    )
-
-
-def _figure_of(cell: tree.Graded) -> Rich:
-    if cell.severity is None:
-        return Rich(cell.gap, style="bold" if cell.gap.startswith("✗") else "dim")
-    if not cell.error:
-        figure = cell.right.partition(" ±")[0]
-    else:  # three decimals for all neighbours, except values that would round to 0
-        figure = (
-            cell.error.partition(" ")[0]
-            if cell.order is None or cell.order < 0.0005
-            else f"{cell.order:.3f}"
-        )
-    return Rich(f"{cell.severity.bars}{cell.mark or ' '} {figure}", style=cell.severity.style)
-
-
-def _lines_of(made: Grid, row: tree.Adversary, chosen: slice, label: int) -> None:
-    cells = row.cells[chosen]
-    guessed, exposed = any(cell.right for cell in cells), any(cell.exposed for cell in cells)
-    below = (
-        "\n  worst\n  single copy" + "\n  right guesses" * guessed + "\n  most exposed" * exposed
-    )
-    made.add_row(
-        Rich.assemble((clipped(row.attack, label), "bold"), below),
-        *(_graded(cell, guessed=guessed) for cell in cells),
-    )
-
-
-def _graded(cell: tree.Graded, *, guessed: bool) -> Rich:
-    if cell.severity is None:
-        return Rich(f"\n{cell.gap}", style="bold" if cell.gap.startswith("✗") else "dim")
-    style, single = cell.severity.style, cell.single or (f"({cell.alone})" if cell.alone else "–")
-    exposed = f"\n{clipped(cell.exposed[0], 10)} {cell.exposed[1]}" if cell.exposed else ""
-    right = f"\n{cell.right or '–'}" if guessed else ""
-    first = f"{cell.severity.bars} {cell.mark}".rstrip()
-    return Rich.assemble(
-        (f"{first}\n{cell.error or '–'}", style), (f"\n{single}{right}", "dim"), (exposed, style)
-    )
-
-
-def _table(console: Console, block: tree.Table) -> None:
-    rows, more = tree.cut(block.rows, block.most, tree.TERMINAL, block.what)
-    if block.kind == "entries":
-        for row in rows:
-            console.print(
-                Rich.assemble(
-                    (f"{clean(row.name)}  ", "bold"), (clean(block.sentences(row)), "dim")
+    def _table(self, block: tree.Table) -> None:
+        rows, more = tree.cut(block.rows, block.most, tree.TERMINAL, block.what)
+        for group in unique(row.group for row in rows):
+            if group:
+                self._print(
+                    capital(knows(group)) if block.group == "knowledge" else group, "italic"
                 )
-            )
-    for group in unique(row.group for row in rows if block.kind != "entries"):
-        if group:
-            console.print(Rich(clean(group), style="italic"))
-        _rows(console, block, [row for row in rows if row.group == group])
-    if more:
-        console.print(Rich(more, style="dim"))
+            self._rows(block, [row for row in rows if row.group == group])
+        if more:
+            self._print(more, "dim")
+
+    def _rows(self, block: tree.Table, rows: Sequence[tree.Row]) -> None:
+        width, many = self.console.width, max(1, len(block.columns))
+        longest = max(len(line) for row in rows for line in (block.first, *row.name.split("\n")))
+        label = min(30 if width >= 100 else 15, max(12, longest))
+        size = max(1, (width - label) // COLUMN) if block.kind == "schemes" else many
+        room = max(4, min(24, (width - label) // min(size, many) - 2))
+        if block.kind != "schemes":
+            label = max(label, width - many * (room + 2) - 2)
+        for start in range(0, many, size):
+            chosen = slice(start, start + size)
+            made = Grid(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
+            heads = [(block.first, label), *((head, room) for head in block.columns[chosen])]
+            for head, wide in heads:
+                made.add_column(
+                    Rich(folded(clipped(head, 60), wide)),
+                    overflow="fold",
+                    width=wide if block.kind == "schemes" else None,
+                    max_width=wide,
+                )
+            for row in rows:
+                made.add_row(_label(row, label), *(_cell(text, room) for text in row.cells[chosen]))
+            self.console.print(made)
 
 
-def _rows(console: Console, block: tree.Table, rows: Sequence[tree.Row]) -> None:
-    longest = max(len(line) for row in rows for line in (block.first, *row.name.split("\n")))
-    label = min(LABELS[1], console.width - COLUMN, max(LABELS[0], longest))
-    if block.kind != "schemes":
-        label, widths = _whole(console, block)
-        parts = [(slice(None), _lines(block.first, block.columns, widths, label))]
-    else:
-        parts = [
-            (one, _grid(console, block.first, block.columns[one], label))
-            for one in _chunks(console, block.columns, label)
-        ]
-    for chosen, made in parts:
-        for row in rows:
-            name = Rich(
-                "\n".join(folded(clipped(line, 200), label) for line in row.name.split("\n"))
-            )
-            cells = (
-                _cell(text, column.width or COLUMN)
-                for text, column in zip(row.cells[chosen], made.columns[1:], strict=True)
-            )
-            below = (
-                "".join(f"\n  {line}" for line in folded(row.below, label - 2).split("\n"))
-                if row.below
-                else ""
-            )
-            made.add_row(name.append(below, "dim"), *cells)
-        console.print(made)
+def gauge(bar: Bar, width: int = GAUGE) -> str:
+    """Draw the share unknown as a bar of blocks, with ``│`` at the target."""
+    filled = round(width * min(1.0, max(0.0, bar.left.value)))
+    target = min(width - 1, round(width * bar.target))
+    return "".join("│" if at == target else "█" if at < filled else "·" for at in range(width))
+
+
+def _label(row: tree.Row, width: int) -> Rich:
+    lines = [folded(clipped(line, 200), width) for line in row.name.split("\n")]
+    below = folded(row.below, width - 2).split("\n") if row.below else []
+    return Rich("\n".join(lines)).append("".join(f"\n  {line}" for line in below), "dim")
 
 
 def _cell(text: str, width: int) -> Rich:
     first, *below = (folded(clipped(line, 60), width) for line in text.split("\n"))
-    return Rich(first, style=STYLES.get(first[:1], "")).append(
-        "".join(f"\n{line}" for line in below), "dim"
-    )
-
-
-def _whole(console: Console, block: tree.Table) -> tuple[int, list[int]]:
-    """Return column widths of an unsplit table."""
-    longest = [
-        min(24, max(map(len, (head, *(row.cells[place] for row in block.rows)))))
-        for place, head in enumerate(block.columns)
-    ]
-    label = max(COLUMN, console.width - sum(longest) - 2 * len(longest) - 2)
-    room = (console.width - label) // len(longest) - 2
-    return label, longest if label > COLUMN else [min(width, max(4, room)) for width in longest]
-
-
-def _chunks(console: Console, schemes: Sequence[str], label: int) -> list[slice]:
-    size = max(1, (console.width - label) // COLUMN)
-    return [slice(start, start + size) for start in range(0, len(schemes), size)]
-
-
-def _grid(console: Console, first: str, schemes: Sequence[str], label: int) -> Grid:
-    column = max(COLUMN - 2, min(24, (console.width - label) // max(1, len(schemes)) - 2))
-    return _lines(
-        first, [clipped(name, 3 * column) for name in schemes], [column] * len(schemes), label
-    )
-
-
-def _lines(first: str, heads: Sequence[str], widths: Sequence[int], label: int) -> Grid:
-    made = Grid(
-        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False
-    )
-    for head, width in zip((first, *heads), (label, *widths), strict=True):
-        made.add_column(Rich(folded(clipped(head, 60), width)), overflow="fold", width=width)
-    return made
+    style = STYLES.get(first.partition(" ")[0], "")
+    return Rich(first, style=style).append("".join(f"\n{line}" for line in below), "dim")
 
 
 def folded(text: str, width: int) -> str:
@@ -387,17 +257,16 @@ def _parts(text: str, joints: str) -> list[str]:
     return parts
 
 
-WRITERS: dict[type[tree.Block], Callable[[Console, Any], None]] = {
-    tree.Section: _section,
-    tree.Paragraph: _paragraph,
-    tree.Items: _items,
-    tree.Terms: _terms,
-    tree.Code: _code,
-    tree.Fold: _fold,
-    tree.Verdicts: _verdicts,
-    tree.Matrix: _matrix,
-    tree.Details: _details,
-    tree.Checks: _checks,
-    tree.Figure: _figure,
-    tree.Table: _table,
+WRITERS: dict[type[tree.Block], Callable[[Writer, Any], None]] = {
+    tree.Section: Writer._section,
+    tree.First: Writer._first,
+    tree.Bars: Writer._bars,
+    tree.Paragraph: Writer._paragraph,
+    tree.Items: Writer._items,
+    tree.Terms: Writer._terms,
+    tree.Code: Writer._code,
+    tree.Matrix: Writer._matrix,
+    tree.Checks: Writer._checks,
+    tree.Figure: Writer._figure,
+    tree.Table: Writer._table,
 }

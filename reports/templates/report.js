@@ -9,13 +9,6 @@
     return new TextDecoder().decode(inflated(bytes, Number(element.dataset.size)));
   }
 
-  // Details of cells and data behind charts, where the page has too many of them to hold as they are.
-  function unfold(element) {
-    const made = document.createElement("template");
-    made.innerHTML = unpacked(element);
-    element.replaceWith(made.content);
-  }
-
   // The charts' script; the page's policy names it by its hash.
   function run(element) {
     const script = document.createElement("script");
@@ -85,25 +78,16 @@
     figure.classList.add("drawn");
   }
 
-  // The first audit's charts are drawn before the page has loaded. What is folded, and the charts of further audits, follow one by one, so
-  // that the page can be read meanwhile.
-  const pause = () => new Promise((resolve) => { setTimeout(resolve); });
-  let waiting = [];
+  // Charts in closed sections have no width: they are drawn when their section opens.
+  let busy = Promise.resolve();
+  const drawable = () => (window.vegaEmbed ? $("figure[data-block]").filter((one) => !one.closest("details.section:not([open])")) : []);
 
-  async function drawAll() {
-    const first = document.querySelector("article");
-    waiting = window.vegaEmbed ? $("figure[data-block]") : [];
-    while (waiting.length && first.contains(waiting[0])) await draw(waiting.shift());
-    for (const element of $("script[data-fold]")) await pause().then(() => unfold(element));
-    while (waiting.length) await pause().then(drawNext);
-    document.documentElement.dataset.charts = "drawn";
-  }
-
-  const drawNext = () => (waiting.length ? draw(waiting.shift()) : undefined);
-
-  // Paper takes all of them. Drawing waits for nothing but itself, so it is done when the event has been handled.
-  async function drawRest() {
-    while (waiting.length) await drawNext();
+  function drawAll(again) {
+    busy = busy.then(async () => {
+      for (const figure of drawable()) if (again || !figure.drawn) await draw(figure);
+      document.documentElement.dataset.charts = "drawn";
+    });
+    return busy;
   }
 
   function wireFigure(figure) {
@@ -200,14 +184,19 @@
   $("table.sortable").forEach(wireTable);
   $(".more + .scroll").forEach(wireWide);
   $("button[data-copy]").forEach(wireCopy);
-  narrow.addEventListener("change", drawAll);
-  // Closed details hold the data tables and the method; paper cannot open them.
+  narrow.addEventListener("change", () => drawAll(true));
+  $("details.section").forEach((one) => one.addEventListener("toggle", () => drawAll(false)));
+  // A link or a search may point into a closed section.
+  const reveal = () => { const at = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1))); if (at && at.closest("details")) at.closest("details").open = true; };
+  window.addEventListener("hashchange", reveal);
+  reveal();
+  // Closed details hold most sections; paper cannot open them.
   let closed = [];
-  window.addEventListener("beforeprint", drawRest);
   window.addEventListener("beforeprint", () => {
     closed = $("details:not([open]):not(.data)");
     closed.forEach((one) => { one.open = true; });
+    drawAll(false);
   });
   window.addEventListener("afterprint", () => closed.forEach((one) => { one.open = false; }));
-  drawAll();
+  drawAll(false);
 })();

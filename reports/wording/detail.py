@@ -1,4 +1,4 @@
-"""Details of a comparison cell: facts, agreement with theory, assumptions."""
+"""Details of a comparison cell, proved bounds and marks of the strongest attacks."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from typing import NamedTuple
 from auditor.results.model import PluginSummary
 
 from ..figures.figures import Z95, Figure, copies, number, percent, with_error
-from ..figures.guesses import Guesses, losses
 from ..figures.matrix import MatrixCell, MatrixRow
-from ..figures.reading import Reading
-from ..figures.strongest import strongest
-from .bounds import bounds_of
+from ..figures.reading import Reading, Setting, ceiling, lowest
+from ..figures.strongest import Guesses, judged, least, losses
 from .sentences import share
 from .verdict import MARGIN
-from .winners import BEST, marks
 
 FAR = 4.0
 """Standard errors of disagreement with theory; chance 1 in 16,000 cells."""
-
-
 LEVELS = 12
 """Largest number of levels to list."""
+FLOOR, CEILING = "error_floor", "error_ceiling"
+PROVED = "Proved: from copies alone, no attack leaves less of the variance unknown on average than "
+BEST, NEAR = "★", "☆"
+MARKS = f"{BEST} strongest against its scheme  {NEAR} not told apart from it by the error bars"
 
 
 class Fact(NamedTuple):
@@ -34,130 +33,6 @@ class Fact(NamedTuple):
     attribute: bool = False
 
 
-def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
-    """Return the facts of a cell: copies, levels, errors, theory, attributes."""
-    shown = cell.worst or (cell.guesses.right if cell.guesses else None)
-    if cell.setting is None or shown is None:
-        return []
-    where, alone = reading.point_text(cell.setting.point), len(cell.coalition) == 1
-    levels = ", ".join(map(number, shown.levels[:LEVELS])) + (
-        " …" if len(shown.levels) > LEVELS else ""
-    )
-    return [
-        Fact("Knowledge", knowledge, False),
-        *([Fact("Sweep point", where, False)] if where else []),
-        Fact(
-            "Worst coalition",
-            copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point)),
-            False,
-        ),
-        *([Fact("Its level" if alone else "Its levels", levels)] if levels else []),
-        *(_guessed(cell, cell.guesses) if cell.guesses else []),
-        *(
-            [
-                Fact("Normalized error", with_error(cell.worst)),
-                Fact("Theory", _theory(cell.worst), False),
-            ]
-            if cell.worst
-            else []
-        ),
-        *(Fact(term, text) for term, text in bounds_of(reading, cell)),
-        Fact(
-            "Error bar from",
-            f"{shown.error_bar}, {shown.replicates} replicate{'s' if shown.replicates != 1 else ''}",
-            False,
-        ),
-        *_pooled(cell),
-        *(
-            Fact(name, with_error(one) + ", given in clear" * (name in cell.given), attribute=True)
-            for name, one in cell.attributes
-        ),
-        *(
-            [Fact("Over the sweep", f"{with_error(cell.span[0])} to {with_error(cell.span[1])}")]
-            if cell.span
-            else []
-        ),
-    ]
-
-
-def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
-    """Return the facts with a limited number of attributes."""
-    after = next((place for place, fact in enumerate(found) if fact.attribute), len(found))
-    named = [fact for fact in found if fact.attribute]
-    left = len(named) - attributes
-    more = [Fact("…", f"{left:,} more attributes in the page")] if left > 0 else []
-    return [
-        *found[:after],
-        *named[:attributes],
-        *more,
-        *(fact for fact in found[after:] if not fact.attribute),
-    ]
-
-
-def strongest_cells(
-    reading: Reading, rows: Sequence[MatrixRow]
-) -> list[tuple[MatrixRow, MatrixCell]]:
-    """Return the strongest adversary's cell for each measured scheme."""
-    marked, found = marks(reading, rows), []
-    for place, scheme in enumerate(reading.schemes):
-        measured = [(row, row.cells[place]) for row in rows if row.cells[place].measured]
-        best = [
-            pair
-            for pair in measured
-            if marked.get((pair[0].knowledge, pair[0].attack, scheme)) == BEST
-        ] or measured
-        first = strongest(reading, scheme)
-        found += sorted(
-            best, key=lambda pair: first is None or (pair[0].knowledge, pair[0].attack) != first[2:]
-        )[:1]
-    return found
-
-
-def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
-    single = (
-        [Fact("Right guesses from the most revealing copy", share(found.single))]
-        if cell.pooled and found.single
-        else []
-    )
-    return [
-        Fact("Right guesses", share(found.right)),
-        *single,
-        Fact("Right guesses without any copy", percent(found.blind)),
-        Fact("Probability given to the truth", _beside(found.truth)),
-        *(
-            [Fact("Information on a record", f"{with_error(found.bits)} bits")]
-            if found.bits
-            else []
-        ),
-    ]
-
-
-def _pooled(cell: MatrixCell) -> list[Fact]:
-    made = []
-    if cell.pooled and cell.single:
-        made.append(
-            Fact(
-                "Most revealing single copy",
-                f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})",
-            )
-        )
-    if cell.gain and len(cell.coalition) > 1:
-        counted = " (in 1 − probability of the truth)" if cell.guesses else ""
-        made.append(Fact(f"Collusion gain{counted}", _beside(cell.gain)))
-    return made
-
-
-def _beside(shown: Figure) -> str:
-    return with_error(shown) + (
-        f", theory {number(shown.theory, shown.half)}" if shown.theory is not None else ""
-    )
-
-
-def _theory(shown: Figure) -> str:
-    agrees = agreement(shown)
-    return agrees if shown.theory is None else f"{number(shown.theory, shown.half)}, {agrees}"
-
-
 class Assumption(NamedTuple):
     """An assumption of attack or scheme, and the cell's evidence on it."""
 
@@ -166,20 +41,80 @@ class Assumption(NamedTuple):
     here: str
 
 
+def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
+    """Return the facts of a cell: copies, levels, errors, theory, attributes."""
+    shown = cell.worst or (cell.guesses.right if cell.guesses else None)
+    if cell.setting is None or shown is None:
+        return []
+    where, alone = reading.point_text(cell.setting.point), len(cell.coalition) == 1
+    levels = ", ".join(map(number, shown.levels[:LEVELS]))
+    levels += " …" if len(shown.levels) > LEVELS else ""
+    who = copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point))
+    found = [Fact("Knowledge", knowledge, False), Fact("Sweep point", where, False)]
+    found += [Fact("Worst coalition", who, False)]
+    found += [Fact("Its level" if alone else "Its levels", levels)]
+    if cell.guesses:
+        found += _guessed(cell, cell.guesses)
+    if cell.worst:
+        found += [Fact("Normalized error", with_error(cell.worst))]
+        found += [Fact("Theory", _theory(cell.worst), False)]
+    found += (Fact(*bound) for bound in _bounds(reading, cell))
+    runs = f"{shown.replicates} replicate{'s' if shown.replicates != 1 else ''}"
+    found += [Fact("Error bar from", f"{shown.error_bar}, {runs}", False)]
+    if cell.pooled and cell.single:
+        alone_by = f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})"
+        found += [Fact("Most revealing single copy", alone_by)]
+    if cell.gain and len(cell.coalition) > 1:
+        counted = " (in 1 − probability of the truth)" if cell.guesses else ""
+        found += [Fact(f"Collusion gain{counted}", _with_theory(cell.gain))]
+    for name, one in cell.attributes:
+        clear = ", given in clear" * (name in cell.given)
+        found += [Fact(name, with_error(one) + clear, attribute=True)]
+    if cell.span:
+        found += [Fact("Over the sweep", " to ".join(map(with_error, cell.span)))]
+    return [fact for fact in found if fact.text]
+
+
+def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
+    """Return the facts with a limited number of attributes."""
+    named = [fact for fact in found if fact.attribute]
+    more = Fact("…", f"{len(named) - attributes:,} more attributes in the page")
+    others = [fact for fact in found if not fact.attribute]
+    return [*others, *named[:attributes], *([more] if len(named) > attributes else [])]
+
+
+def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
+    single = share(found.single) if cell.pooled and found.single else ""
+    bits = f"{with_error(found.bits)} bits" if found.bits else ""
+    return [
+        Fact("Right guesses", share(found.right)),
+        Fact("Right guesses from the most revealing copy", single),
+        Fact("Right guesses without any copy", percent(found.blind)),
+        Fact("Probability given to the truth", _with_theory(found.truth)),
+        Fact("Information on a record", bits),
+    ]
+
+
+def _with_theory(shown: Figure) -> str:
+    theory = f", theory {number(shown.theory, shown.half)}"
+    return with_error(shown) + (theory if shown.theory is not None else "")
+
+
+def _theory(shown: Figure) -> str:
+    if shown.theory is None:
+        return "no closed form"
+    return f"{number(shown.theory, shown.half)}, {agreement(shown)}"
+
+
 def agreement(shown: Figure) -> str:
     """State the distance of measurement and closed form."""
     distance = _distance_to_theory(shown)
-    if shown.theory is None:
-        return "no closed form"
     if distance is None:
         return "no error bar to judge it by"
-    if distance <= FAR:
-        return (
-            "agrees with the measurement"
-            if distance < 0.05
-            else f"agrees, {distance:.1f} standard errors apart"
-        )
-    return f"disagrees, {distance:.0f} standard errors apart"
+    if distance < 0.05:
+        return "agrees with the measurement"
+    verb = "agrees" if distance <= FAR else "disagrees"
+    return f"{verb}, {distance:.{1 if distance <= FAR else 0}f} standard errors apart"
 
 
 def assumptions(
@@ -188,28 +123,18 @@ def assumptions(
     """Return the assumptions of a cell's attack and scheme, with evidence."""
     found = []
     for plugin in reading.result.plugins:
-        if (plugin.kind, plugin.id) not in (("attack", attack), ("scheme", cell.scheme)):
-            continue
-        if plugin.assumes:
-            found.append(
-                Assumption(
-                    f"The {plugin.kind} assumes",
-                    plugin.assumes,
-                    _here(reading, plugin, knowledge, cell),
-                )
-            )
-        if plugin.wins:
-            found.append(Assumption("When it wins and fails", plugin.wins, ""))
-    return found
+        if (plugin.kind, plugin.id) in (("attack", attack), ("scheme", cell.scheme)):
+            here = _here(reading, plugin, knowledge, cell) if plugin.assumes else ""
+            found += [Assumption(f"The {plugin.kind} assumes", plugin.assumes, here)]
+            found += [Assumption("When it wins and fails", plugin.wins, "")]
+    return [one for one in found if one.text]
 
 
 def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixCell) -> str:
     if plugin.kind == "attack":
         shown = cell.worst or (cell.guesses.truth if cell.guesses else None)
         return f"{_attack_here(shown)} {KNOWN.get(knowledge.partition('(')[0], '')}".strip()
-    pooled = cell.setting is not None and any(
-        len(coalition) > 1 for coalition in losses(reading, cell.setting)
-    )
+    pooled = cell.setting and any(len(held) > 1 for held in losses(reading, cell.setting))
     if pooled and len(cell.coalition) == 1:
         return "Its protection holds here: no coalition rebuilds more than this one copy."
     return _scheme_here(cell.gain if len(cell.coalition) > 1 else None)
@@ -218,18 +143,21 @@ def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixC
 def _attack_here(worst: Figure | None) -> str:
     distance = None if worst is None else _distance_to_theory(worst)
     if distance is None:
-        return "Not checked here: there is no closed form to hold the measurement against."
+        return "Not checked here: there is no closed form to compare the measurement with."
     if distance <= FAR:
         return "Borne out here: the closed form that rests on it agrees with the measurement."
     return "Does not hold here: the closed form that rests on it disagrees with the measurement."
 
 
+_ESTIMATED = (
+    "What it knows of the data is estimated here from {}, and is as accurate as the estimate."
+)
 KNOWN = {
     "perfect": "What it knows of the data is exact here.",
-    "estimated": "What it knows of the data is estimated here from the rows released, and is as accurate as the estimate.",
-    "known-records": "What it knows of the data is estimated here from the known records, and is as accurate as the estimate.",
-    "unmatched-records": "What it knows of the data is estimated here from known unmatched records, and is as accurate as the estimate.",
-    "known-sample": "What it knows of the data is estimated here from a sample of the population, and is as accurate as the estimate.",
+    "estimated": _ESTIMATED.format("the rows released"),
+    "known-records": _ESTIMATED.format("the known records"),
+    "unmatched-records": _ESTIMATED.format("known unmatched records"),
+    "known-sample": _ESTIMATED.format("a sample of the population"),
     "known-attributes": "What it knows of the data is exact here, including the attributes known in clear.",
     "model": "What it knows of the data is estimated here from the rows released, except the published regression.",
     "rules": "What it knows of the data is published here. Beyond it, it assumes the most uniform distribution.",
@@ -239,8 +167,10 @@ KNOWN = {
 
 
 def _scheme_here(gain: Figure | None) -> str:
-    if gain is None or gain.low is None or gain.high is None:
+    if gain is None:
         return "Not put to the test here: nobody pooled."
+    if gain.low is None or gain.high is None:
+        return "Not settled here: the gain has no error bar."
     if gain.low > 0 and gain.value > MARGIN:
         return f"Its protection does not hold here: this coalition gains {percent(gain.value)} by pooling."
     if gain.high <= MARGIN:
@@ -249,10 +179,64 @@ def _scheme_here(gain: Figure | None) -> str:
 
 
 def _distance_to_theory(shown: Figure) -> float | None:
-    """Return |measured − theory| in standard errors; None if unknown."""
     if shown.theory is None or shown.half is None:
         return None
     distance = abs(shown.value - shown.theory)
     if distance <= 1e-9 * max(1.0, abs(shown.theory)):
         return 0.0
     return distance / (shown.half / Z95) if shown.half else None
+
+
+def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
+    """Return each scheme's least error, as ``5.65 % from both copies``."""
+    found = []
+    for scheme in reading.schemes:
+        least = lowest(reading.figures(Setting(point, scheme, None, None), FLOOR).values())
+        if least is not None:
+            who = copies(least.coalition, reading.copies_of(scheme, point))
+            found.append((scheme, f"{number(100.0 * least.value)} % from {who}"))
+    return found
+
+
+def _bounds(reading: Reading, cell: MatrixCell) -> list[tuple[str, str]]:
+    if cell.setting is None or cell.given:
+        return []
+    release = cell.setting._replace(knowledge=None, attack=None)
+    places = ((release, FLOOR), (cell.setting, FLOOR), (cell.setting, CEILING))
+    floor, low, high = (reading.figures(*place).get(cell.coalition) for place in places)
+    up_to = f"to {number(high.value)}" if high else "or more"
+    return [
+        ("From copies alone no attack leaves less than", number(floor.value) if floor else ""),
+        ("By a theorem on this attack", f"{number(low.value)} {up_to}" if low else ""),
+    ]
+
+
+def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, str], str]:
+    """Return ★ or ☆ by knowledge, attack and scheme; empty for one adversary."""
+    found: dict[tuple[str, str, str], str] = {}
+    for place in range(len(reading.schemes)):
+        held = [(row, row.cells[place]) for row in rows]
+        competing = set(judged(reading, [cell.setting for _, cell in held if cell.setting]))
+        contest = [
+            (row, cell, shown)
+            for row, cell in held
+            if cell.setting in competing
+            and cell.setting is not None
+            and (shown := lowest(losses(reading, cell.setting).values())) is not None
+        ]
+        best = least(reading, [cell.setting for _, cell, _ in contest if cell.setting])
+        if best is None or sum(cell.measured for _, cell in held) < 2:
+            continue
+        first = next(shown for _, cell, shown in contest if cell.setting == best)
+        for row, cell, shown in contest:
+            reach = ((shown.half or 0.0) ** 2 + (first.half or 0.0) ** 2) ** 0.5
+            if _equal(shown, first):
+                found[row.knowledge, row.attack, cell.scheme] = BEST
+            elif shown.value - first.value <= reach:
+                found[row.knowledge, row.attack, cell.scheme] = NEAR
+    return found
+
+
+def _equal(shown: Figure, best: Figure) -> bool:
+    near = abs(ceiling(shown) - ceiling(best)) <= 1e-9 * max(1e-9, abs(ceiling(best)))
+    return near and abs(shown.value - best.value) <= 1e-9

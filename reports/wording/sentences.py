@@ -1,4 +1,4 @@
-"""Sentences of the verdict around given figures."""
+"""Sentences on exposure and pooling, for numbers and categories."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 from auditor.results.records import ExpectationRecord
 
-from ..figures.figures import Figure, percent, spelled
+from ..figures.figures import Figure, Name, Text, copies, listed, number, percent, spelled, times
+from ..figures.reading import Reading, Setting
+from ..figures.strongest import guesses
 from .words import where_text
+
+LEAST = 5e-6
+"""Gains below this value are written as none."""
 
 
 class Bound(NamedTuple):
@@ -18,6 +23,144 @@ class Bound(NamedTuple):
     gain: Figure
     low: float | None
     high: float | None
+
+
+class Numbers:
+    """Sentences on the share of the variance unknown.
+
+    ``given`` attributes are known in clear. An empty ``attribute`` means whole records.
+    """
+
+    def __init__(self, total: int, given: Sequence[str] = (), attribute: str = "") -> None:
+        self.total, self.attribute = total, attribute
+        known = f" to an adversary who was given {listed(given)} of every record"
+        self.given = known if given else ""
+
+    def leaves(self, shown: Figure, *, begin: bool = True) -> str:
+        """State a coalition's share unknown."""
+        who = copies(shown.coalition, self.total)
+        verb = "leaves" if len(shown.coalition) == 1 else "leave"
+        left = f"{verb} {share(shown)} of the variance unknown{self.given}"
+        return f"{capital(who) if begin else who} {left}"
+
+    def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
+        """State that pooling reduces the error."""
+        factor = times(1 / max(1e-12, 1 - gain.value))
+        before = f" from {share(single)}" if single else ""
+        return (
+            f"Pooling {copies(gain.coalition, self.total)} rebuilds {self.attribute or 'the records'} {factor} more accurately (in squared "
+            f"error) than the most revealing single copy: the share of {'its' if self.attribute else 'the'} variance left unknown "
+            f"falls{before} to {share(pooled)}{self.given}."
+        )
+
+    def exact(self, worst: Figure, single: Figure | None) -> str:
+        """State an exact reconstruction."""
+        who, error = copies(worst.coalition, self.total), f"normalized error {number(worst.value)}"
+        if len(worst.coalition) == 1:
+            return f"{capital(who)} alone rebuilds the records exactly ({error}){self.given}."
+        alone = (
+            f", while the most revealing single copy leaves {share(single)} of the variance unknown"
+        )
+        return f"Pooling {who} rebuilds the records exactly ({error}){alone if single else ''}{self.given}."
+
+
+class Classes(Numbers):
+    """Sentences on right guesses of categories; figures are ``1 − truth``."""
+
+    def __init__(self, total: int, reading: Reading, setting: Setting) -> None:
+        super().__init__(total)
+        self.reading, self.setting = reading, setting
+
+    def leaves(self, shown: Figure, *, begin: bool = True) -> str:
+        """State the best guess's accuracy."""
+        found = guesses(self.reading, self.setting, shown.coalition)
+        start = f"{'From' if begin else 'from'} {copies(shown.coalition, self.total)} "
+        if found is None:
+            return f"{start}the true value is given {share(_complement(shown))} probability"
+        blind = f"(without any copy: {percent(found.blind)})"
+        return f"{start}the best guess is right for {share(found.right)} of the records {blind}"
+
+    def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
+        """State that pooling raises the true value's probability."""
+        before = 1 - pooled.value / max(1e-12, 1 - gain.value)
+        start = share(_complement(single)) if single else percent(before)
+        who, found = (
+            copies(gain.coalition, self.total),
+            guesses(self.reading, self.setting, gain.coalition),
+        )
+        rises = f"the probability given to a record's true value rises from {start} to {share(_complement(pooled))}"
+        if found is None:
+            return f"Pooling {who}, {rises}."
+        alone = f" instead of {share(found.single)} from the most revealing single copy"
+        return (
+            f"Pooling {who}, the best guess is right for {share(found.right)} of the records{alone if found.single else ''} (without any "
+            f"copy: {percent(found.blind)}), and {rises}."
+        )
+
+    def exact(self, worst: Figure, single: Figure | None) -> str:
+        """State that every record's value is known."""
+        who = copies(worst.coalition, self.total)
+        if len(worst.coalition) == 1:
+            return f"{capital(who)} alone names every record's value."
+        found = guesses(self.reading, self.setting, worst.coalition)
+        alone = found.single if found else None
+        before = f", where the most revealing single copy's guess is right for {share(alone)} of the records"
+        return f"Pooling {who} names every record's value{before if alone else ''}."
+
+
+def smaller_classes(shown: Figure, single: Figure, total: int) -> str:
+    """State that pooled copies distinguish more records than each copy."""
+    left = "alone" if shown.value == 1 else f"among {number(shown.value)}"
+    each = f"each of these copies has {number(single.value)} or more in every class"
+    return f"Pooling {copies(shown.coalition, total)} leaves some record {left}, where {each}."
+
+
+def weaker_guarantee(symbol: str, shown: Figure, single: Figure, total: int) -> str:
+    """State that pooling weakens a guarantee."""
+    alone = f"copy {single.coalition[0]} alone has {number(single.value)}"
+    who = copies(shown.coalition, total)
+    return (
+        f"Pooling {who} weakens what they guarantee: {symbol} {number(shown.value)}, where {alone}."
+    )
+
+
+def paying_to_another(paying: str, who: str, gain: Figure | None) -> str:
+    """State that pooling helps an attack other than the strongest."""
+    settled = "which is undecided" if gain is not None and gain.half else "without an error bar"
+    own = f"; the strongest attack gains {percent(gain.value)}, {settled}" if gain else ""
+    return f"{paying} That is {who}{own}."
+
+
+def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
+    """State that no coalition improves on its best member."""
+    most, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
+    one, left = count == 1, numbers.leaves(single, begin=False)
+    who = (
+        "the one coalition measured gains"
+        if one
+        else f"none of the {spelled(count)} coalitions gains"
+    )
+    much = f"{'at most' if one else 'more than'} {percent(most)}"
+    largest = f" (largest measured gain {percent(max(bound.gain.value for bound in bounds))})"
+    if most < LEAST:
+        much, largest = "nothing" if one else "anything", ""
+    return f"Pooling buys nothing: {who} {much} over its best copy alone{largest}; {left}."
+
+
+def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Numbers) -> str:
+    """State that the intervals decide neither way."""
+    gain, low, high = max(bounds, key=lambda one: one.gain.value if one.high is None else one.high)
+    who = copies(gain.coalition, numbers.total)
+    why = (
+        f"the gain of {who} lies between {percent(low or 0.0)} and {percent(min(1.0, high or 1.0))}, "
+        f"which settles neither that pooling endangers the records nor that it gains less than {percent(margin)}"
+    )
+    if low is None or high is None:
+        why = f"the gain of {who} is {percent(gain.value)}, measured without an error bar"
+    elif low < -1 and high > 1:
+        why = f"too little was measured to bound the gain of {who} at all"
+    left = numbers.leaves(worst, begin=False)
+    return f"Undecided whether pooling endangers the records: {why}; {left}."
 
 
 def held(gain: Figure | None, said: str) -> str:
@@ -32,54 +175,36 @@ def expectation(record: ExpectationRecord) -> str:
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
 
 
-def exposure(
-    attribute: str, shown: Figure, tied: Sequence[str], by: str = "", near: str = ""
-) -> list[tuple[str, bool]]:
-    """Name the most exposed attribute, in pieces; True marks names."""
-    said = [
-        ("Most exposed: ", False),
-        (attribute, True),
-        (f" ({share(shown)} of its variance unknown", False),
-    ]
-    said += [(" to ", False), (by, True)] if by else []
-    said += [(f", {near}", False)] if near else []
-    said += [(")", False)]
+def exposure(name: str, shown: Figure, tied: Sequence[str], by: str, near: str) -> tuple[str, ...]:
+    """Name the most exposed attribute."""
+    to = (" to ", Name(by)) if by else ()
+    alike = f"within the error bars, {spelled(len(tied))} others are just as exposed"
+    others: tuple[str, ...] = (f"; {alike}.",) if tied else (".",)
     if len(tied) == 1:
-        said += [
-            ("; within the error bars, ", False),
-            (tied[0], True),
-            (" is just as exposed", False),
-        ]
-    elif tied:
-        said += [
-            (f"; within the error bars, {spelled(len(tied))} others are just as exposed", False)
-        ]
-    return [*said, (".", False)]
+        others = ("; within the error bars, ", Name(tied[0]), " is just as exposed.")
+    left = f" ({share(shown)} of its variance unknown"
+    return ("Most exposed: ", Name(name), left, *to, f"{f', {near}' if near else ''})", *others)
 
 
 def left_to_given(
     shown: Figure, attack: str, given: Sequence[str], attribute: str, alone: float | None
-) -> list[tuple[str, bool]]:
-    """State the error of an adversary with attributes in clear, in pieces.
+) -> Text:
+    """State the error of an adversary with attributes in clear.
 
-    An empty ``attribute`` means all other attributes. ``alone`` is the error without copies. True
-    marks names.
+    An empty ``attribute`` means all other attributes. ``alone`` is the error without copies.
     """
-    names: list[tuple[str, bool]] = []
-    for place, name in enumerate(given):
-        names += [
-            ((", " if place < len(given) - 1 else " and ") if place else "", False),
-            (name, True),
-        ]
-    rest = [(attribute, True)] if attribute else [("the others", False)]
     without = "" if alone is None else f", without any copy {percent(alone)}"
-    return [
-        ("An adversary who already knows ", False),
-        *names,
-        (f" of every record is left with {share(shown)} of the variance of ", False),
-        *rest,
-        (f" unknown ({attack}){without}.", False),
-    ]
+    return (
+        "An adversary who already knows ",
+        Name(listed(given)),
+        f" of every record is left with {share(shown)} of the variance of ",
+        Name(attribute) if attribute else "the others",
+        f" unknown ({attack}){without}.",
+    )
+
+
+def _complement(shown: Figure) -> Figure:
+    return shown.turned(lambda error: 1 - error)
 
 
 def share(shown: Figure | None) -> str:

@@ -1,14 +1,20 @@
-"""Wording common to reports: statuses, filters, bounds and provenance."""
+"""Wording common to reports: outcomes, notes, provenance, scenario."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
+
+import yaml
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
+from auditor.results.renderer import escaped
 
-from ..figures.figures import braces, distinct_texts, number
-from ..figures.reading import plain
+from ..figures.figures import braces, counted, distinct_texts, number
+from ..figures.reading import plain, unique
 
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 
@@ -27,33 +33,17 @@ class Check(NamedTuple):
 
 def check(record: ExpectationRecord) -> Check:
     """Return an expectation's outcome, with digits that separate its numbers."""
-    bounds = (
-        record.bound
-        if isinstance(record.bound, list)
-        else []
-        if record.bound is None
-        else [record.bound]
-    )
-    observed, *limits = distinct_texts(record.observed, *bounds)
-    mark, bound = STATUS_MARKS[record.status], " to ".join(limits) or number(None)
-    return Check(
-        mark,
-        record.status,
-        record.expectation,
-        where_text(record.where),
-        observed,
-        bound,
-        record.why,
-    )
+    held = record.bound if isinstance(record.bound, list) else [record.bound]
+    observed, *limits = distinct_texts(record.observed, *(one for one in held if one is not None))
+    bound, where = " to ".join(limits) or number(None), where_text(record.where)
+    mark, name = STATUS_MARKS[record.status], record.expectation
+    return Check(mark, record.status, name, where, observed, bound, record.why)
 
 
 def where_text(where: dict[str, Any]) -> str:
     """Format an expectation's filter: `` (scheme = corner-wave)``, or empty."""
-    return (
-        f" ({', '.join(f'{field} = {_value(value)}' for field, value in where.items())})"
-        if where
-        else ""
-    )
+    fields = ", ".join(f"{field} = {_value(value)}" for field, value in where.items())
+    return f" ({fields})" if where else ""
 
 
 def _value(value: Any) -> str:
@@ -68,9 +58,12 @@ def counts(result: AuditResult) -> str:
     if not statuses:
         return "none stated"
     held, fail, open_ = (statuses.count(status) for status in ("holds", "fails", "undecided"))
-    parts = [f"{held} of {len(statuses)} {'holds' if held == 1 else 'hold'}"]
-    parts += [f"{fail} {'fails' if fail == 1 else 'fail'}"] if fail else []
-    return ", ".join([*parts, *([f"{open_} undecided"] if open_ else [])])
+    parts = [
+        f"{held} of {len(statuses)} {'holds' if held == 1 else 'hold'}",
+        f"{fail} {'fails' if fail == 1 else 'fail'}" if fail else "",
+        f"{open_} undecided" if open_ else "",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def partial_text(result: AuditResult) -> str:
@@ -78,9 +71,7 @@ def partial_text(result: AuditResult) -> str:
     part = result.partial
     if part is None:
         return ""
-    done = (
-        f"{part.finished} of {part.tasks} task{'s' if part.tasks != 1 else ''} finished; {part.why}"
-    )
+    done = f"{part.finished} of {counted(part.tasks, 'task')} finished; {part.why}"
     return f"Partial: {done}. Every figure is of these alone; what is missing leaves expectations undecided. Run again with --resume."
 
 
@@ -105,38 +96,30 @@ OUTCOMES = {
 """Outcomes as sentences."""
 
 
-def outcome_mark(came: str, *, safe: bool = True) -> str:
-    """Return an outcome's character; a tick also requires safe verdicts."""
-    return ("✓" if safe else "·") if came == "holds" else {"nothing expected": "·"}.get(came, "✗")
-
-
 MOST_NOTES = 20
 """Largest number of notes in a report."""
 
 
 def left_out(result: AuditResult) -> list[str]:
     """Return notes on missing parts of copies, per copy and scheme."""
-    found = list(
-        dict.fromkeys(
-            f"{release.scheme}: {note}." for release in result.releases for note in release.notes
-        )
-    )
+    found = unique(f"{one.scheme}: {note}." for one in result.releases for note in one.notes)
     more = len(found) - MOST_NOTES
-    return [
-        *found[:MOST_NOTES],
-        *([f"And {more} more such notes: results.json has them."] if more > 0 else []),
-    ]
+    rest = [f"And {more} more notes of this kind: results.json has them."] if more > 0 else []
+    return [*found[:MOST_NOTES], *rest]
 
 
 def rows_text(result: AuditResult) -> str:
     """Describe the audited table: ``cps, 20,000 rows × 2 attributes``."""
     if not result.data:
         return ""
-    first, rows = result.data[0], sorted({table.rows for table in result.data})
-    span = f"{rows[0]:,}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}"
-    counts = sorted({len(table.attributes) for table in result.data})
-    wide = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{first.source}, {span} rows × {wide} attribute{'s' if counts[-1] != 1 else ''}"
+    rows = _span(table.rows for table in result.data)
+    wide = _span(len(table.attributes) for table in result.data)
+    many = "" if wide == "1" else "s"
+    return f"{result.data[0].source}, {rows} rows × {wide} attribute{many}"
+
+
+def _span(values: Iterable[int]) -> str:
+    return " to ".join(unique(f"{end(held):,}" for held in [[*values]] for end in (min, max)))
 
 
 def disclosure_text(result: AuditResult) -> str:
@@ -149,32 +132,67 @@ def disclosure_text(result: AuditResult) -> str:
 
 def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
     """Return data, seed, time and platform as terms."""
-    made, rows = result.provenance, []
-    for table in result.data[:1]:
-        rows.append(
-            ("Data", f"{table.source}: {table.description}" if table.description else table.source)
-        )
-        rows += [("Licence", table.licence)] if table.licence else []
-    under = (
-        f" (under the key {made.fingerprint_key}, which stays with the owner)"
-        if made.fingerprint_key
-        else ""
-    )
-    rows += [("Disclosure", words) for words in (disclosure_text(result),) if words]
-    return [
-        *rows,
+    made, table = result.provenance, next(iter(result.data), None)
+    key = f" (under the key {made.fingerprint_key}, which stays with the owner)"
+    found = [
+        ("Data", ": ".join(filter(None, (table.source, table.description))) if table else ""),
+        ("Licence", table.licence if table else ""),
+        ("Disclosure", disclosure_text(result)),
         ("Table", rows_text(result)),
-        ("Fingerprint", f"{made.fingerprint}{under}"),
+        ("Fingerprint", f"{made.fingerprint}{key if made.fingerprint_key else ''}"),
         ("Seed", str(made.seed)),
         ("Started", f"{made.start}, took {made.duration:.1f} s"),
         ("Platform", made.platform),
         ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
     ]
+    return [(term, text) for term, text in found if text]
 
 
 def reproduce(result: AuditResult) -> str:
     """Return the command that repeats the audit."""
-    return (
-        result.provenance.command
-        or f"auditor run {result.name}.yaml --seed {result.provenance.seed}"
+    made = result.provenance
+    return made.command or f"auditor run {result.name}.yaml --seed {made.seed}"
+
+
+WIDTH = 100
+"""Line width for folding at spaces; nothing is cut."""
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML writer that quotes markup, so that its brackets can be escaped."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"' if _TAG.search(text) else None
     )
+
+
+_Dumper.add_representer(str, _text)
+
+
+def plain_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Return a scenario of JSON values only."""
+    found: dict[str, Any] = json.loads(json.dumps(scenario, default=str))
+    return found
+
+
+def scenario_yaml(scenario: dict[str, Any]) -> str:
+    """Return a scenario as YAML that reads back to an equal scenario.
+
+    Terminal controls, direction marks and tags become YAML escapes.
+    """
+    held = plain_scenario(scenario)
+    text = _dumped(held, unicode=True)
+    return text if escaped(text) == text else _dumped(held, unicode=False)
+
+
+def _dumped(scenario: dict[str, Any], *, unicode: bool) -> str:
+    text: str = yaml.dump(
+        scenario, Dumper=_Dumper, sort_keys=False, allow_unicode=unicode, width=WIDTH
+    )
+    return _TAG.sub(r"\\x3C", text)

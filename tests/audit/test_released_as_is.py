@@ -97,7 +97,6 @@ def test_a_long_tail_that_is_cut_off_does_not_hide_all_other_values(tmp_path):
     assert verdict.state == "bad"
     assert verdict.label.startswith("Exposure rebuilt")
     assert "Copy 1 shows 97.0" in verdict.text
-    assert any("Copy 1 shows 97.0" in line for line in verdict.brief)
 
 
 def test_what_is_expected_to_break_is_not_saved_by_values_that_are_not_shown(tmp_path):
@@ -184,10 +183,9 @@ def test_records_that_stand_as_they_were_among_perturbed_ones_are_not_acquitted(
     assert result.expectations[0].status == "undecided"
     assert verdict.state == "bad"
     assert "are unperturbed" in verdict.text
-    assert any("are unperturbed" in line for line in verdict.brief)
     honest, verdict = published(tmp_path, X, loud(rng, X))
     assert "kept" not in {r.metric for r in honest.measurements}
-    assert (honest.expectations[0].status, verdict.state) == ("holds", "plain")
+    assert (honest.expectations[0].status, verdict.state) == ("holds", "good")
 
 
 def test_hits_by_chance_by_hand():

@@ -11,13 +11,13 @@ from report_cases import measurement
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 from auditor_reports import html, markdown, terminal
-from auditor_reports.figures.guesses import guesses, losses
+from auditor_reports.figures.figures import said
 from auditor_reports.figures.matrix import matrix
 from auditor_reports.figures.reading import ERROR, Reading, Setting
-from auditor_reports.figures.strongest import gain_of, leader
+from auditor_reports.figures.strongest import guesses, leader, losses
 from auditor_reports.wording.card import most_telling
+from auditor_reports.wording.detail import marks
 from auditor_reports.wording.verdict import verdict
-from auditor_reports.wording.winners import marks
 
 BLIND = 0.1
 SETTING = Setting(0, "fresh", "perfect", "posterior")
@@ -75,7 +75,6 @@ def test_guesses_are_held_against_the_guess_without_a_copy(nominal: AuditResult)
     assert found is not None
     assert found.blind == pytest.approx(BLIND)
     assert found.left == pytest.approx(0.2 / 0.9)
-    assert found.single_left == pytest.approx(0.5 / 0.9)
     assert losses(Reading(nominal), SETTING)[(1, 2)].value == pytest.approx(0.3)
 
 
@@ -111,9 +110,7 @@ def test_what_pooling_does_not_gain_is_shown_once(nominal: AuditResult) -> None:
         "from copy 1 the best guess is right for 50.0 ± 0.2 % of the records (without any copy: 10 %)"
         in found.sentence
     )
-    assert [(axis.worst, axis.single, axis.alone) for axis in found.axes] == [
-        ("50.0 ± 0.2 %", "", True)
-    ]
+    assert [one.shown for one in found.scales] == ["50.0 ± 0.2 %"]
 
 
 def test_categories_without_numbers_are_in_every_report(nominal: AuditResult) -> None:
@@ -155,14 +152,14 @@ def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
     )
     found = [verdict(reading, scheme) for scheme in ("fresh", "added noise")]
     assert [item.who for item in found] == ["posterior, knows every category's share exactly"] * 2
-    assert [[axis.what for axis in item.axes] for item in found] == [
-        ["Right guesses", "Normalized error"]
+    assert [[one.what for one in item.scales] for item in found] == [
+        ["right guesses", "normalized error"]
     ] * 2
     # by guesses, and by the error
     assert [item.severity.word for item in found if item.severity] == ["severe", "severe"]
     lowest = most_telling(found)
     assert lowest is not None
-    assert (lowest.scheme, lowest.strongest) == ("added noise", "0.1000 ±0.0020")
+    assert (lowest.scheme, lowest.strongest) == ("added noise", "normalized error 0.1000 ±0.0020")
 
 
 def test_who_leaves_less_of_the_variance_than_any_guess_is_the_strongest_and_marked_so(
@@ -200,7 +197,7 @@ def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(
         "fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY}, {(1,): 0.9, (2,): 0.9, (1, 2): 0.9}
     )
     records = [record._replace(replicate=replicate) for replicate in range(1, 7) for record in one]
-    gain = gain_of(Reading(audit(quickstart, records)), SETTING, (1, 2))
+    gain = Reading(audit(quickstart, records)).figures(SETTING, "collusion_gain").get((1, 2))
     assert gain is not None
     assert gain.value == pytest.approx(GAIN)
 
@@ -232,13 +229,12 @@ def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(
     case = given_case(quickstart)
     found = verdict(Reading(case), "correlated")
     assert found.who == "llse, knows means and correlations exactly"
-    told = "".join(text for text, _ in found.reasons[-2])
+    told = said(found.reasons[-2])
     assert "An adversary who already knows salary of every record is left with " in told
     assert told.endswith(" of the variance of the others unknown (partial).")
     for text in (
         terminal.Terminal(width=400).render([case]),
         markdown.Markdown().render([case]),
-        case._repr_html_(),
         html.Html().render([case]),
     ):
         assert "of the variance of the others unknown (partial)." in " ".join(text.split())
@@ -266,36 +262,3 @@ def test_a_detail_says_when_the_attack_wins_and_what_of_its_assumptions_holds(
     )
     assert "What it knows of the data is exact here." in page
     assert "What it knows of the data is estimated here" in page
-
-
-def test_a_figure_that_pooling_does_not_better_stands_once_in_a_cell(
-    quickstart: AuditResult,
-) -> None:
-    row = next(row for row in matrix(Reading(quickstart)) if row.attack == "llse")
-    assert [cell.pooled for cell in row.cells] == [True, True, True, False]
-    page = html.Html().render([quickstart])
-    # in two states of knowledge: ndr on all four, which takes the best copy, and llse on
-    # corner-wave
-    assert page.count('<span class="single">copy 2 alone</span>') == 10
-    text = terminal.Terminal(width=120).render([quickstart])
-    assert "(copy 2 alone)" in text
-
-
-def test_adversaries_that_fit_no_scheme_are_folded_with_their_reasons(failed: AuditResult) -> None:
-    reason = report_cases.UNSUITED
-    extra = [
-        measurement(scheme=scheme, knowledge="perfect", attack="distribution-analysis", coalition=(1,), metric=ERROR, status="not-applicable", reason=reason)
-        for scheme in report_cases.SCHEMES
-    ]  # fmt: skip
-    case = failed.model_copy(update={"measurements": [*failed.measurements, *extra]})
-    page = html.Html().render([case])
-    folded = page.partition("<summary>1 adversary is not applicable to any scheme</summary>")[
-        2
-    ].partition("</details>")[0]
-    assert reason in folded
-    assert "distribution-analysis" in folded
-    assert "1 adversary is not applicable to any scheme; the page says more." in terminal.Terminal(
-        width=120
-    ).render([case])
-    assert "1 adversary is not applicable to any scheme" in markdown.Markdown().render([case])
-    assert "1 adversary is not applicable to any scheme" in case._repr_html_()

@@ -12,11 +12,11 @@ from auditor import registry
 from auditor.errors import AuditorError
 from auditor.results.comparison import Comparison, compare_results
 from auditor.results.model import AuditResult
+from auditor_reports.data_files import Json
 from auditor_reports.html import Html
-from auditor_reports.json_results import Json
+from auditor_reports.layout.changes import _blocks, headline, parts
 from auditor_reports.markdown import Markdown
 from auditor_reports.terminal import Terminal
-from auditor_reports.wording.differences import headline, parts
 
 
 def shifted(
@@ -96,8 +96,9 @@ def test_a_change_within_the_error_bars_is_none(quickstart: AuditResult) -> None
 def test_cells_are_told_by_scheme_attack_and_knowledge_with_a_count(worse: Comparison) -> None:
     (part,) = parts(worse)
     assert (part.key, part.size) == ("worse", len(worse.worsened))
-    assert len(part.rows) < part.size
-    assert part.rows[0].change == "−20 %"
+    (table,) = _blocks(part)
+    assert len(table.rows) < part.size
+    assert table.rows[0].cells[2] == "−20 %"
 
 
 def test_new_and_missing_cells_are_listed(quickstart: AuditResult) -> None:
@@ -194,12 +195,12 @@ def test_an_expectation_that_held_is_worse_and_written_as_in_the_report(
 @pytest.mark.parametrize("width", [60, 80, 160])
 def test_every_format_says_the_same(worse: Comparison, width: int) -> None:
     (part,) = parts(worse)
-    row, text = part.rows[0], Terminal(width=width).render_comparison(worse)
+    (table,) = _blocks(part)
+    text = Terminal(width=width).render_comparison(worse)
     assert max(map(len, text.splitlines())) <= width
     for document in (text, Markdown().render_comparison(worse), Html().render_comparison(worse)):
         assert headline(worse) in document
-        assert row.old in document
-        assert row.new in document
+        assert all(cell in document for cell in table.rows[0].cells[:2])
     shown = json.loads(Json().render_comparison(worse))
     assert shown["worse"] is True
     assert len(shown["worsened"]) == part.size

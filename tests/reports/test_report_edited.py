@@ -15,10 +15,9 @@ from auditor.cli import main
 from auditor.errors import AuditorError
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
-from auditor_reports.charts.listing import charts
-from auditor_reports.csv_table import Csv
+from auditor_reports.charts.audit_charts import charts
+from auditor_reports.data_files import Csv, Json
 from auditor_reports.figures.reading import Reading
-from auditor_reports.json_results import Json
 from auditor_reports.junit import Junit
 from auditor_reports.markdown import Markdown
 from auditor_reports.terminal import Terminal
@@ -77,7 +76,7 @@ def test_what_stands_in_an_edited_file_is_refused_or_reported(
         for renderer in (Terminal(width=80), Markdown(), Junit(), Csv(), Json()):
             renderer.render([read])
         if number % 10 == 0:  # charts take their time
-            charts(Reading(read), "audit-1", 500)
+            charts(Reading(read), "audit-1")
         for changed in (compare_results(small, read), compare_results(read, small)):
             Terminal(width=80).render_comparison(changed)
     assert 0.2 * count < len(refused) < 0.9 * count

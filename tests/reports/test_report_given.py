@@ -10,7 +10,7 @@ import pytest
 import auditor
 from auditor_reports import html, terminal
 from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.card import Verdict, summary
+from auditor_reports.wording.card import Verdict
 from auditor_reports.wording.verdict import verdicts
 
 TOLD = "to whoever knows "
@@ -79,16 +79,6 @@ def test_copies_that_add_nothing_are_not_blamed_for_what_was_known(
     assert found.given.rank == 0
     assert found.state != "bad"
     assert TOLD not in printed
-
-
-def test_a_count_of_schemes_counts_those_that_expose_records_to_who_was_given_some() -> None:
-    scenario = numbers(0.6, 2.0)
-    scenario["schemes"].append({"name": "independent", "id": "loud", "levels": [400.0]})
-    found = verdicts(Reading(auditor.run(scenario)))
-    assert [one.state for one in found] == ["bad", "plain"]
-    assert summary(found).startswith(
-        "One of two schemes leaves less than half of some attribute unknown."
-    )
 
 
 def test_a_column_s_name_is_escaped_on_the_page() -> None:

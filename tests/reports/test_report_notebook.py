@@ -14,14 +14,15 @@ import auditor
 from auditor.errors import AuditorError
 from auditor.results.model import AuditResult
 from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.headline import headline
 from auditor_reports.wording.verdict import verdicts
 
 
 def test_results_show_their_verdicts_and_comparison(quickstart: AuditResult) -> None:
     text = quickstart._repr_html_()
-    for verdict in verdicts(Reading(quickstart)):
-        assert verdict.label in text
-        assert verdict.scheme in text
+    first = headline(Reading(quickstart), verdicts(Reading(quickstart)))
+    assert first.gate in text
+    assert all(scheme in text for scheme in report_cases.SCHEMES)
     assert "<script" not in text
     assert text.count("<table>") == 1
 
@@ -58,7 +59,7 @@ def test_plots_are_altair_charts_of_the_page_s_rows(quickstart: AuditResult) -> 
     assert "var(--" not in str(document)
     rows = document["datasets"]["rows"]
     assert {row["s"] for row in rows} == set(report_cases.SCHEMES)
-    assert quickstart.plot.available == ["collusion", "coalitions", "errors"]
+    assert quickstart.plot.available == ["collusion", "coalitions", "errors", "frontier"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_plot_called_draws_the_first_chart_or_the_one_named(quickstart: AuditRes
     assert plot().to_dict() == plot.collusion().to_dict()
     assert plot("errors", attribute="salary").to_dict() == plot.errors(attribute="salary").to_dict()
     with pytest.raises(
-        AuditorError, match="no runtime chart; they have collusion, coalitions, errors"
+        AuditorError, match="no runtime chart; they have collusion, coalitions, errors, frontier"
     ):
         plot("runtime")
     with pytest.raises(AuditorError, match="no chart; they have none"):

@@ -10,34 +10,26 @@ import pytest
 import report_cases
 
 from auditor.results.model import AuditResult
-from auditor.results.records import ExpectationRecord, cells, pooled
-from auditor_reports.figures.along import measure_points, swept_paths
-from auditor_reports.figures.curves import coalition_map, curve
+from auditor.results.records import ExpectationRecord
+from auditor_reports.charts.audit_charts import curve
 from auditor_reports.figures.figures import (
+    SCALE,
     Figure,
-    braces,
-    clean,
+    Name,
     copies,
     distinct_texts,
     figure,
     number,
-    percent,
     plus_minus,
+    severity,
     student,
-    times,
     with_error,
 )
-from auditor_reports.figures.gaps import gap_text, gathered
-from auditor_reports.figures.matrix import matrix, measures
-from auditor_reports.figures.pairing import paired_gain
-from auditor_reports.figures.reading import ERROR, Gap, Reading, Setting, best, lowest
-from auditor_reports.figures.severity import SCALE, severity
-from auditor_reports.figures.spreads import Bin, Spread, spreads
-from auditor_reports.figures.strongest import gain_of, leader
-from auditor_reports.figures.units import metric_title, path_title
-from auditor_reports.wording.card import summary
+from auditor_reports.figures.matrix import gathered, limited_text, matrix, untried_text
+from auditor_reports.figures.reading import ERROR, Gap, Reading, Setting, best, lowest, paired_gain
+from auditor_reports.figures.strongest import Bin, Spread, leader, spreads
+from auditor_reports.wording.detail import BEST, NEAR, marks
 from auditor_reports.wording.verdict import verdict, verdicts
-from auditor_reports.wording.words import rows_text
 
 LLSE = Setting(0, "correlated", "perfect", "llse")
 
@@ -105,41 +97,11 @@ def test_a_coalition_is_named_in_words(coalition: tuple[int, ...], total: int, t
     assert copies(coalition, total) == text
 
 
-def test_small_words() -> None:
-    assert braces((1, 2, 3, 5)) == "{1–3, 5}"
-    assert [percent(value) for value in (0.2, 0.083, 0.0004, 0.0, -0.02)] == [
-        "20 %",
-        "8.3 %",
-        "0.04 %",
-        "0 %",
-        "−2.0 %",
-    ]
-    assert [times(value) for value in (2.4, 830.4, float("inf"))] == [
-        "2.4 times",
-        "830 times",
-        "over a million times",
-    ]
-    assert clean("a\x1b[31m\u202eb\nc") == "a�[31m�b c"
-
-
 def test_the_severity_scale_covers_every_error_and_worsens_with_accuracy() -> None:
     assert [severity(value).word for value in (0.0, 0.05, 0.25, 0.5, 0.75, 3.0)] == [
         "rebuilt", "severe", "high", "moderate", "low", "low",
     ]  # fmt: skip
     assert [step.rank for step in SCALE] == [5, 4, 3, 2, 1]
-
-
-def test_figures_pool_replicates_as_the_results_define(quickstart: AuditResult) -> None:
-    records = next(
-        r
-        for k, r in cells(quickstart.measurements).items()
-        if r[0].coalition == (1, 2) and r[0].metric == ERROR
-    )
-    value, error = pooled(records)
-    setting = Setting(0, records[0].scheme, records[0].knowledge, records[0].attack)
-    shown = Reading(quickstart).figures(setting)[(1, 2)]
-    assert (shown.value, shown.replicates) == (value, 2)
-    assert shown.half == pytest.approx(1.959964 * (error or 0), rel=1e-6)
 
 
 def test_lowest_prefers_the_smallest_of_equal_coalitions() -> None:
@@ -159,11 +121,6 @@ def test_lowest_is_not_the_luckiest() -> None:
     assert best([of(0.9, 0.3), of(0.8, 0.01, (2,))]).value == 0.8
 
 
-def test_theory_that_the_measurement_refutes_is_not_believed() -> None:
-    refuted = of(0.05, 0.001)._replace(theory=0.4)
-    assert lowest([of(0.2, 0.001, (2,)), refuted]) == refuted
-
-
 def test_charts_open_with_the_strongest_attack_on_what_is_not_rebuilt_exactly(
     quickstart: AuditResult,
 ) -> None:
@@ -178,14 +135,14 @@ def test_an_exact_scheme_is_told_by_the_attack_with_the_best_single_copy(
 ) -> None:
     found = verdict(Reading(quickstart), "linearly-dependent")
     assert found.who == "llse, knows means and correlations exactly"
-    assert found.exposure == []
+    assert found.exposure == ""
 
 
 def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditResult) -> None:
     found = verdict(Reading(quickstart), "correlated")
     assert found.exposed is not None
     assert found.exposed.attribute == "salary"
-    assert ("salary", True) in found.exposure
+    assert Name("salary") in found.exposure
     alike = [
         r._replace(value=0.1, ci_low=0.09, ci_high=0.11, std_error=0.005)
         if r.metric == ERROR
@@ -236,7 +193,7 @@ def test_few_rows_and_many_replicates_do_not_blur_the_gain(quickstart: AuditResu
             )
         )
     reading = Reading(quickstart.model_copy(update={"measurements": records}))
-    gain = gain_of(reading, LLSE, (1, 2))
+    gain = reading.figures(LLSE, "collusion_gain").get((1, 2))
     assert gain is not None
     assert gain.half is not None
     assert abs(gain.value - 0.5) < gain.half < 0.05
@@ -388,64 +345,10 @@ def test_cells_without_figures_keep_their_reason(failed: AuditResult) -> None:
     assert found[("svd-filter", "correlated")].status == "missing"
 
 
-def test_curves_follow_prefixes_when_all_were_measured_else_the_worst(
-    quickstart: AuditResult,
-) -> None:
-    points = curve(Reading(quickstart), LLSE)
-    assert [point.shown.coalition for point in points] == [
-        tuple(range(1, size + 1)) for size in range(1, 6)
-    ]
-    kept = [record for record in quickstart.measurements if record.coalition != (1, 2)]
-    points = curve(Reading(quickstart.model_copy(update={"measurements": kept})), LLSE)
-    assert not any(point.prefix for point in points)
-    assert points[1].shown.coalition == (2, 4)
-    assert points[1].mean > points[1].shown.value
-
-
-def test_the_coalition_map_stays_within_its_limit_and_keeps_the_worst(
-    quickstart: AuditResult,
-) -> None:
-    everything, left_out = coalition_map(Reading(quickstart), 10_000)
-    assert left_out == 0
-    few, left_out = coalition_map(Reading(quickstart), 16 * 12)
-    assert len(few) + left_out == len(everything)
-    assert len(few) <= 16 * 13
-    settings = {(point.setting, point.attribute) for point in few}
-    assert {(p.setting, p.attribute) for p in few if p.worst} == settings
-
-
-def test_distributions_cumulate_to_their_share(quickstart: AuditResult) -> None:
-    found, left_out = spreads(Reading(quickstart), 10_000)
-    assert left_out == 0
-    above = {(d.scheme, d.coalition, d.attribute): d.above for d in quickstart.distributions}
-    for one in found:
-        expected = 1 - above[(one.setting.scheme, one.coalition, one.attribute)]
-        assert one.bins[-1].cumulative == pytest.approx(expected, abs=1e-12)
-        assert one.exact == (one.setting.scheme == "linearly-dependent" and len(one.coalition) > 1)
-
-
-def test_distributions_within_a_limit_keep_every_scheme_of_the_largest_coalition(
-    quickstart: AuditResult,
-) -> None:
-    found, left_out = spreads(Reading(quickstart), 10)
-    assert left_out > 0
-    assert {one.coalition for one in found} == {(1, 2, 3, 4, 5)}
-    assert {one.setting.scheme for one in found} == set(report_cases.SCHEMES)
-
-
 def test_a_quantile_interpolates_within_its_bin() -> None:
     spread = Spread(LLSE, (1,), "age", [Bin(0.0, 1.0, 0.4, 0.4), Bin(1.0, 2.0, 0.4, 0.8)], False)
     assert spread.quantile(0.5) == pytest.approx(1.25)
     assert spread.quantile(0.9) is None
-
-
-def test_a_sweep_is_read_point_by_point(swept: AuditResult) -> None:
-    reading = Reading(swept)
-    assert swept_paths(reading) == ["data.rows"]
-    assert [reading.point_text(point) for point in range(4)] == [
-        f"data.rows = {n}" for n in (1000, 4000, 16000, 64000)
-    ]
-    assert [row.metric for row in measures(reading)] == ["seconds"]
 
 
 def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(
@@ -476,101 +379,67 @@ def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(
     assert "to an adversary who was given salary of every record." in found.sentence
 
 
-def test_the_verdicts_are_counted(quickstart: AuditResult) -> None:
-    found = verdicts(Reading(quickstart))
-    every, apart = (
-        "schemes leave less than half of some attribute unknown",
-        "one rebuilt exactly, two rebuilt better by pooling copies",
-    )
-    assert summary(found) == f"All four {every}: {apart}, one where pooling gains nothing."
-    assert summary(found[:1]) == ""
-    assert summary(found[:2]).endswith(f"Both {every}: both rebuilt better by pooling copies.")
-    assert summary(found[:2] + found[1:2]).endswith(
-        f"All three {every}: all rebuilt better by pooling copies."
-    )
+def test_curves_follow_prefixes_if_all_were_measured_else_the_worst(
+    quickstart: AuditResult,
+) -> None:
+    reading = Reading(quickstart)
+    points = curve(reading, LLSE, reading.figures(LLSE))
+    assert [one.coalition for one in points] == [tuple(range(1, size + 1)) for size in range(1, 6)]
+    kept = {held: one for held, one in reading.figures(LLSE).items() if held != (1, 2)}
+    assert curve(reading, LLSE, kept)[1].coalition == (2, 4)
 
 
-def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
+def test_distributions_cumulate_to_their_share(quickstart: AuditResult) -> None:
+    above = {(d.scheme, d.coalition, d.attribute): d.above for d in quickstart.distributions}
+    for one in spreads(Reading(quickstart)):
+        expected = 1 - above[(one.setting.scheme, one.coalition, one.attribute)]
+        assert one.bins[-1].cumulative == pytest.approx(expected, abs=1e-12)
+        assert one.exact == (one.setting.scheme == "linearly-dependent" and len(one.coalition) > 1)
+
+
+def test_gaps_are_named_once_per_reason_and_failures_come_first() -> None:
     gaps = [
         Gap("rotation", "perfect", "ica", "not-applicable", "needs pairs", 2),
-        Gap("rotation", "uniform-prior", "ica", "not-applicable", "needs pairs", 2),
         Gap("k-anonymity", "perfect", "ica", "not-applicable", "needs pairs", 1),
         Gap("k-anonymity", "perfect", "llse", "failed", "LinAlgError", 1),
     ]
     failed, unsuited = gathered(gaps)
-    assert (failed.status, failed.cells) == ("failed", 1)
-    assert gap_text(unsuited) == (
-        "ica (knowledge: perfect and uniform-prior) against rotation; (knowledge: perfect) against k-anonymity (5 cells)"
-    )
-    pairs = {
-        (scheme, state)
-        for states, schemes in unsuited.places
-        for scheme in schemes
-        for state in states
-    }
-    assert pairs == {(gap.scheme, gap.knowledge) for gap in gaps[:3]}
+    assert failed[0] == "failed"
+    text = "ica (knowledge: perfect) against rotation and k-anonymity (3 cells)"
+    assert unsuited == ("not-applicable", text, "needs pairs")
 
 
-def test_rows_of_the_comparison_without_any_figure_are_known(failed: AuditResult) -> None:
-    rows = matrix(Reading(failed))
-    assert [row.attack for row in rows if not row.reported] == ["distribution-analysis"]
-    assert any(
-        cell.status == "failed" and cell.worst is None
-        for row in rows
-        if row.reported
-        for cell in row.cells
-    )
-
-
-def test_measures_by_size_need_two_sizes_at_one_sweep_point(quickstart: AuditResult) -> None:
-    sizes = [(1, (1,)), (2, (1, 2))]
-    swept = [
-        report_cases.measurement(sweep={"n": n}, attack="posterior", knowledge="perfect", scheme="uniform", coalition=c, levels=(0.5,) * n,
-                                 metric="accuracy", value=0.5, error_bar="none")
-        for n, c in sizes
-    ]  # fmt: skip
-    result = quickstart.model_copy(
-        update={"measurements": swept, "releases": [], "distributions": []}
-    )
-    assert measure_points(Reading(result)) == []
-    both = [record._replace(sweep={}) for record in swept]
-    assert [
-        point.size
-        for point in measure_points(Reading(result.model_copy(update={"measurements": both})))
-    ] == [1, 2]
-
-
-def test_a_share_of_the_records_has_the_binomial_interval(quickstart: AuditResult) -> None:
-    spread = Spread(LLSE, (1,), "age", [Bin(0, 1, 1.0, 1.0)], False, 10_000)
-    assert spread.half(0.5) == pytest.approx(1.959964 * 0.005, rel=1e-6)
-    assert spread.half(1.0) == 0
-    assert spread._replace(held=0).half(0.5) is None
-    found, _ = spreads(Reading(quickstart), 10**6)
-    assert {one.held for one in found} == {report_cases.ROWS}
-
-
-def test_axes_say_what_is_measured_and_in_which_unit(quickstart: AuditResult) -> None:
-    raw = Reading(quickstart)
-    scaled = Reading(
-        quickstart.model_copy(
-            update={"scenario": {**quickstart.scenario, "data": {"standardize": True}}}
+def test_marks_of_the_strongest_and_of_attacks_within_its_error_bars(
+    quickstart: AuditResult,
+) -> None:
+    """An adversary with an attribute in clear does not compete."""
+    errors = {"weak": 0.5, "good": 0.20, "twin": 0.20, "close": 0.205, "given": 0.05}
+    records = [
+        report_cases.measurement(
+            scheme="independent",
+            knowledge="known-attributes(age)" if attack == "given" else "perfect",
+            attack=attack,
+            coalition=(1,),
+            metric=ERROR,
+            **report_cases.with_bar(value, 0.005, None),
         )
-    )
-    assert metric_title("rmse", raw, "age") == "rmse of age (data units)"
-    assert metric_title("rmse", scaled) == "rmse (standard deviations)"
-    assert metric_title("distortion", scaled) == "distortion (variances)"
-    assert (
-        metric_title("utility_loss_decision_tree", raw)
-        == "utility_loss_decision_tree (accuracy or R² lost)"
-    )
-    assert metric_title("theirs", raw) == "theirs"
-    assert (path_title("data.rows"), path_title("x.y")) == ("records (data.rows)", "x.y")
+        for attack, value in errors.items()
+    ]
+    scenario = quickstart.scenario | {"knowledge": ["perfect", {"known-attributes": ["age"]}]}
+    update = {"measurements": records, "scenario": scenario, "releases": quickstart.releases[:1]}
+    reading = Reading(quickstart.model_copy(update=update | {"distributions": []}))
+    found = {attack: mark for (_, attack, _), mark in marks(reading, matrix(reading)).items()}
+    assert found == {"good": BEST, "twin": BEST, "close": NEAR}
 
 
-def test_the_table_is_told_by_the_span_of_its_attributes(quickstart: AuditResult) -> None:
-    wide = quickstart.data[0].model_copy(
-        update={"attributes": quickstart.data[0].attributes * 5, "sweep": {"n": 2}}
-    )
-    assert rows_text(quickstart.model_copy(update={"data": [*quickstart.data, wide]})).endswith(
-        "20,000 rows × 2 to 10 attributes"
-    )
+def test_untried_attacks_are_named_by_kind() -> None:
+    assert untried_text({}, []) == ""
+    assert untried_text({"serial": ["a"]}, ["b"]).startswith("Not tried: serial; nor 1 more attack")
+    assert untried_text({}, ["a", "b"]).startswith("Every kind of attack was tried; 2 more attacks")
+
+
+def test_attacks_on_some_coalitions_are_named_and_edited_results_are_ignored() -> None:
+    some = {"name": "shapes", "coalitions": ["singles", "all"]}
+    assert limited_text(["ndr", some]) == "Tried on some coalitions only (singles, all): shapes."
+    for nothing in ([3, None, {"coalitions": 4}], {"name": "ndr"}, 5, None):
+        assert limited_text(nothing) == ""  # type: ignore[arg-type]

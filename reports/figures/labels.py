@@ -1,14 +1,13 @@
-"""Titles of axes and charts: metric and unit."""
+"""Names of adversaries, attributes, metrics and axes."""
 
 from __future__ import annotations
 
 from auditor.results.metrics import METRICS, base
 from auditor.results.renderer import clean
 
-from .along import swept_paths
-from .guesses import TRUTH
-from .reading import EVERYTHING, Reading
-from .series import attribute_text
+from .figures import clipped
+from .reading import EVERYTHING, Reading, Setting
+from .strongest import guesses_categories
 
 UTILITIES = {
     "utility_mean_error": (
@@ -33,14 +32,6 @@ PATHS = {
     "replicates": "replicates",
 }
 """Words for the most frequent swept paths."""
-TITLES = {
-    "collusion": "Collusion curves",
-    "map": "Coalition map",
-    "errors": "Error distributions",
-    "frontier": "Privacy and utility",
-}
-ALONG = {"sweep": "Sweep of", "runtime": "Runtime against"}
-"""Chart titles by key."""
 
 
 def unit(metric: str, reading: Reading) -> str:
@@ -89,13 +80,49 @@ def path_title(path: str) -> str:
     return clean(f"{PATHS[path]} ({path})" if path in PATHS else path)
 
 
-def chart_title(reading: Reading, key: str) -> str:
-    """Return the title of a chart and its section."""
-    what, _, place = key.rpartition("-")
-    if what in ALONG:
-        path = swept_paths(reading)[int(place)]
-        words = f": {PATHS[path]}" if PATHS.get(path, path) != path else ""
-        return f"{ALONG[what]} {clean(path)}{words}"
-    if key == "by-size":
-        return f"{'Guesses and beliefs' if any(metric == TRUTH for _, metric, _ in reading.keys()) else 'Other measures'} by copies pooled"
-    return TITLES[key]
+def attribute_text(attribute: str) -> str:
+    """Name an attribute; ``*`` means all attributes."""
+    return "all attributes" if attribute == EVERYTHING else attribute
+
+
+OF_THE_AUDIT = {
+    "every-cell": "the best line through the originals, on every cell held",
+    "fitted-to-originals": "the best curve through the originals, for who knows how copies were made",
+    "coincidences": "least squares, for who knows which cells carry the same noise",
+    "noise-density": "Bayes' rule, for who knows the density of the noise",
+    "known-generator": "the noise drawn again from its seed",
+    "other-rows": "Bayes on a record's cells and those of rows near it, for who knows how copies were made",
+}
+"""Estimates by the audit itself from both originals and copies."""
+
+
+def knows(knowledge: str | None, *, attack: str | None = None, categories: bool = False) -> str:
+    """Describe an adversary's knowledge; only ``perfect`` is spelled out."""
+    if attack in OF_THE_AUDIT:
+        return OF_THE_AUDIT[attack]
+    if knowledge == "perfect":
+        return (
+            "knows every category's share exactly"
+            if categories
+            else "knows means and correlations exactly"
+        )
+    return f"{clipped(str(knowledge), 80)} knowledge"
+
+
+def label(reading: Reading, setting: Setting) -> str:
+    """Name an adversary: ``llse, knows means and correlations exactly``."""
+    return _named(reading, setting, "")
+
+
+def phrase(reading: Reading, setting: Setting) -> str:
+    """Name an adversary in a sentence, with ``which knows …``."""
+    return _named(reading, setting, "which ")
+
+
+def _named(reading: Reading, setting: Setting, joined: str) -> str:
+    if setting.attack is None:
+        return "the release itself"
+    said = knows(
+        setting.knowledge, attack=setting.attack, categories=guesses_categories(reading, setting)
+    )
+    return f"{clipped(setting.attack, 60)}, {joined if said.startswith('knows') else ''}{said}"

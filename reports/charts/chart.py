@@ -1,0 +1,216 @@
+"""A chart: rows, controls and views, and its default rows as a table.
+
+Names from data are values only, so they cannot enter an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from auditor.results.renderer import clean
+
+from ..figures.figures import Figure, braces, with_error
+from ..figures.labels import attribute_text, label
+from ..figures.reading import EVERYTHING, Reading, Setting, unique
+from ..figures.strongest import leader
+from .inert import deflated, json_block, packed
+from .spec import Part
+
+ROWS = 6000
+"""Rows per chart, which limit the size of the page."""
+FIELDS = {"figure": "f", "attribute": "a", "adversary": "v", "point": "p", "coalition": "g"}
+"""Column that each control filters by."""
+LABELS = {"figure": "Metric", "point": "Sweep point"}
+"""Labels of controls, if they differ from the capitalized name."""
+ANY = -1
+"""Adversary of a row that belongs to every adversary: the release itself."""
+
+
+class Control(NamedTuple):
+    """A selector above a chart; the parameter's value is an option's index."""
+
+    name: str
+    label: str
+    options: list[str]
+    chosen: int = 0
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One or two views with common rows and controls.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Fields of the views; ``_label`` and ``_cell`` are texts of a table.
+    names : list of str
+        Series in the order of the legend.
+    titles : dict
+        Axis titles by option, for controls whose options differ in unit.
+    first, note : str
+        Head of the table's first column, and its explanation.
+    """
+
+    id: str
+    title: str
+    caption: str
+    alt: str
+    rows: list[dict[str, Any]]
+    controls: list[Control]
+    names: list[str]
+    views: list[Part]
+    first: str
+    note: str
+    titles: dict[str, list[str]] = field(default_factory=dict)
+    path: str = ""
+    drawn: bool = False
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The default option of each control."""
+        return {control.name: control.chosen for control in self.controls}
+
+    def chosen(self, values: Mapping[str, int]) -> list[dict[str, Any]]:
+        """Return the rows of the chosen options."""
+        wanted = {FIELDS[name]: (value, ANY) for name, value in values.items()}
+        return [row for row in self.rows if all(row[key] in held for key, held in wanted.items())]
+
+    def table(self, figure: int | None = None) -> tuple[list[str], dict[str, dict[str, str]]]:
+        """Return the series and each label's cells for the default options."""
+        values = self.values | ({} if figure is None else {"figure": figure})
+        rows, cells = self.chosen(values), dict[str, dict[str, str]]()
+        for row in rows:
+            cells.setdefault(row["_label"], {}).setdefault(row["s"], row["_cell"])
+        return [name for name in self.names if any(row["s"] == name for row in rows)], cells
+
+    @cached_property
+    def packed(self) -> Markup:
+        """Compressed columns, views and titles for the page's script."""
+        names = [name for name in self.rows[0] if name[0] != "_"]
+        columns = {name: [_short(row[name]) for row in self.rows] for name in names}
+        block = {"columns": packed(columns), "views": self.views, "titles": self.titles}
+        return deflated(json_block(block), id=f"{self.id}-data")
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+class Rows:
+    """Collect the rows of a chart and the options of its controls."""
+
+    def __init__(self, reading: Reading, *controls: str, names: Sequence[str] = ()) -> None:
+        self.reading, self.rows = reading, list[dict[str, Any]]()
+        self.names = list(names) or [clean(name) for name in reading.schemes]
+        self.options: dict[str, dict[str, str]] = {name: {} for name in controls}
+
+    def add(
+        self,
+        setting: Setting,
+        shown: Figure,
+        label_of: object,
+        *,
+        cell: str = "",
+        series: str = "",
+        attribute: str = EVERYTHING,
+        **fields: Any,
+    ) -> None:
+        """Add one row.
+
+        ``figure`` and ``coalition`` are pairs of an option and the axis title that belongs to it.
+        """
+        series = clean(series or setting.scheme)
+        itself = "" if setting.attack is None else label(self.reading, setting)
+        texts = {
+            "figure": fields.pop("figure", ("", "")),
+            "coalition": fields.pop("coalition", ("", "")),
+            "attribute": (attribute_text(attribute), fields.pop("title", "")),
+            "adversary": (fields.pop("adversary", itself), ""),
+            "point": (self.reading.point_text(setting.point) or "–", ""),
+        }
+        place = {FIELDS[name]: self._number(name, *texts[name]) for name in self.options}
+        bars = shown.low is None or shown.high is None
+        self.rows.append(
+            {
+                "s": series,
+                "i": self.names.index(series),
+                **place,
+                "y": shown.value,
+                "lo": shown.value if bars else shown.low,
+                "hi": shown.value if bars else shown.high,
+                "t": shown.theory,
+                "m": with_error(shown),
+                "c": braces(shown.coalition),
+                **fields,
+                "_label": clean(label_of),
+                "_cell": cell or with_error(shown),
+            }
+        )
+
+    def _number(self, name: str, text: str, title: str) -> int:
+        if name == "adversary" and not text:
+            return ANY
+        self.options[name].setdefault(text, title)
+        return list(self.options[name]).index(text)
+
+    def chart(
+        self, id: str, title: str, caption: str, alt: str, *views: Part, **more: Any
+    ) -> Chart:
+        """Return the chart, preset to the leading adversary where it has rows."""
+        lead, rows = leader(self.reading), self.rows[:ROWS]
+        wanted = {"attribute": attribute_text(EVERYTHING)}
+        if lead is not None:
+            point = self.reading.point_text(lead.point) or "–"
+            wanted |= {"adversary": label(self.reading, lead), "point": point}
+        known = {
+            FIELDS[name]: list(self.options[name]).index(text)
+            for name, text in wanted.items()
+            if text in self.options.get(name, {})
+        }
+        first = max(rows, key=lambda row: [row[key] == value for key, value in known.items()])
+        controls = [
+            Control(
+                name,
+                LABELS.get(name, name.capitalize()),
+                [clean(text) for text in texts],
+                max(0, first[FIELDS[name]]),
+            )
+            for name, texts in self.options.items()
+            if texts
+        ]
+        titles = {name: [*texts.values()] for name, texts in self.options.items()}
+        stated = {name: texts for name, texts in titles.items() if any(texts)}
+        left = len(self.rows) - len(rows)
+        caption += f" {left:,} more rows are in the results file." if left else ""
+        for place, one in enumerate(views):
+            one["layer"][-1]["name"] = one["params"][0]["views"][0] = f"points-{place}"
+            one["params"] += [{"name": each.name, "value": each.chosen} for each in controls]
+        return Chart(
+            id, title, caption, alt, rows, controls, self.names, list(views), titles=stated, **more
+        )
+
+    @property
+    def wanted(self) -> str:
+        """Filter of the rows of the chosen options."""
+        return " && ".join(
+            f"(datum.{FIELDS[name]} == {name} || datum.{FIELDS[name]} == {ANY})"
+            for name, texts in self.options.items()
+            if texts  # without options there is no control
+        )
+
+
+def title_of(control: str) -> list[str]:
+    """Return the placeholder for an axis title that depends on a control."""
+    return [f"${control}"]
+
+
+def together(rows: Rows, *fields: str) -> bool:
+    """Whether some series has several rows, so that there is something to compare."""
+    return len(rows.rows) > len(
+        unique(tuple(row[name] for name in ("s", *fields)) for row in rows.rows)
+    )

@@ -1,0 +1,357 @@
+"""First screen of a report: gate, number, reasons and next step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import NamedTuple
+
+from auditor.results.model import AuditResult, SchemeSummary
+from auditor.results.remedies import Remedy
+
+from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
+from ..figures.reading import ERROR, Reading, best_single, ceiling
+from ..figures.strongest import EXACT, lowest_attribute
+from .card import MARKS, State, Verdict, most_telling
+from .sentences import capital, share
+from .words import check, counts, outcome
+
+SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
+MOST = 3
+"""Number of reasons."""
+AGAIN = "Release the copies. Before a further copy, audit it together with these."
+FURTHEST = 30
+"""Half-widths per distance from the target up to which a number of records is stated."""
+ADVISE = "Add noise: `auditor advise` finds levels that leave half of every attribute unknown."
+MEASURE = "Estimates scale the closed form by what the attack left here; `auditor advise` measures what all attacks leave."
+
+
+class Bar(NamedTuple):
+    """Share that a coalition leaves unknown, against a target.
+
+    ``single`` is the share that its most revealing copy leaves alone.
+    """
+
+    scheme: str
+    attribute: str
+    who: str
+    left: Figure
+    single: float | None
+    target: float
+
+    @property
+    def state(self) -> State:
+        """``good`` if the whole interval is at or above the target, ``bad`` if surely below."""
+        if ceiling(self.left) < self.target:
+            return "bad"
+        return "good" if self.left.low is not None and self.left.low >= self.target else "open"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """First screen: gate, number with its bar, reasons and next step.
+
+    For a paper's figure, the gate counts the claims.
+    """
+
+    state: State
+    gate: str
+    number: Text = ""
+    bar: Bar | None = None
+    reasons: Sequence[Text] = ()
+    action: Text = ""
+
+    @property
+    def mark(self) -> str:
+        """Character of the state."""
+        return MARKS[self.state]
+
+
+def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
+    """Return the first screen of an audit; of a paper's figure, its claims."""
+    result = reading.result
+    if reproduces_a_figure(result):
+        return _claims(result)
+    state = _state(result, found)
+    concerned = [one for one in found if one.state == state] or list(found)
+    one = most_telling(concerned)
+    if one is None:
+        why = "no attack gave an error for the released copies"
+        return Headline(
+            "open", f"{OPEN}: {why}", action="Name attacks in the scenario: `attacks: all`."
+        )
+    bars = [bar for bar in exposures(reading, [one]) if bar.left.value <= one.left + EXACT]
+    bar = bars[0] if bars else _least(one)
+    several = len(found) > 1
+    return Headline(
+        state,
+        _gate(state, result, found, one, bar),
+        _number(reading, one, bar, several=several),
+        bar,
+        (_of_schemes(reading, found, one) if several else _of_one(reading, one, bar))[:MOST],
+        _action(reading, state, found, one, bar),
+    )
+
+
+def reproduces_a_figure(result: AuditResult) -> bool:
+    """Whether the scenario reproduces a paper's figure and asks for no exposure."""
+    stated, cited = result.scenario.get("expect"), result.scenario.get("cite")
+    asked = isinstance(stated, list) and any("exposure" in one for one in stated if one)
+    keys = [f"{key}-" for key in cited] if isinstance(cited, list) else []
+    named = result.name.startswith((*keys, "survey-")) or bool(result.scenario.get("sweep"))
+    return named and not asked and bool(result.expectations)
+
+
+def _claims(result: AuditResult) -> Headline:
+    order = ("fails", "undecided", "holds")
+    made = sorted(map(check, result.expectations), key=lambda one: order.index(one.status))
+    came = outcome(result)
+    state: State = "good" if came == "holds" else "bad" if made[0].status == "fails" else "open"
+    gate = "All claims hold" if state == "good" else "Not all claims hold"
+    gate = f"{gate}: {counts(result)}"
+    reasons = [(Name(f"{one.stated}{one.where}"), f" {one.status}: {one.why}") for one in made]
+    return Headline(state, gate, reasons=reasons[:MOST])
+
+
+def _state(result: AuditResult, found: Sequence[Verdict]) -> State:
+    states = [one.state for one in found]
+    if "bad" in states:
+        return "bad"
+    whole = result.partial is None and not result.failed
+    return "good" if whole and states and set(states) == {"good"} else "open"
+
+
+def _gate(
+    state: State, result: AuditResult, found: Sequence[Verdict], one: Verdict, bar: Bar
+) -> str:
+    if state == "good":
+        return SAFE
+    if state == "bad":
+        bad, every = sum(each.state == "bad" for each in found), len(found)
+        which = (
+            f", with any of the {every} schemes"
+            if bad == every
+            else f" with {bad} of {every} schemes"
+        )
+        return UNSAFE + (which if every > 1 else "")
+    return f"{OPEN}: {_why_open(result, one, bar)}"
+
+
+def _why_open(result: AuditResult, one: Verdict, bar: Bar) -> str:
+    if result.partial is not None:
+        return "the audit did not finish"
+    if result.failed:
+        return "a part of the audit failed"
+    if bar.left.half is None:
+        return "the exposure has no error bar"
+    if bar.state == "open":
+        interval = f"{percent(max(0.0, bar.left.low or 0.0))} to {percent(bar.left.high or 1.0)}"
+        return f"the interval {interval} includes the target {percent(bar.target)}"
+    if one.finding == "alone":
+        return "pooled copies were not tried"
+    return (
+        "whether pooling helps is open" if one.finding == "undecided" else "`exposure` is undecided"
+    )
+
+
+def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
+    shown, plural = bar.left, len(bar.left.coalition) > 1
+    names = [_recipients(reading, one.scheme).get(copy, "") for copy in shown.coalition]
+    of = (" of ", Name(one.scheme)) if several else ()
+    who: tuple[str, ...] = (capital(copies(shown.coalition, one.total)), *of)
+    if all(names) and len(names) <= MOST:
+        who = (Name(listed(names)), *of)
+    together = " together" if plural else " alone"
+    guessed = one.guesses
+    if guessed and not bar.attribute and shown.coalition == guessed.right.coalition:
+        verb = "name" if plural else "names"
+        columns = [
+            clipped(each.name, 40) for table in reading.result.data[:1] for each in table.attributes
+        ]
+        right = f" for {share(guessed.right)} of the records"
+        return (
+            *who,
+            f"{together} {verb} the right ",
+            Name(listed(columns[:MOST]) or "value"),
+            f"{right}; without copies a guess is right for {percent(guessed.blind)}.",
+        )
+    point = one.setting.point if one.setting else 0
+    spread = reading.deviation_of(point, bar.attribute) if bar.attribute else None
+    what = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
+    if shown.value < EXACT:
+        verb = "rebuild" if plural else "rebuilds"
+        without = f"; without copies a guess is off by ± {_rounded(spread)}." if spread else "."
+        return (*who, f"{together} {verb} ", what, " exactly", without)
+    if spread is None:
+        verb = "leave" if plural else "leaves"
+        return (
+            *who,
+            f"{together} {verb} {share(shown)} of ",
+            what,
+            " unknown; without copies 100 %.",
+        )
+    verb, off = (
+        ("guess" if plural else "guesses"),
+        _rounded(math.sqrt(max(0.0, shown.value)) * spread),
+    )
+    return (
+        *who,
+        f"{together} {verb} ",
+        what,
+        f" to ± {off} (typical error); without copies ± {_rounded(spread)}.",
+    )
+
+
+def _recipients(reading: Reading, scheme: str) -> dict[int, str]:
+    stated = reading.result.scenario.get("schemes")
+    for one in stated if isinstance(stated, list) else ():
+        files = one.get("copies") if isinstance(one, dict) and one.get("id") == scheme else None
+        if isinstance(files, list) and all(isinstance(file, str) for file in files):
+            return {copy: clipped(PurePath(file).stem, 40) for copy, file in enumerate(files, 1)}
+    return {}
+
+
+def _rounded(value: float) -> str:
+    return number(float(f"{value:.3g}"))
+
+
+def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[Text]:
+    name = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
+    left = f"{share(bar.left)} of "
+    goal = f" stays unknown; the target is at least {percent(bar.target)}."
+    strongest = f"Strongest attack, of {_tried(reading)}: {one.who}."
+    away = [text for text in one.reasons if text not in (one.exposure, one.sentence)][:-1]
+    return [(left, name, goal), *away, one.sentence, strongest]
+
+
+def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[Text]:
+    best = max((one for one in found if one.exposures), key=lambda one: one.left)
+    bar = next(iter(exposures(reading, [best])), _least(best))
+    helped = [one.scheme for one in found if one.finding in ("exact", "gain")]
+    safe = [one.scheme for one in found if one.finding == "no-gain"]
+    pooled = (
+        "Pooling copies helps against ",
+        Name(_names(helped)),
+        *(("; not against ", Name(_names(safe))) if safe else ()),
+        ".",
+    )
+    least = (
+        "The least exposed, ",
+        Name(best.scheme),
+        f", leaves {share(bar.left)} of ",
+        Name(bar.attribute) if bar.attribute else "the records",
+        f" unknown; the target is at least {percent(bar.target)}.",
+    )
+    return [
+        least,
+        *([pooled] if helped else []),
+        f"Strongest attack, of {_tried(reading)}: {worst.who}.",
+    ]
+
+
+def _tried(reading: Reading) -> str:
+    return f"{len({attack for _, attack in reading.adversaries})} tried"
+
+
+def _names(schemes: Sequence[str]) -> str:
+    return listed([clipped(name, 40) for name in schemes[:4]]) + (" …" if len(schemes) > 4 else "")
+
+
+def _action(
+    reading: Reading, state: State, found: Sequence[Verdict], one: Verdict, bar: Bar
+) -> Text:
+    good = [each.scheme for each in found if each.state == "good"]
+    if state == "good":
+        return AGAIN
+    if state == "bad":
+        if good:
+            return ("Release copies of ", Name(_names(good)), " instead.")
+        if one.kept or one.shown:
+            return "Perturb the values that the copies show unchanged, and audit again."
+        if one.finding == "refuted":
+            return "Check how the copies were made: they do not keep their scheme's promise."
+        ranked = sorted(found, key=lambda each: -each.left)
+        return next(iter(remedies(reading, ranked)), ADVISE)
+    if one.finding == "alone" and one.total > 1:
+        return "Measure pooled copies: `coalitions: [subsets]`."
+    half, distance = bar.left.half, abs(bar.left.value - bar.target)
+    rows = reading.rows_of(one.setting.point if one.setting else 0)
+    if half and rows and distance < half < FURTHEST * distance:
+        need = float(f"{rows * (1.2 * half / distance) ** 2:.2g}")
+        return f"Audit about {number(need)} records to decide, or add noise."
+    return "Add noise, or audit more records or replicates."
+
+
+def exposures(reading: Reading, found: Sequence[Verdict]) -> list[Bar]:
+    """Return each scheme's attributes, most exposed first, to the strongest adversary.
+
+    Adversaries with attributes in clear are excluded if others exist.
+    """
+    bars = []
+    for one in found:
+        held = []
+        settings = [each for each in reading.settings(ERROR) if each.scheme == one.scheme]
+        peers = [each for each in settings if not reading.given(each.knowledge)] or settings
+        for name in reading.attributes:
+            hidden = [each for each in peers if name not in reading.given(each.knowledge)]
+            least = lowest_attribute(reading, hidden, [name])
+            if least is not None:
+                single = best_single(reading.figures(least[0], ERROR, name), least[2].coalition)
+                held.append(_bar(one, name, least[2], single))
+        bars += sorted(held, key=lambda bar: bar.left.value) or (
+            [_least(one)] if one.exposures else []
+        )
+    return bars
+
+
+def _bar(one: Verdict, name: str, worst: Figure, single: Figure | None) -> Bar:
+    alone = single.value if single and single.coalition != worst.coalition else None
+    return Bar(one.scheme, name, copies(worst.coalition, one.total), worst, alone, one.target)
+
+
+def _least(one: Verdict) -> Bar:
+    left = min(one.exposures, key=lambda shown: shown.value)
+    return _bar(one, "", left, None)
+
+
+def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
+    """Return remedies for schemes that leave less than half unknown."""
+    lines = []
+    for one in found:
+        point = reading.points[one.setting.point] if one.setting else {}
+        for release in reading.result.releases:
+            if (release.scheme, release.sweep) == (one.scheme, point) and release.remedy:
+                lines.append(remedy_text(release, release.remedy))
+    return [*lines, MEASURE] if lines else []
+
+
+def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
+    """State the levels that would leave half unknown.
+
+    An estimate is the closed form scaled to the measured error (`auditor.runs.remedies`).
+    """
+    what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
+    basis = "estimate" if remedy.estimated else f"{clipped(remedy.attack, 40)}, closed form"
+    name, other = clipped(release.scheme, 60), _other(remedy)
+    if not remedy.levels and not other:
+        who = "one who knows the other attributes"
+        return f"{name}: no level leaves half of {what} unknown to {who}; publish less about their dependence."
+    if not remedy.levels:
+        return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
+    instead = f"; or {other}, which pooling does not weaken" if other else ""
+    return f"{name}: at {_levels(remedy.kind, remedy.levels)} half of {what} would stay unknown ({basis}){instead}."
+
+
+def _levels(kind: str, levels: Sequence[float]) -> str:
+    shown = [f"{level:g}" for level in levels]
+    text = ", ".join(shown) if len(shown) <= 2 else f"{shown[0]} … {shown[-1]}"
+    return f"retention of at most {text}" if kind == "retention" else f"levels of at least {text}"
+
+
+def _other(remedy: Remedy) -> str:
+    if remedy.lossless is None:
+        return ""
+    scheme = "uniform-multilevel" if remedy.kind == "retention" else "corner-wave"
+    return f"{scheme} at {_levels(remedy.kind, [remedy.lossless])}"

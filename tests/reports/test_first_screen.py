@@ -1,0 +1,197 @@
+"""First screen: five questions are answered there, and a tick is proof."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import report_cases
+from test_report_html import Page
+
+import auditor
+from auditor.results.model import AuditResult, Partial
+from auditor.results.records import ExpectationRecord, Measurement
+from auditor_reports.figures.figures import said
+from auditor_reports.figures.reading import Reading
+from auditor_reports.html import Html
+from auditor_reports.terminal import Terminal
+from auditor_reports.wording.headline import OPEN, SAFE, UNSAFE, exposures, headline
+from auditor_reports.wording.verdict import verdicts
+
+GATES = (SAFE, UNSAFE, OPEN)
+BOUND = {"exposure": {"unknown": {"at-least": 0.5}}}
+
+
+def numbers(rows: int, *levels: float, scheme: str = "corner-wave") -> dict[str, Any]:
+    """Two correlated columns; copy 1 leaves level / (1 + level) or less unknown."""
+    return {
+        "seed": 3, "data": {"source": "gaussian", "covariance": [[1.0, 0.3], [0.3, 4.0]], "rows": rows},
+        "schemes": [{"name": scheme, "levels": list(levels)}], "attacks": ["llse"], "expect": [BOUND],
+    }  # fmt: skip
+
+
+SCENARIOS: dict[str, Any] = {
+    "small table": numbers(60, 0.4, 2.0),
+    "undecided": numbers(2000, 1.08, 2.0),
+    "all safe": numbers(4000, 8.0, 16.0),
+    "categories": {
+        "seed": 1, "schemes": [{"name": "uniform-multilevel", "levels": [0.8, 0.3]}], "attacks": ["posterior"],
+        "data": {"source": "cps", "columns": ["age", "salary"], "rows": 2000,
+                 "bin": {"age": {"quantile": 4}, "salary": {"quantile": 5}}},
+    },
+    "files": "published-copies",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def audits(quickstart: AuditResult) -> dict[str, AuditResult]:
+    return {"quickstart": quickstart} | {
+        name: auditor.run(scenario) for name, scenario in SCENARIOS.items()
+    }
+
+
+def first_screen(result: AuditResult) -> str:
+    """Return the text of the page before its first section."""
+    page = Html().render([result])
+    start = page.index("<article")
+    return Page(page[start : page.index('-exposure-title"', start)]).text
+
+
+@pytest.mark.parametrize(
+    ("name", "gate", "who", "column"),
+    [
+        ("quickstart", UNSAFE, "opies .* of linearly-dependent together rebuild", "salary"),
+        ("small table", UNSAFE, "Copy 1 alone guesses", "x2"),
+        ("undecided", OPEN, "Copy 1 alone guesses", "x1"),
+        ("all safe", SAFE, "Copy 1 alone guesses", "x1"),
+        ("categories", UNSAFE, "Copy 1 alone names the right", "age and salary"),
+        ("files", UNSAFE, "top-coded of top-coded alone guesses", "petal_length"),
+    ],
+)
+def test_ten_seconds_answer_five_questions(
+    audits: dict[str, AuditResult], name: str, gate: str, who: str, column: str
+) -> None:
+    text = first_screen(audits[name])
+    assert [one for one in GATES if one in text] == [gate]  # Is it safe?
+    assert re.search(rf"{who}.* {column}", text)  # Who can do what? Which column?
+    assert "without copies" in text  # Compared with what?
+    assert "the target is at least 50 %" in text or "target 50 %" in text
+    assert text.count("Next:") == 1  # What now?
+    assert len(text.split()) < 150
+    terminal = " ".join(Terminal(width=100, full=False).render([audits[name]]).split())
+    for one in headline_texts(audits[name]):
+        assert one in terminal
+
+
+def headline_texts(result: AuditResult) -> list[str]:
+    first = headline(Reading(result), verdicts(Reading(result)))
+    return [said(text) for text in (first.gate, first.number, *first.reasons, first.action)]
+
+
+def test_the_first_level_is_short(audits: dict[str, AuditResult]) -> None:
+    page = Html().render([audits["quickstart"]])
+    folded = re.sub(
+        r'<details class="section".*?</details>\s*(?=<details|</article>)',
+        "",
+        page,
+        flags=re.DOTALL,
+    )
+    assert (
+        len(Page(re.sub(r"<details.*?</details>", "", folded, flags=re.DOTALL)).text.split()) <= 600
+    )
+    lines = Terminal(width=80, full=False).render([audits["quickstart"]]).splitlines()
+    assert len(lines) <= 60  # 45 of an audit whose expectations hold
+    assert "--full" in lines[-3] + lines[-4]
+
+
+def error(value: float, half: float | None, name: str = "age", **changes: Any) -> Measurement:
+    low, high = (None, None) if half is None else (value - half, value + half)
+    fields = {
+        "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (1.0,),
+        "attribute": name, "metric": "normalized_error", "value": value, "ci_low": low, "ci_high": high,
+        "std_error": None if half is None else half / 1.96,
+    } | changes  # fmt: skip
+    return report_cases.measurement(**fields)
+
+
+def audit(*records: Measurement, **updates: Any) -> AuditResult:
+    blank = {"measurements": list(records), "distributions": [], "releases": [], "expectations": []}
+    scenario = {"title": "t", "schemes": [{"name": "correlated", "id": "s"}], "expect": []}
+    return report_cases.quickstart().model_copy(update=blank | {"scenario": scenario} | updates)
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "state"),
+    [
+        (0.8, 0.01, "good"),
+        (0.8, 0.35, "open"),
+        (0.8, None, "open"),
+        (0.49, 0.02, "open"),
+        (0.4, 0.01, "bad"),
+    ],
+)
+def test_a_tick_needs_the_whole_interval_at_the_target(
+    value: float, half: float | None, state: str
+) -> None:
+    result = audit(error(value, half), error(value, half, "*"))
+    (found,) = verdicts(Reading(result))
+    assert (found.state, headline(Reading(result), [found]).state) == (state, state)
+    assert {bar.state for bar in exposures(Reading(result), [found])} == {state}
+
+
+def test_the_target_is_that_of_the_scenario_and_its_outcome_counts() -> None:
+    result = audit(error(0.8, 0.01), error(0.8, 0.01, "*"))
+    asked = result.scenario | {"expect": [{"exposure": {"unknown": {"at-least": 0.9}}}]}
+    strict = result.model_copy(update={"scenario": asked})
+    assert verdicts(Reading(strict))[0].state == "bad"
+    record = ExpectationRecord(
+        expectation="exposure", where={}, status="undecided", observed=None, bound=0.5, why=""
+    )
+    loose = result.scenario | {"expect": [BOUND, {"exposure": {"unknown": {"at-most": 0.1}}}]}
+    unsure = result.model_copy(update={"scenario": loose, "expectations": [record]})
+    assert verdicts(Reading(unsure))[0].state == "open"
+
+
+def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole() -> None:
+    one = [error(0.8, 0.01), error(0.8, 0.01, "*")]
+    two = audit(*one, *(record._replace(coalition=(2,)) for record in one))
+    found = headline(Reading(two), verdicts(Reading(two)))
+    assert found.gate == f"{OPEN}: pooled copies were not tried"
+    part = Partial(finished=1, tasks=2, why="stopped")
+    stopped = audit(*one, partial=part)
+    assert headline(Reading(stopped), verdicts(Reading(stopped))).state == "open"
+    nothing = headline(Reading(audit()), verdicts(Reading(audit())))
+    assert (nothing.state, nothing.gate.startswith(OPEN)) == ("open", True)
+
+
+def test_a_safe_scheme_beside_an_unsafe_one_is_the_next_step() -> None:
+    bad = [error(0.1, 0.01, name) for name in ("age", "*")]
+    good = [error(0.9, 0.01, name, scheme="<wave>") for name in ("age", "*")]
+    found = first_screen(audit(*bad, *good))
+    assert f"{UNSAFE} with 1 of 2 schemes" in found
+    assert "Next: Release copies of <wave> instead." in found
+
+
+def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept: AuditResult) -> None:
+    named = swept.model_copy(update={"name": "li2012-fig5"})
+    text = Terminal(width=100, full=False).render([named])
+    assert "✗ Not all claims hold: 1 of 3 holds, 1 fails, 1 undecided" in text
+    assert not [gate for gate in GATES if gate in text]
+    page = Html().render([named])
+    sections = re.findall(r'<section aria-labelledby="audit-1-([a-z]+)', page)
+    assert sections == ["sweep", "expectations"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_it_fits_every_width_with_hostile_names(hostile: AuditResult, width: int) -> None:
+    text = Terminal(width=width, full=False).render([hostile])
+    assert max(map(len, text.splitlines())) <= width
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)
+
+
+def test_failures_are_always_shown_with_their_reason(failed: AuditResult) -> None:
+    reason = next(record.reason for record in failed.measurements if record.status == "failed")
+    text = " ".join(Terminal(width=120, full=False).render([failed]).split())
+    assert " ".join((reason or "").split()) in text
+    assert "observed 0.53 ± 0.002, and 0.9 was asked for" in text
