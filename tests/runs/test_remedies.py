@@ -9,7 +9,6 @@ import auditor
 from auditor.results.model import AuditResult
 from auditor.schemes.replacement.law import left_by_retention
 from auditor_reports.wording.headline import remedy_text
-from auditor_reports.wording.remedies import remedy_text
 
 
 def audit(schemes, attacks, coalitions=("subsets",), **data):
