@@ -10,6 +10,7 @@ from auditor.errors import did_you_mean
 from auditor.field_paths import parse_path
 from auditor.parameters import Path, shown
 from auditor.results import metrics
+from auditor.results.evidence import FITTED
 from auditor.scenario.model import ExpectationUse, Measure, UtilityUse
 from auditor.scenario.problems import Problems, split
 from auditor.scenario.read_coalitions import parse_coalitions
@@ -56,6 +57,7 @@ class Audited(NamedTuple):
             items = fields.get(f"{field}s")
             ids = map(id_of, items if isinstance(items, list) else [items])
             names[field] = None if f"{field}s" in moved else list(filter(None, ids))
+        names["attack"] = names["attack"] and [*names["attack"], FITTED]
         labels = [state.label for state in knowledge]
         names["knowledge"] = None if any(path[0] == "knowledge" for path in swept) else labels
         # closeness is measured where an expectation needs it
