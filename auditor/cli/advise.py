@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
-from auditor.cli.arguments import one_line_warnings, override, span, warn_of_broken_plugins
+from auditor.cli.arguments import (
+    all_overrides,
+    format_option,
+    names,
+    one_line_warnings,
+    parsed,
+    quiet_option,
+    several,
+    spans,
+    warn_of_broken_plugins,
+)
 from auditor.cli.guard import guarded
 from auditor.process.console import put, say, tell
 
@@ -34,15 +45,12 @@ FORMATS = ("table", "markdown", "html")
     help="Measure of the loss of use.",
 )
 @click.option("--target", metavar="COLUMN", help="The class that --utility classifier predicts.")
-@click.option(
-    "--scheme",
-    "schemes",
-    multiple=True,
-    metavar="NAME",
-    help="A scheme to consider (repeatable); all for numbers by default.",
+@several(
+    "--scheme", "schemes", metavar="NAME", about="A scheme to consider; all for numbers by default"
 )
 @click.option(
     "--columns",
+    callback=parsed(names),
     metavar="A,B,...",
     help="Columns to perturb; every numeric one that is no identifier by default.",
 )
@@ -53,19 +61,15 @@ FORMATS = ("table", "markdown", "html")
     show_default=True,
     help="How many times more the last copy is perturbed than the first.",
 )
-@click.option(
+@several(
     "--param",
-    "changes",
-    multiple=True,
+    "parameters",
     metavar="NAME=VALUE",
-    help="Of the schemes, as replacement=prior (repeatable).",
+    about="Of the schemes, as replacement=prior",
+    parse=all_overrides,
 )
-@click.option(
-    "--bounds",
-    "spans",
-    multiple=True,
-    metavar="COLUMN=LOW:HIGH",
-    help="By how much one record may change (repeatable).",
+@several(
+    "--bounds", metavar="COLUMN=LOW:HIGH", about="By how much one record may change", parse=spans
 )
 @click.option(
     "--epsilon",
@@ -87,35 +91,10 @@ FORMATS = ("table", "markdown", "html")
 @click.option(
     "-o", "--output", type=click.Path(file_okay=False), help="Folder for the scenario and the page."
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="What to print.",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
+@format_option(*FORMATS)
+@quiet_option
 @guarded
-def advise(
-    data: str,
-    copies: int,
-    unknown: float,
-    utility: str,
-    target: str | None,
-    schemes: tuple[str, ...],
-    columns: str | None,
-    spread: float,
-    changes: tuple[str, ...],
-    spans: tuple[str, ...],
-    epsilon: float | None,
-    delta: float,
-    rows: int | None,
-    seed: int,
-    output: str | None,
-    form: str,
-    quiet: bool,
-) -> None:
+def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     """Find the scheme and levels that leave enough of DATA unknown.
 
     The search minimizes the loss of use. Exposure is measured against the strongest attack of every
@@ -129,24 +108,7 @@ def advise(
     from auditor.runs.output import rendered_advice, screen
 
     warn_of_broken_plugins()
-    named = None if columns is None else tuple(name for name in columns.split(",") if name)
-    parameters, bounds = dict(map(override, changes)), dict(map(span, spans))
-    request = Request(
-        data,
-        copies,
-        unknown,
-        utility,
-        target,
-        schemes,
-        named,
-        rows,
-        spread,
-        seed,
-        parameters,
-        bounds,
-        delta,
-        epsilon,
-    )
+    request = Request(**asked)
     with one_line_warnings():
         advice = advised(request, lambda words: None if quiet else say(f"advise: {words}"))
     put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)

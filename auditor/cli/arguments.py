@@ -15,15 +15,49 @@ from auditor.process.console import say
 scenario_argument = click.argument(
     "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=complete_scenarios
 )
-set_option = click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="PATH=VALUE",
-    help="Change a place of the scenario, as `data.rows=1000` (repeatable).",
+
+
+def parsed(parse: Callable[[Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    """Return a click callback that converts an option unless it is missing."""
+    return lambda context, parameter, value: None if value is None else parse(value)
+
+
+def several(
+    *names: str, metavar: str, about: str, parse: Callable[[Any], Any] = tuple
+) -> Callable[[Any], Any]:
+    """Return a repeatable option."""
+    text = f"{about} (repeatable)."
+    return click.option(*names, multiple=True, callback=parsed(parse), metavar=metavar, help=text)
+
+
+def format_option(*forms: str, about: str = "What to print.") -> Callable[[Any], Any]:
+    """Return ``--format``; the first is the default."""
+    kinds = click.Choice(forms)
+    return click.option(
+        "--format", "form", type=kinds, default=forms[0], show_default=True, help=about
+    )
+
+
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
+full_option = click.option(
+    "--full",
+    is_flag=True,
+    help="Print everything, not the verdict, comparison and expectations only.",
+)
+file_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    help="Write to this file instead of printing.",
 )
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), help="Instead of the scenario's own."
+)
+set_option = several(
+    "--set",
+    "changes",
+    metavar="PATH=VALUE",
+    about="Change a place of the scenario, as `data.rows=1000`",
 )
 
 
@@ -55,9 +89,25 @@ def numbers(text: str, option: str = "--levels") -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise AuditorError(
-            f"{option} must be numbers separated by commas, as 0.25,0.5,1; got {text!r}"
-        ) from None
+        wanted = "must be numbers separated by commas, as 0.25,0.5,1"
+        raise AuditorError(f"{option} {wanted}; got {text!r}") from None
+
+
+def names(texts: str | Sequence[str]) -> tuple[str, ...]:
+    """Return names separated by commas, from one or several texts."""
+    return tuple(
+        name for name in ",".join([texts] if isinstance(texts, str) else texts).split(",") if name
+    )
+
+
+def all_overrides(changes: Sequence[str]) -> dict[str, Any]:
+    """Parse repeated ``NAME=VALUE``."""
+    return dict(map(override, changes))
+
+
+def spans(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Parse repeated ``--bounds COLUMN=LOW:HIGH``."""
+    return dict(map(span, texts))
 
 
 def span(text: str) -> tuple[str, tuple[float, float]]:

@@ -7,9 +7,12 @@ from typing import Any
 import rich_click as click
 
 from auditor.cli.arguments import (
+    all_overrides,
+    names,
     numbers,
     one_line_warnings,
-    override,
+    parsed,
+    several,
     value_of,
     warn_of_broken_plugins,
 )
@@ -18,7 +21,7 @@ from auditor.process.console import say, tell
 
 
 @click.command()
-@click.argument("name")
+@click.argument("attack", metavar="NAME")
 @click.argument("copies", nargs=-1, required=True, metavar="COPY...")
 @click.option(
     "--original",
@@ -28,32 +31,35 @@ from auditor.process.console import say, tell
 )
 @click.option(
     "--scheme",
+    callback=parsed(lambda text: value_of(text, "--scheme")),
     metavar="NAME",
     help="Scheme of the copies' law, or `{name: NAME, …}`; left out, the law is estimated.",
 )
-@click.option(
+@several(
     "--levels",
-    multiple=True,
     metavar="L,L,...",
-    help="The copies' levels, in their order (repeatable).",
+    about="The copies' levels, in their order",
+    parse=lambda texts: numbers(",".join(texts)) if texts else (),
 )
 @click.option(
     "--columns",
+    callback=parsed(names),
     metavar="A,B,...",
     help="Columns to rebuild; by default those of numbers that the original and all copies have.",
 )
 @click.option(
     "--knowledge",
+    callback=parsed(lambda text: value_of(text, "--knowledge")),
     default="perfect",
     show_default=True,
     help="As in a scenario: `{estimated: {rows: 400}}`.",
 )
-@click.option(
+@several(
     "--param",
-    "changes",
-    multiple=True,
+    "parameters",
     metavar="NAME=VALUE",
-    help="A parameter of the attack (repeatable).",
+    about="A parameter of the attack",
+    parse=all_overrides,
 )
 @click.option(
     "--seed",
@@ -69,18 +75,7 @@ from auditor.process.console import say, tell
     help="Write the reconstruction, record by record, to this .csv or .parquet file.",
 )
 @guarded
-def attack(
-    name: str,
-    copies: tuple[str, ...],
-    original: str,
-    scheme: str | None,
-    levels: tuple[str, ...],
-    columns: str | None,
-    knowledge: str,
-    changes: tuple[str, ...],
-    seed: int,
-    output: str | None,
-) -> None:
+def attack(output: str | None, **options: Any) -> None:
     """Attack copies in files with the attack NAME, and print its error.
 
     All copies are pooled. The estimate is written only with --output: it may be as secret as the
@@ -95,18 +90,7 @@ def attack(
     )
 
     warn_of_broken_plugins()
-    stated: Any = None if scheme is None else value_of(scheme, "--scheme")
-    asked = Request(
-        name,
-        copies,
-        original,
-        stated,
-        numbers(",".join(levels)) if levels else (),
-        None if columns is None else columns.split(","),
-        value_of(knowledge, "--knowledge"),
-        seed,
-        dict(override(change) for change in changes),
-    )
+    asked = Request(**options)
     if output is not None:
         check_output(asked, output)
     with one_line_warnings():

@@ -13,6 +13,9 @@ import rich_click as click
 
 from auditor.cli.arguments import (
     each,
+    file_option,
+    format_option,
+    full_option,
     one_line_warnings,
     read_all,
     scenario_argument,
@@ -191,25 +194,9 @@ def schema() -> None:
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice((*FORMATS, "html")),
-    default="table",
-    show_default=True,
-    help="What to make.",
-)
-@click.option(
-    "--full",
-    is_flag=True,
-    help="Print everything, not the verdict, comparison and expectations only.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    help="Write to this file instead of printing.",
-)
+@format_option(*FORMATS, "html", about="What to make.")
+@full_option
+@file_option
 @guarded
 def report(results: tuple[str, ...], form: str, full: bool, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
@@ -226,20 +213,8 @@ def report(results: tuple[str, ...], form: str, full: bool, output: str | None) 
 @click.command()
 @click.argument("old")
 @click.argument("new")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(COMPARISONS),
-    default="table",
-    show_default=True,
-    help="What to make.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    help="Write to this file instead of printing.",
-)
+@format_option(*COMPARISONS, about="What to make.")
+@file_option
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
     """List differences of two results beyond the error bars.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,16 @@ import rich_click as click
 from click.core import ParameterSource
 from click.globals import get_current_context
 
-from auditor.cli.arguments import numbers, one_line_warnings, override, span, warn_of_broken_plugins
+from auditor.cli.arguments import (
+    all_overrides,
+    names,
+    numbers,
+    one_line_warnings,
+    parsed,
+    several,
+    spans,
+    warn_of_broken_plugins,
+)
 from auditor.cli.guard import guarded
 from auditor.errors import AuditorError
 from auditor.process.console import say, tell
@@ -42,52 +51,58 @@ NOT_EXTENDED = (
     "cannot be extended later: make all that you will need now."
 )
 
-OF_THE_RELEASE = {
-    "scheme": "--scheme",
-    "levels": "--levels",
-    "output": "--output",
-    "columns": "--columns",
-    "keep": "--keep",
-    "keep_rest": "--keep-rest",
-    "rows": "--rows",
-    "changes": "--param",
-    "form": "--format",
-    "precision": "--precision",
-    "rounded": "--round",
-    "bounds": "--clip",
-    "epsilon": "--epsilon",
-    "gaussian_dp": "--gaussian-dp",
-    "spans": "--bounds",
-    "force": "--force",
-}
-OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
+WITH_APPEND = {"data", "append", "seed", "missing", "forms", "earlier", "key", "repeats"}
+"""Parameters that may be given with --append."""
+ONLY_WITH_APPEND = {"earlier", "key", "repeats"}
+
+
+def _clip(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Parse ``[COLUMN=]LOW:HIGH`` into column (or empty) and bounds as text."""
+    bounds = {}
+    for text in texts:
+        column, _, both = text.rpartition("=")
+        low, colon, high = both.partition(":")
+        if not colon or ":" in high:
+            wanted = "LOW:HIGH or COLUMN=LOW:HIGH, as age=0:120 or pay=0: for no upper bound"
+            raise AuditorError(f"--clip must be {wanted}; got {text!r}")
+        bounds[column] = (low, high)
+    return bounds
+
+
+def _forms(texts: Sequence[str]) -> dict[str, str]:
+    from auditor.data.columns.dates import parse_dates
+
+    forms = {column: form for column, _, form in (text.partition("=") for text in texts)}
+    try:
+        parse_dates(forms)
+    except ValueError as error:
+        raise AuditorError(f"--dates {error}") from None
+    return forms
 
 
 @click.command()
 @click.argument("data")
 @click.option("--scheme", help="A registered scheme.")
-@click.option(
+@several(
     "--levels",
-    multiple=True,
     metavar="L,L,...",
-    help="Levels in order of release (repeatable); a rotation has none.",
+    about="Levels in order of release; a rotation has none",
+    parse=lambda texts: numbers(",".join(texts)) if texts else [],
 )
 @click.option(
     "--epsilon",
+    callback=parsed(lambda text: numbers(text, "--epsilon")),
     metavar="E,E,...",
     help="In place of levels: what each copy keeps alone (laplace, geometric); needs --bounds.",
 )
 @click.option(
     "--gaussian-dp",
+    callback=parsed(lambda text: numbers(text, "--gaussian-dp")),
     metavar="M,M,...",
     help="In place of levels: μ that each copy keeps alone (corner-wave); needs --bounds.",
 )
-@click.option(
-    "--bounds",
-    "spans",
-    multiple=True,
-    metavar="COLUMN=LOW:HIGH",
-    help="By how much one record may change (repeatable).",
+@several(
+    "--bounds", metavar="COLUMN=LOW:HIGH", about="By how much one record may change", parse=spans
 )
 @click.option(
     "--seed",
@@ -100,17 +115,17 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
     is_flag=True,
     help="Replace the release in the folder: it can then be neither extended nor appended to.",
 )
-@click.option(
+@several(
     "--columns",
-    multiple=True,
     metavar="A,B,...",
-    help="Columns to perturb and release (repeatable); all there are by default.",
+    about="Columns to perturb and release; all there are by default",
+    parse=names,
 )
-@click.option(
+@several(
     "--keep",
-    multiple=True,
     metavar="A,B,...",
-    help="Columns that go into every copy UNCHANGED (repeatable); none by default.",
+    about="Columns that go into every copy UNCHANGED; none by default",
+    parse=names,
 )
 @click.option(
     "--keep-rest",
@@ -118,12 +133,12 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
     help="Keep every column that --columns does not name, unchanged: names and identifiers too.",
 )
 @click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
-@click.option(
+@several(
     "--param",
-    "changes",
-    multiple=True,
+    "parameters",
     metavar="NAME=VALUE",
-    help="A parameter of the scheme (repeatable).",
+    about="A parameter of the scheme",
+    parse=all_overrides,
 )
 @click.option(
     "--format",
@@ -151,30 +166,29 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
     is_flag=True,
     help="Round each column to the step that its values lie on: whole numbers, cents, days.",
 )
-@click.option(
+@several(
     "--dates",
     "forms",
-    multiple=True,
     metavar="COLUMN=FORMAT",
-    help="How text holds dates unless as 2020-01-31: day=%d/%m/%Y.",
+    about="How text holds dates unless as 2020-01-31: day=%d/%m/%Y",
+    parse=_forms,
 )
-@click.option(
+@several(
     "--clip",
-    "bounds",
-    multiple=True,
+    "clipped",
     metavar="[COLUMN=]LOW:HIGH",
-    help="Cut copies off at bounds that you state (repeatable).",
+    about="Cut copies off at bounds that you state",
+    parse=_clip,
 )
 @click.option(
     "--append",
     type=click.Path(file_okay=False),
     help="Folder of a release that DATA has new records for: its scheme, levels.",
 )
-@click.option(
+@several(
     "--earlier",
-    multiple=True,
     metavar="FILE",
-    help="With --append: originals of each batch that is out, in order (repeatable).",
+    about="With --append: originals of each batch that is out, in order",
 )
 @click.option(
     "--key",
@@ -189,29 +203,14 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
 @guarded
 def perturb(
     data: str,
-    scheme: str | None,
-    levels: tuple[str, ...],
-    seed: int | None,
-    output: str | None,
-    columns: tuple[str, ...],
-    keep: tuple[str, ...],
-    keep_rest: bool,
-    rows: int | None,
-    changes: tuple[str, ...],
-    form: str | None,
-    precision: Precision,
-    missing: Blank,
-    rounded: bool,
-    forms: tuple[str, ...],
-    bounds: tuple[str, ...],
     append: str | None,
+    seed: int | None,
+    missing: Blank,
+    forms: dict[str, str],
     earlier: tuple[str, ...],
     key: str | None,
     repeats: bool,
-    epsilon: str | None,
-    gaussian_dp: str | None,
-    spans: tuple[str, ...],
-    force: bool,
+    **release: Any,
 ) -> None:
     """Write perturbed copies of DATA as files, block by block.
 
@@ -227,58 +226,85 @@ def perturb(
     are written next to the earlier ones, as copy-1-batch-2.csv and so on. No earlier record is
     drawn again, and noise keeps the scale of the first batch.
     """
+    warn_of_broken_plugins()
+    if append is None:
+        _refuse_given(ONLY_WITH_APPEND, "goes with --append")
+        _release(data, seed, missing, forms, **release)
+        return
+    every = {parameter.name or "" for parameter in get_current_context().command.params}
+    _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
+    from auditor.runs.batch_files import append_copies
+
+    with one_line_warnings():
+        folder = Path(append)
+        written = append_copies(data, folder, earlier, seed, missing, forms, key, repeats)
+    for path in written:
+        tell(f"written: {path}")
+    say(FOR_STUDY if seed is not None else KEEP_ORIGINALS)
+
+
+def _refuse_given(parameters: Collection[str], why: str) -> None:
+    context = get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(parameter.name or "")
+        if parameter.name in parameters and given is ParameterSource.COMMANDLINE:
+            raise AuditorError(f"{max(parameter.opts, key=len)} {why}")
+
+
+def _release(
+    data: str,
+    seed: int | None,
+    missing: Blank,
+    forms: dict[str, str],
+    *,
+    scheme: str | None,
+    levels: list[float],
+    epsilon: list[float] | None,
+    gaussian_dp: list[float] | None,
+    bounds: dict[str, tuple[float, float]],
+    output: str | None,
+    force: bool,
+    columns: tuple[str, ...],
+    keep: tuple[str, ...],
+    keep_rest: bool,
+    rows: int | None,
+    parameters: dict[str, Any],
+    form: str | None,
+    precision: Precision,
+    rounded: bool,
+    clipped: dict[str, tuple[str, str]],
+) -> None:
     from auditor.runs.copy_files import averages_out, is_nested, unperturbed, write_copies
     from auditor.runs.finished_copies import Treatment
     from auditor.runs.perturb import make_plugin
 
-    warn_of_broken_plugins()
-    if append is not None:
-        _refuse_given(OF_THE_RELEASE, "is that of the release that --append names")
-        _append(data, append, earlier, seed, missing, forms, key, repeats)
-        return
-    _refuse_given(OF_A_BATCH, "goes with --append")
-    parameters = dict(override(change) for change in changes)
-    given = levels or epsilon or gaussian_dp
-    own = (
-        list(make_plugin("scheme", scheme, parameters).default_levels())
-        if scheme is not None and not given
-        else []
-    )
-    if scheme is None or output is None or not (given or own):
-        needed = (("--scheme", scheme), ("--levels", given or own), ("--output", output))
+    stated = {"epsilon": epsilon, "gaussian-dp": gaussian_dp}
+    stated = {currency: values for currency, values in stated.items() if values is not None}
+    if scheme is not None and not levels and not stated:
+        levels = list(make_plugin("scheme", scheme, parameters).default_levels())
+    if scheme is None or output is None or not (levels or stated):
+        needed = (("--scheme", scheme), ("--levels", levels or stated), ("--output", output))
         lacking = next(name for name, value in needed if not value)
-        raise AuditorError(
-            f"missing option {lacking}; or --append for records that belong to a release"
-        )
+        why = "or --append for records that belong to a release"
+        raise AuditorError(f"missing option {lacking}; {why}")
     if keep and keep_rest:
-        raise AuditorError(
-            "--keep names columns and --keep-rest keeps all there are; one of the two"
-        )
-    selection = _names(columns) if columns else None
-    unchanged: Any = "rest" if keep_rest else _names(keep)
-    stated = {
-        name: text
-        for name, text in (("epsilon", epsilon), ("gaussian-dp", gaussian_dp))
-        if text is not None
-    }
-    if len(stated) + bool(levels or own) != 1 or bool(stated) != bool(spans):
-        raise AuditorError(
-            "give --levels, or one of --epsilon and --gaussian-dp with --bounds of every column to perturb"
-        )
+        why = "--keep names columns and --keep-rest keeps all there are; one of the two"
+        raise AuditorError(why)
+    if len(stated) + bool(levels) != 1 or bool(stated) != bool(bounds):
+        one_of = "one of --epsilon and --gaussian-dp with --bounds of every column to perturb"
+        raise AuditorError(f"give --levels, or {one_of}")
+    selection = list(columns) or None
     if stated:
-        (currency, text), *_ = stated.items()
-        kept = numbers(text, f"--{currency}")
-        asked, parameters, selection = _sized(
-            data, scheme, parameters, currency, kept, spans, selection, rows, missing
+        ((currency, kept),) = stated.items()
+        levels, parameters, selection = _sized(
+            data, scheme, parameters, currency, list(kept or ()), bounds, selection, rows, missing
         )
-    else:
-        asked = own or numbers(",".join(levels))
-    treatment = Treatment(missing, rounded, dict(map(_bounds, bounds)), _forms(forms))
+    treatment = Treatment(missing, rounded, clipped, forms)
     with one_line_warnings():
         written = write_copies(
             data,
             scheme,
-            asked,
+            levels,
             seed,
             Path(output),
             selection,
@@ -286,16 +312,15 @@ def perturb(
             parameters,
             form,
             precision,
-            unchanged,
+            "rest" if keep_rest else keep,
             treatment,
             force,
         )
     for path in written:
         tell(f"written: {path}")
-    for copy in unperturbed(scheme, asked):
-        say(
-            f"warning: level {asked[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are"
-        )
+    for copy in unperturbed(scheme, levels):
+        level = f"level {levels[copy - 1]:g} perturbs nothing"
+        say(f"warning: {level}: copy {copy} is the data as they are")
     if seed is not None:
         say(FOR_STUDY)
     elif is_nested(scheme) and treatment.is_plain:
@@ -310,7 +335,7 @@ def _sized(
     parameters: dict[str, Any],
     currency: str,
     stated: list[float],
-    spans: tuple[str, ...],
+    bounds: dict[str, tuple[float, float]],
     selection: list[str] | None,
     rows: int | None,
     missing: str,
@@ -326,68 +351,12 @@ def _sized(
 
     if not all(one > 0 for one in stated):
         raise AuditorError(f"--{currency} must be numbers above 0")
-    bounds = dict(map(span, spans))
-    if selection is not None and sorted(selection) != sorted(bounds):
-        raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
     columns = list(bounds) if selection is None else selection
+    if sorted(columns) != sorted(bounds):
+        raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
     bounds = {name: bounds[name] for name in columns}
     levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
     handled: Any = "drop" if missing == "keep" else missing
-    check_bounds(
-        load_table(data, columns=columns, rows=rows, missing=handled, rng=stream(0, "data")), bounds
-    )
+    table = load_table(data, columns=columns, rows=rows, missing=handled, rng=stream(0, "data"))
+    check_bounds(table, bounds)
     return levels, parameters, columns
-
-
-def _append(
-    data: str,
-    folder: str,
-    earlier: tuple[str, ...],
-    seed: int | None,
-    missing: Blank,
-    forms: tuple[str, ...],
-    key: str | None,
-    repeats: bool,
-) -> None:
-    from auditor.runs.copy_files import append_copies
-
-    with one_line_warnings():
-        written = append_copies(
-            data, Path(folder), earlier, seed, missing, _forms(forms), key, repeats
-        )
-    for path in written:
-        tell(f"written: {path}")
-    say(FOR_STUDY if seed is not None else KEEP_ORIGINALS)
-
-
-def _refuse_given(options: Mapping[str, str], why: str) -> None:
-    context = get_current_context()
-    for parameter, option in options.items():
-        if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
-            raise AuditorError(f"{option} {why}")
-
-
-def _names(texts: Sequence[str]) -> list[str]:
-    return [name for text in texts for name in text.split(",") if name]
-
-
-def _forms(texts: tuple[str, ...]) -> dict[str, str]:
-    from auditor.data.columns.dates import parse_dates
-
-    forms = {column: form for column, _, form in (text.partition("=") for text in texts)}
-    try:
-        parse_dates(forms)
-    except ValueError as error:
-        raise AuditorError(f"--dates {error}") from None
-    return forms
-
-
-def _bounds(text: str) -> tuple[str, tuple[str, str]]:
-    """Parse ``[COLUMN=]LOW:HIGH`` into column (or empty) and bounds as text."""
-    column, _, both = text.rpartition("=")
-    low, colon, high = both.partition(":")
-    if not colon or ":" in high:
-        raise AuditorError(
-            f"--clip must be LOW:HIGH or COLUMN=LOW:HIGH, as age=0:120 or pay=0: for no upper bound; got {text!r}"
-        )
-    return column, (low, high)

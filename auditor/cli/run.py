@@ -13,6 +13,8 @@ import rich_click as click
 
 from auditor.cli.arguments import (
     each,
+    format_option,
+    full_option,
     one_line_warnings,
     read_all,
     scenario_argument,
@@ -57,19 +59,8 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 )
 @set_option
 @seed_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="What to print.",
-)
-@click.option(
-    "--full",
-    is_flag=True,
-    help="Print everything, not the verdict, comparison and expectations only.",
-)
+@format_option(*FORMATS)
+@full_option
 @click.option(
     "--junit-xml",
     metavar="FILE",

@@ -7,7 +7,7 @@ import time
 
 import rich_click as click
 
-from auditor.cli.arguments import warn_of_broken_plugins
+from auditor.cli.arguments import format_option, quiet_option, several, warn_of_broken_plugins
 from auditor.cli.guard import guarded
 from auditor.errors import AuditorError
 from auditor.process.console import put, say
@@ -39,22 +39,9 @@ FORMATS = ("table", "markdown", "json")
     show_default=True,
     help="Of the first release of each case.",
 )
-@click.option(
-    "--case",
-    "cases",
-    multiple=True,
-    metavar="NAME",
-    help="This case alone (repeatable); `auditor list cases` shows all.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="What to print.",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
+@several("--case", "cases", metavar="NAME", about="This case alone; `auditor list cases` shows all")
+@format_option(*FORMATS)
+@quiet_option
 @guarded
 def selftest(
     rows: tuple[int, ...],

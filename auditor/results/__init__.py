@@ -1,5 +1,4 @@
-"""What an audit found: records, metrics, evidence, and how results are written, read, rounded, compared and rendered.
+"""Records, tables, files and comparisons of results, without engine or data.
 
-Uses the ground floor and ``auditor.numerics``. Renderers (the package ``auditor_reports``) import
-this room; who measures is ``auditor.audit``.
+Renderers read results through this package.
 """

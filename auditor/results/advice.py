@@ -1,4 +1,4 @@
-"""What `auditor advise` found: releases that were tried, the one that it recommends, and the scenario that makes and audits it."""
+"""Results of ``auditor advise``: tried and recommended releases."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from auditor.results.records import Verdict
 
 
 class Exposed(NamedTuple):
-    """What the strongest attack leaves unknown of the attribute that is worst off, over every coalition that was measured.
+    """Exposure of the worst attribute to the strongest attack of any coalition.
 
     Attributes
     ----------
     unknown, half : float
-        Share of the attribute's variance that stays unknown on average over draws of the noise, and
-        by how much 95 in 100 single releases at the target differ from that at most.
+        Mean share of the attribute's variance that stays unknown, and half-width of its 95 % range
+        over single releases at the target.
     attack, attribute : str
-        Who, and of what; ``*`` of categories, which are one attribute.
+        The strongest attack, and the attribute; ``*`` for categories, which are one attribute.
     coalition : tuple of int
         The copies held.
     """
@@ -33,14 +33,14 @@ class Exposed(NamedTuple):
 
 
 class Epsilon(NamedTuple):
-    """ε of differential privacy that holds of all copies together, of a change of one record within the stated bounds.
+    """ε of differential privacy of all copies together, within the stated bounds.
 
     Attributes
     ----------
     at_delta : float
-        Of (ε, δ).
+        ε of (ε, δ).
     pure : float
-        At δ = 0; infinite where the noise has none.
+        ε at δ = 0; infinite if there is none.
     """
 
     at_delta: float
@@ -49,31 +49,29 @@ class Epsilon(NamedTuple):
 
 @dataclass(frozen=True)
 class Tried:
-    """One release that was considered.
+    """One candidate release.
 
     Attributes
     ----------
     scheme : str
     levels : tuple of float
-        Of its copies, the least perturbed first.
+        Levels of its copies, the least perturbed first.
     on_paper : float
-        Share of the worst attribute that the best attack with a closed form leaves, from all copies
-        pooled: no more stays unknown.
+        Upper bound of the unknown share: closed form of the best attack on all copies, in the worst
+        attribute.
     exposed : Exposed or None
-        As measured; None where paper says already that the release is none to recommend.
+        Measured exposure; None if the closed form already excludes the release.
     verdict : {'holds', 'fails', 'undecided'}
-        What an audit of one new release will find, whatever its draw, against every attack, in
-        every attribute; undecided where that is up to the draw.
+        Outcome of an audit of any new release, against every attack, in every attribute; undecided
+        if it depends on the draw.
     in_full : bool
-        Whether the whole release was audited, or one copy that tells as much as all of it by the
-        law of the noise.
+        Whether the whole release was audited, or one sufficient copy.
     pooling : float
-        Share of what the least perturbed copy leaves that pooling takes off, by the closed form or,
-        where there is none, as measured; 0 where it adds nothing.
+        Share of the least perturbed copy's error that pooling removes, by closed form or measured.
     losses : tuple of float
-        What each copy lost of its use; empty where that must be measured and was not.
+        Loss of use by copy; empty if not measured.
     epsilon : Epsilon or None
-        By the law of the noise; None where no bounds are stated.
+        By the law of the noise; None without bounds.
     """
 
     scheme: str
@@ -88,48 +86,47 @@ class Tried:
 
     @property
     def met(self) -> bool:
-        """Whether one release meets the target for sure."""
+        """Whether every such release meets the target."""
         return self.verdict == "holds"
 
     @property
     def loss(self) -> float:
-        """What copies lost of their use, on average; NaN where that is not known."""
+        """Mean loss of use over copies; NaN if unknown."""
         return sum(self.losses) / len(self.losses) if self.losses else math.nan
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Which release leaves enough unknown at the least loss of use.
+    """The release that meets the target at the least loss of use.
 
     Attributes
     ----------
     data : str
-        As it was asked for.
+        The requested data.
     rows, all_rows : int
-        Records that were measured, and records that there are.
+        Numbers of measured and of all records.
     target : float
         Share that must stay unknown.
     delta : float
         δ of ``Epsilon.at_delta``.
     utility, use : str
-        What loss is counted by, its name and in words.
+        Name and description of the measure of loss.
     grid : str
-        The levels that were searched, in words.
+        Description of the searched levels.
     frontier : tuple of Tried
-        Everything that was measured, by scheme and from the least to the most perturbed.
+        All measured releases, by scheme and strength.
     chosen : Tried
         The recommended release.
     weaker : Tried or None
-        The next weaker that fails, audited in the same way; None where none on the grid does.
+        The next weaker release, which fails the same audit; None if there is none on the grid.
     step : str
-        In words, how far apart these two are: no closer releases can audits of so many records tell
-        apart for sure.
+        Distance of these two: audits of so many records cannot distinguish closer releases.
     scenario : dict
-        Makes and audits the recommended release.
+        Scenario that makes and audits the recommended release.
     command : str
-        Makes its copies.
+        Command that makes its copies.
     notes : tuple of str
-        What was left out, and why.
+        Exclusions and reasons.
     """
 
     data: str
@@ -151,7 +148,7 @@ class Advice:
 
     @property
     def loss_on_average(self) -> float:
-        """Loss at which the mean over draws meets the target, and about every other release misses it; read between what was measured."""
+        """Interpolated loss at which the mean over draws meets the target."""
         measured = (one for one in self.frontier if one.scheme == self.chosen.scheme and one.losses)
         own = sorted((one.exposed.unknown, one.loss) for one in measured if one.exposed)
         return float(

@@ -42,7 +42,7 @@ Pairs = Annotated[dict[K, V], _AsPairs()]
 
 @lru_cache(maxsize=128)
 def codec(declared: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Return functions that convert values of a declared type to JSON values and back.
+    """Return functions that convert values of a type to JSON values and back.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def codec(declared: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     Returns
     -------
     encode, decode : callable
-        ``decode`` raises ``CodecError`` for values that ``encode`` could not have written.
+        ``decode`` raises ``CodecError`` for values that ``encode`` cannot write.
     """
     adapter = TypeAdapter(declared)
 

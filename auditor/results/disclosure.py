@@ -1,25 +1,24 @@
-"""Disclosure: what of an audit may leave its owner's machine.
+"""Disclosure control: rounding of everything that leaves the owner's machine.
 
-Every figure of a private table is written with the precision that its error bar warrants, and none
-of fewer than ten records.
+Every figure of a private table is written with the precision of its error bar, and no figure of
+fewer than ten records.
 
-====================  =========================================================================================
-standard error ``s``  the larger of the stated one and the one of ``n`` records: ``√(f(1 − f)/n)``
-of a share or
-                      probability ``f``, ``|f| √(2/n)`` of all other figures, as of the variance of
-                      normal records
-grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2`` shift
-``u/2`` times the error of ``n`` records before rounding, ``u`` secret and uniform in ±1
-====================  =========================================================================================
+====================  ======================================================================
+standard error ``s``  the larger of the stated one and the one of ``n`` records:
+                      ``√(f(1 − f)/n)`` for a share or probability ``f``, otherwise
+                      ``|f| √(2/n)``, as for the variance of normal records
+grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2``
+shift                 ``u/2`` times the error of ``n`` records before rounding, with ``u``
+                      secret and uniform in ±1
+====================  ======================================================================
 
-All coalitions of an attack share one ``u`` by metric and attribute. Without the shift a hundred
-closed forms of one exact quantity, each on a grid of its own, would locate that quantity a hundred
-times better than one does.
+All coalitions of an attack share one ``u`` by metric and attribute. Without the shift, a hundred
+closed forms of one exact quantity, each on its own grid, would locate it a hundred times better.
 
-The records of a file are private. Those of a public source, of a table in a scenario, and of a file
-with ``disclosure: public`` are not. Ten is the threshold of the guidelines for checking output of
-research on microdata (Brandt et al., ESSnet SDC, 2010, rule of thumb 1). docs/privacy.md says how
-far a record can be located all the same.
+The records of a file are private, except with ``disclosure: public``. Public sources and tables in
+a scenario are not. Ten is the threshold of the guidelines for checking output of research on
+microdata (Brandt et al., ESSnet SDC, 2010, rule of thumb 1). docs/privacy.md states how precisely a
+record can still be located.
 """
 
 from __future__ import annotations
@@ -40,53 +39,53 @@ from auditor.types import Array
 
 FEWEST_RECORDS = 10
 _GROUP = ("sweep", "scheme", "knowledge", "attack", "attribute", "metric")
-"""Fields of measurements that are shifted by one share of their errors."""
+"""Fields of measurements with a common shift."""
 _BOUNDED = ("share", "probability")
-"""Units of metrics between 0 and 1; a share of variance is not."""
+"""Units of metrics between 0 and 1, except a share of variance."""
 _FIGURE = re.compile(
     r"(?<![\w.])(?:\d+\.\d+(?:e[+-]?\d+)?|\d{4,}(?:e[+-]?\d+)?\b(?!\.\d)(?! (?:of|cells|comparisons|differences|rows)\b))"
 )
-"""A figure in a verdict's text, as it is printed there; counts are none."""
+"""A printed figure in a verdict's text, without counts."""
 
 
 class Results(Protocol):
-    """What of an ``AuditResult`` is looked at here; its class stands above this module, which it calls before it writes."""
+    """Interface of ``AuditResult``, which imports this module."""
 
     @property
     def scenario(self) -> dict[str, Any]:
-        """As it was written."""
+        """The scenario."""
 
     @property
     def data(self) -> list[DataSummary]:
-        """One summary a table."""
+        """One summary for each table."""
 
     @property
     def measurements(self) -> Sequence[Measurement]:
-        """One record a figure."""
+        """One record for each figure."""
 
     @property
     def distributions(self) -> list[Distribution]:
-        """One record a histogram."""
+        """One record for each histogram."""
 
     @property
     def expectations(self) -> list[ExpectationRecord]:
-        """One record a verdict."""
+        """One record for each verdict."""
 
     def model_copy(self, *, update: Mapping[str, Any]) -> Self:
-        """Return the results with some of their lists replaced."""
+        """Return the results with some lists replaced."""
 
 
 R = TypeVar("R", bound=Results)
 
 
 def disclosed(result: R) -> R:
-    """Return results as they may be written, printed or drawn; those that are so already, as they are.
+    """Return results for output; already disclosed ones unchanged.
 
     Examples
     --------
     >>> import auditor
     >>> result = auditor.run({"data": "iris", "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["llse"], "seed": 1})
-    >>> disclosed(result) is result  # iris is no secret
+    >>> disclosed(result) is result  # iris is public
     True
     """
     private = [table for table in result.data if table.disclosure == "private"]
@@ -115,9 +114,10 @@ def disclosed(result: R) -> R:
 
 
 def half_step(value: float, error: float) -> float:
-    """Return a value on a grid of 1, 2 or 5 times a power of ten, of at most half its standard error.
+    """Round a value to a grid of at most half its standard error.
 
-    Rounding then adds at most ``(1/2)²/12``, 2 %, to the square of the error.
+    Steps are 1, 2 or 5 times a power of ten. Rounding adds at most ``(1/2)²/12``, 2 %, to the square of
+    the error.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def half_step(value: float, error: float) -> float:
 
 
 def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
-    """Return values of any shape, each on the grid of its standard error (``half_step``); with at least so many steps, if not 0."""
+    """Return ``half_step`` of arrays; nonzero values keep at least ``fewest`` steps."""
     rounded = np.isfinite(values) & np.isfinite(errors) & (errors > 1e-290)
     half = np.where(rounded, errors, 1.0) / 2.0
     power = np.floor(np.log10(half))
@@ -144,12 +144,12 @@ def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
 
 
 def rounded(value: float, rows: int) -> float:
-    """Return a figure without a stated error, no sharper than ``n`` records make a variance."""
+    """Return a figure without stated error, with the precision of a variance."""
     return half_step(value, abs(value) * math.sqrt(2.0 / rows))
 
 
 def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSummary:
-    """Return the table of a sweep point; of a point that no table claims, the most private one there is."""
+    """Return the table of a sweep point; without one, the most private table."""
     fits = (table for table in tables if table.sweep.items() <= sweep.items() or len(tables) == 1)
     return next(fits, None) or min(
         tables, key=lambda table: (table.disclosure != "private", table.rows)
@@ -157,7 +157,7 @@ def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSumma
 
 
 def _too_few(table: DataSummary) -> str:
-    """Return why no figure of a private table is written; empty if it has enough records."""
+    """Return why a private table's figures are withheld; empty if not."""
     if table.disclosure != "private" or table.rows >= FEWEST_RECORDS:
         return ""
     return f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {table.rows}"
@@ -166,7 +166,7 @@ def _too_few(table: DataSummary) -> str:
 def _measurements(
     exact: Measurements, tables: Sequence[DataSummary], bounded: set[str]
 ) -> Measurements:
-    """Return measurements as they may be reported; guarantees of schemes whose noise is sized by stated bounds are in full."""
+    """Return measurements for output; guarantees by stated bounds stay exact."""
     column = dict(exact.columns)
 
     def by(field: str, of: Callable[[Any], Any]) -> Any:
@@ -223,9 +223,9 @@ def _measurements(
 
 
 def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary]) -> Array:
-    """Return the secret share of every row's error by which it is shifted, in ±1, shape (n,); rows of one group share it.
+    """Return the secret shift of each row in units of its error, in ±1, shape (n,).
 
-    The secret is the table's exact moments: the same table has the same shifts in every audit.
+    The secret is the table's exact moments, so equal tables have equal shifts in all audits.
     """
     sweeps, *others = (exact.columns[field] for field in _GROUP)
     secrets = [
@@ -254,7 +254,6 @@ def _is_share(metric: str) -> bool:
 
 
 def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribution]:
-    """Return a histogram as it may be reported, none of too few records; its edges are multiples of the standard deviation."""
     if table.disclosure != "private":
         return [spread]
     if _too_few(table):
@@ -266,7 +265,7 @@ def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribu
 
 
 def _summary(exact: DataSummary) -> DataSummary:
-    """Return a private table's aggregates, with the steps that a sample of ``n`` normal records would need, or without any."""
+    """Return a private table's aggregates, rounded as for ``n`` normal records."""
     n = exact.rows
     if _too_few(exact):
         bare = [
@@ -297,7 +296,7 @@ def _summary(exact: DataSummary) -> DataSummary:
 
 
 def _verdict(record: ExpectationRecord, table: DataSummary) -> ExpectationRecord:
-    """Return a verdict with figures as they may be reported; bounds of the scenario are in full."""
+    """Return a verdict for output; bounds of the scenario stay exact."""
     asked = [value for value in record.where.values() if isinstance(value, (int, float, list))]
     stated = {value for each in asked for value in (each if isinstance(each, list) else [each])}
     bound = record.bound if record.bound in asked else None

@@ -1,4 +1,4 @@
-"""What an audit hands to those who judge it: measurements, and beside them what was found of pooling and of the noise."""
+"""Evidence that expectations judge: measurements, pooling and the noise."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ Selector = Callable[[Measurement], bool]
 
 
 class NoiseGain(NamedTuple):
-    """How much of its best copy's noise a coalition can take off, measured on the noise itself.
+    """Share of the best copy's noise that a coalition can remove.
 
     Attributes
     ----------
     share : float
-        Squared multiple correlation of the best copy's noise with the differences of the others
-        from it: the share of its variance that the best combination of the copies is free of. 0 in
-        law where one copy says all there is.
+        Squared multiple correlation of the best copy's noise with the differences of the other
+        copies from it; 0 by law if one copy is sufficient.
     regressors, observations : int
-        Differences that are not 0, and independent values of noise that the share is measured on.
+        Nonzero differences, and independent noise values.
     """
 
     share: float
@@ -36,21 +35,21 @@ class NoiseGain(NamedTuple):
 
 
 class InsiderGain(NamedTuple):
-    """Gain of a learner that was fitted to the originals, in rows that were held out.
+    """Out-of-sample gain of a learner that was fitted to the originals.
 
     Gathered by ``auditor.audit.insider.gain``.
 
     Attributes
     ----------
     best : int
-        The copy with the least noise, which the gain is over.
+        The copy with the least noise, the baseline.
     copies : tuple of int
         Copies measured: of the coalition, or of a wider one with the same best copy.
     correlation, std_error, degrees : tuple of float
-        By attribute, of what other copies add to the prediction with what the best copy leaves
-        unknown: 0 on average of lawful copies.
+        By attribute: correlation of the other copies' addition to the prediction with the best
+        copy's residual. Its mean is 0 for lawful copies.
     rows : int
-        Rows that were fitted to and judged.
+        Number of rows.
     """
 
     best: int
@@ -62,11 +61,11 @@ class InsiderGain(NamedTuple):
 
     @property
     def gain(self) -> tuple[float, ...]:
-        """Share of the best copy's error that is taken off, by attribute."""
+        """Share of the best copy's error that is removed, by attribute."""
         return tuple(max(r, 0.0) ** 2 for r in self.correlation)
 
     def p_values(self, place: int, margin: float) -> tuple[float, float]:
-        """Return p-values of one attribute against «the gain is at least the margin» and «the gain is at most the margin»."""
+        """Return p-values of one attribute against gain ≥ margin and gain ≤ margin."""
         r, bound, error, degrees = (
             self.correlation[place],
             math.sqrt(margin),
@@ -76,7 +75,7 @@ class InsiderGain(NamedTuple):
         return one_sided(r, bound, error, degrees), one_sided(-r, -bound, error, degrees)
 
     def p_value(self, bound: float) -> float:
-        """Return the p-value against «no attribute's gain is above the bound» (Bonferroni over attributes)."""
+        """Return the p-value against all gains ≤ bound (Bonferroni over attributes)."""
         return min(
             1.0,
             len(self.gain) * min(self.p_values(place, bound)[1] for place in range(len(self.gain))),
@@ -84,30 +83,29 @@ class InsiderGain(NamedTuple):
 
 
 LAST_DIGITS = "last digits"
-"""The statistic that looks at how copies from files were rounded, and nothing else."""
+"""The statistic on the rounding of copies from files."""
 
 
 class LawTest(NamedTuple):
-    """One statistic of the noise that was drawn, or of the values that were replaced, against the law that the scheme states.
+    """One statistic of drawn noise or replaced values against the stated law.
 
     Attributes
     ----------
     statistic : str
-        Which.
+        Name.
     p : float
         The least p-value of its tests, times their number (Bonferroni), at most 1.
     tests, rows : int
-        How many tests, and of how many rows.
+        Numbers of tests and rows.
     observed, expected : float
-        A figure that shows what is off, where the statistic is furthest from its law, and what the
-        law has.
+        A figure where the statistic is furthest from its law, and its value by law.
     where : str
-        What the figure is of; names copies and attributes.
+        Copies and attributes of the figure.
     telling : float
-        By how many deviations over √rows a departure of size 1 moves the tests: 1 of a correlation,
-        √2 of a complex one.
+        Deviations over √rows by which a departure of size 1 moves the tests: 1 for a correlation,
+        √2 for a complex one.
     departure : str
-        What has a size.
+        Kind of departure.
     """
 
     statistic: str
@@ -123,21 +121,18 @@ class LawTest(NamedTuple):
 
 @dataclass(frozen=True)
 class Pooling:
-    """What one coalition gains, judged without trusting the scheme's word.
+    """Gain of one coalition, without trust in the scheme's statements.
 
     Attributes
     ----------
     sufficient : bool or None
-        Whether the stated law makes one copy of the coalition say all there is, or the classes that
-        copies show; None where there is neither.
+        Whether one copy is sufficient by the stated law or by the shown classes; None without both.
     noise : NoiseGain or None
-        What the measured noise of the copies says, where the law states one shape for all of them.
+        Result on the measured noise, if the law has one shape for all copies.
     unresolved : bool
-        Whether some combination of the copies is lost in second moments, so that what it gives away
-        is unknown.
+        Whether second moments lose a combination of the copies, whose gain is unknown.
     by_classes : bool
-        Whether ``sufficient`` is seen on classes and ranges, and so speaks of attacks that read
-        these.
+        Whether ``sufficient`` is about classes and ranges, and so about attacks that read these.
     insider : InsiderGain or None
         Gain of the insider learner.
     """
@@ -151,28 +146,27 @@ class Pooling:
 
     @property
     def proof(self) -> bool:
-        """Whether a law proves, for every attack, that one copy says all there is, if it is what the noise was drawn by."""
+        """Whether a law proves sufficiency of one copy for every attack."""
         return self.proved and self.sufficient is not None
 
 
 PairedCell = tuple[str, str, Coalition, str]
 """Knowledge, attack, coalition, attribute."""
 PairedGain = tuple[float, float, float]
-"""Gain over the coalition's copy with least noise by law, its standard error and degrees of
+"""Gain over the coalition's copy with the least noise by law, standard error and degrees of
 freedom."""
 
 
 class Facts(TypedDict, total=False):
-    """What was found out about a release beyond its cells.
+    """Facts about a release beyond its cells.
 
     ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and
     degrees of freedom; ``drawn``: copies drawn between two others.
 
-    ``fitted``: of copies whose law is estimated from themselves, numbers that were fitted for each
-    attribute over rows: by so much of an error that law may flatter an attack.
+    ``fitted``: number of parameters fitted per attribute, divided by rows, if the law is estimated
+    from the copies. The law may favour an attack by this share of an error.
 
-    ``told``: attacks, each with its knowledge, that were told which values the table has: more than
-    moments and copies say.
+    ``told``: attacks, each with its knowledge, that knew the table's set of values.
     """
 
     fitted: float
@@ -183,7 +177,7 @@ class Facts(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ReleaseEvidence:
-    """One release that was audited: a scheme at a sweep point, in one replicate."""
+    """One audited release: scheme, sweep point and replicate."""
 
     sweep: dict[str, Any]
     scheme: str
@@ -195,21 +189,21 @@ class ReleaseEvidence:
     paired: Pairs[PairedCell, PairedGain] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     law: list[LawTest] = field(default_factory=list)
-    """What was found of the stated law, statistic by statistic; empty where none is stated."""
+    """Test results by statistic; empty without a stated law."""
     notes: tuple[str, ...] = ()
-    """What a reader must know of records and columns that were left out."""
+    """Notes on excluded records and columns."""
     understated: bool = False
-    """Whether some of these are less perturbed than what was audited."""
+    """Whether some of these are less perturbed than the audited ones."""
 
     @property
     def from_files(self) -> bool:
-        """Whether its copies come from files, so that no law of theirs is proof of what pooling buys."""
+        """Whether copies come from files, whose law proves nothing about pooling."""
         return any(not pooling.proved for pooling in self.pooling.values())
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All an expectation may look at."""
+    """All evidence for expectations."""
 
     measurements: Sequence[Measurement]
     releases: Sequence[ReleaseEvidence]
@@ -225,9 +219,9 @@ class Drawn(NamedTuple):
     heads, tails : float
         ``u`` and ``v`` of xiao2009, eqs. 3 and 4, first cases.
     kept : float
-        Chance that the new value is the neighbours': ``u + v + (1 − u − v)/s``.
+        Probability of the neighbours' value: ``u + v + (1 − u − v)/s``.
     agreeing, same : int
-        Records where the neighbours agree, and those of them where the new copy agrees too.
+        Records where the neighbours agree, and where all three agree.
     """
 
     copy: int
@@ -239,39 +233,39 @@ class Drawn(NamedTuple):
 
 
 class Statement(Protocol):
-    """What judges evidence: an expectation plugin, as far as a scenario and a run need to know it."""
+    """Interface of expectation plugins for scenarios and runs."""
 
     parameters: Any
-    """Its checked parameters."""
+    """Checked parameters."""
 
     def __init__(self, parameters: Any) -> None:
         """Take checked parameters."""
 
     @property
     def name(self) -> str:
-        """Its registered name."""
+        """Registered name."""
 
     @property
     def reference(self) -> str:
-        """Where it comes from."""
+        """Bibliography keys."""
 
     @property
     def needs_pooling(self) -> bool:
-        """Whether it asks what pooling buys."""
+        """Whether pooling gains are required."""
 
     @property
     def needs_closeness(self) -> bool:
         """Whether close guesses and median errors must be measured."""
 
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
-        """Return its verdict."""
+        """Return the verdict."""
 
 
 FITTED = "fitted-to-originals"
 """Name of the insider attack on copies without a law."""
 SAME = 1e-11
-"""A gain smaller than this is rounding: the coalition's estimate is its best copy's, come by in
-another order of sums."""
+"""Smaller gains are rounding errors: the coalition's estimate equals its best copy's, in another
+order of sums."""
 ROW_REDRAWS = 9
-"""Of whole releases, for attacks that need rows; Student's t on 8 degrees of freedom is 18 % wider
-than the normal."""
+"""Redraws of a release for attacks that need rows. Student's t with 8 degrees of freedom is 18 %
+wider than the normal."""

@@ -1,6 +1,6 @@
-"""Files by the names that users write; new ones are there whole or not at all, and readable by whom the user wants.
+"""Files by user-written names, and atomic writing with permissions.
 
-Copies and finished tasks are their owner's alone.
+Copies and finished tasks are private to their owner.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from auditor.errors import AuditorError, StorageError, shortened
 from auditor.text.safe_text import CONTROL, clean
 
 LEFT_OVER_SECONDS = 3600.0
-"""Age of an unfinished file that no program is still writing."""
+"""Age of an unfinished file that no running program writes."""
 
 
 def located(name: str, base: Path | None = None) -> list[Path]:
-    """Return where a file or a folder of that name is: in the folder ``base``, then in the current one.
+    """Return the paths of a file or folder: in ``base``, then in the current folder.
 
-    No place for a name that no file can have: too long for the system, with a NUL byte, or in the
-    home of an unknown user.
+    The result is empty for impossible names: too long, with a NUL byte, or in an unknown user's
+    home.
 
     Raises
     ------
     AuditorError
-        It is a pipe or a device, which may have no end, or its name holds a line break or another
-        control character.
+        It is a pipe or a device, which may have no end, or its name has a control character.
 
     Examples
     --------
@@ -55,23 +54,22 @@ def located(name: str, base: Path | None = None) -> list[Path]:
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool = False) -> None:
-    """Write a file, at once or piece by piece, so that a crash leaves either the old content or the new, never half of one.
+    """Write a file at once or in pieces; a crash leaves the old content or the new.
 
-    A device or a pipe is written to; it must not be replaced by a file. A ``private`` one is so as
-    ``publish`` has it.
+    A device or a pipe is written to and never replaced. ``private`` is as for `publish`.
     """
     pieces = [content] if isinstance(content, bytes) else content
     if path.exists() and not path.is_file():
         with path.open("wb") as device:
             device.writelines(pieces)
         return
-    path = path.resolve()  # where a link leads to, so that the link stays
+    path = path.resolve()  # keeps a link
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "wb") as handle:
             handle.writelines(pieces)
             handle.flush()
-            # a full disk may say so only now, and a name must not be given to what is not there yet
+            # a full disk may fail only here
             os.fsync(descriptor)
         publish(Path(temporary), path, private)
     except BaseException:
@@ -80,7 +78,7 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool
 
 
 def publish(temporary: Path, path: Path, private: bool = False) -> None:
-    """Give a finished file its own name, at once: as private as it was made (mode 0600), or with the permissions of any new file."""
+    """Rename a finished file; ``private`` keeps mode 0600, else new-file permissions."""
     if not private:
         mask = os.umask(0)
         os.umask(mask)
@@ -90,7 +88,7 @@ def publish(temporary: Path, path: Path, private: bool = False) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Tell a user, without a traceback, that something cannot be written."""
+    """Convert an OSError to a user error."""
     try:
         yield
     except OSError as error:
@@ -100,7 +98,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def sweep(folder: Path, names: Container[str]) -> None:
-    """Remove unfinished files that a killed program left; young ones may belong to a program that still runs."""
+    """Remove unfinished files of killed programs, unless they are young."""
     for path in folder.glob(".*-????????"):
         with suppress(OSError):
             if path.name[1:-9] in names and time.time() - path.stat().st_mtime > LEFT_OVER_SECONDS:
@@ -108,10 +106,10 @@ def sweep(folder: Path, names: Container[str]) -> None:
 
 
 def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
-    """Lock a folder for this process, and wait so many seconds for it; return the descriptor that holds the lock.
+    """Lock a folder for this process, waiting ``patience`` seconds; return the descriptor.
 
-    The system releases the lock when the process ends, however it ends. Returns None where folders
-    cannot be locked.
+    The system releases the lock when the process ends. The result is None if folders cannot be
+    locked.
 
     Raises
     ------
@@ -119,7 +117,7 @@ def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
         Another process holds the folder.
     """
     try:
-        import fcntl  # not on every system
+        import fcntl  # missing on Windows
     except ImportError:
         return None
     try:

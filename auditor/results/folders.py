@@ -1,4 +1,4 @@
-"""Results compared by where they are: two audits, or two folders of them, scenario by scenario."""
+"""Comparison of results by path: two audits, or two folders of audits."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ GONE = "the scenario is not among the new results"
 
 
 def compare_paths(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> list[Comparison]:
-    """Return what changed between two audits, or for each scenario of two folders that ``auditor run --output`` wrote.
+    """Return the changes between two audits, or by scenario between two folders.
 
-    Scenarios are matched by the names of their folders. One that only the old folder has is worse
-    news, as it may be the one that leaks; one that only the new folder has is listed.
+    The folders are outputs of ``auditor run --output``. Scenarios match by folder name. A scenario
+    of only the old folder is bad news, because it may be the one that leaks.
 
     Raises
     ------
     AuditorError
-        One of them cannot be read, or one holds the results of several audits and the other of a
-        single one.
+        A path cannot be read, or one has several audits and the other a single one.
     """
     before, after = _several(Path(old)), _several(Path(new))
     if not before and not after:
         return [compare_results(AuditResult.load(old), AuditResult.load(new))]
     for path, found in ((old, before), (new, after)):
         if not found:
-            AuditResult.load(path)  # says what is wrong with it, if anything
+            AuditResult.load(path)  # reports its error, if any
             raise AuditorError(
                 f"{path}: holds the results of one audit, and the other folder those of several"
             )
@@ -39,14 +38,13 @@ def compare_paths(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> l
 
 
 def _several(folder: Path) -> dict[str, Path]:
-    """Return the results in a folder of folders, by the scenario's name; none for a file, and for the folder of a single audit."""
+    """Return the results in a folder of folders by name; empty for a single audit."""
     if (folder / "results.json").exists():
         return {}
     return {path.parent.name: path for path in sorted(folder.glob("*/results.json"))}
 
 
 def _by_scenario(before: dict[str, Path], after: dict[str, Path]) -> Iterator[Comparison]:
-    """Yield comparisons in order of names; results are held two at a time, as some are large."""
     for name in sorted(before.keys() | after.keys()):
         old, new = (
             AuditResult.load(found[name]) if name in found else None for found in (before, after)

@@ -1,7 +1,6 @@
-"""The tidy table of an audit, column by column: arrays from the engine to the files; records are made when somebody asks for one.
+"""Tidy table of an audit by columns; records are made on request.
 
-Thousands of rows say the same few things (schemes, attacks, coalitions): such a column is its
-distinct values and, by row, which of them.
+Most columns repeat few values (schemes, attacks, coalitions). These columns are codes and values.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from auditor.results.records import Measurement
 from auditor.types import Array, Indices
 
 NUMBERS = ("value", "std_error", "ci_low", "ci_high", "theory")
-"""Columns of numbers; NaN where a record has none."""
+"""Numeric columns; NaN if a record has none."""
 CELL = ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute", "metric")
-"""Fields that replicates of one cell share."""
+"""Common fields of the replicates of one cell."""
 
 
 class Coded(NamedTuple):
-    """A column of few distinct values: by row the place of its value, shape (n,), and the values."""
+    """A column of few distinct values: codes of shape (n,), and the values."""
 
     places: Indices
     values: list[Any]
 
     @classmethod
     def of(cls, column: Iterable[Any]) -> Coded:
-        """Return a column of its values, row by row."""
+        """Return the column of some values."""
         known: dict[Any, int] = {}
         values: list[Any] = []
         places = []
@@ -50,7 +49,7 @@ class Coded(NamedTuple):
         return Coded(places, [*self.values, value])
 
     def expanded(self) -> list[Any]:
-        """Return the values row by row."""
+        """Return the value of each row."""
         return list(map(self.values.__getitem__, self.places.tolist()))
 
 
@@ -58,13 +57,13 @@ Column = Coded | Array
 
 
 class Measurements(Sequence[Measurement]):
-    """Measurements as a table that does not change, and a sequence of records.
+    """Immutable table of measurements, and a sequence of records.
 
     Parameters
     ----------
     columns : mapping
-        Of every field of `Measurement` its column: an array of those in ``NUMBERS``, shape (n,),
-        and ``Coded`` of all others.
+        The column of each field of `Measurement`: an array of shape (n,) for ``NUMBERS``, otherwise
+        ``Coded``.
 
     Examples
     --------
@@ -78,7 +77,7 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def of(cls, records: Iterable[Measurement]) -> Measurements:
-        """Return the table of some records; a table as it is."""
+        """Return the table of some records."""
         if isinstance(records, Measurements):
             return records
         columns = zip(
@@ -95,7 +94,7 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def concatenated(cls, parts: Iterable[Iterable[Measurement]]) -> Measurements:
-        """Return the rows of tables, and of lists of records, one after the other."""
+        """Return the rows of tables and lists of records, in order."""
         tables = [table for part in parts if len(table := cls.of(part))]
         if len(tables) < 2:
             return tables[0] if tables else cls.of([])
@@ -111,13 +110,12 @@ class Measurements(Sequence[Measurement]):
 
     @cached_property
     def _records(self) -> list[Measurement]:
-        # No call of ours is made for a row, which counts where there are thousands of cells.
         return list(
             map(Measurement._make, zip(*map(self.column, Measurement._fields), strict=True))
         )
 
     def column(self, field: str) -> list[Any]:
-        """Return a field of all rows as records have it: None where there is no number."""
+        """Return a field of all rows as in records: None for missing numbers."""
         column = self.columns[field]
         if isinstance(column, Coded):
             return column.expanded()
@@ -171,7 +169,6 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def _read(cls, parts: Sequence[Any]) -> Measurements:
-        """Return the table of what ``_written`` returned, in which nothing is trusted."""
         columns: dict[str, Any] = {}
         for field, part in zip(Measurement._fields, parts, strict=True):
             if field in NUMBERS:
@@ -190,11 +187,10 @@ class Measurements(Sequence[Measurement]):
         return cls(columns)
 
     def __repr__(self) -> str:
-        """One line, however long the table."""
         return f"<{len(self):,} measurements>"
 
     def where(self, **wanted: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which rows have these values in these fields, none of them numbers; shape (n,)."""
+        """Return which rows have these values in non-numeric fields, shape (n,)."""
         found = np.ones(len(self), dtype=bool)
         for field, value in wanted.items():
             places, values = self.columns[field]
@@ -202,7 +198,7 @@ class Measurements(Sequence[Measurement]):
         return found
 
     def taken(self, rows: Any) -> Measurements:
-        """Return some rows, given by their places or by a truth value for each."""
+        """Return some rows, by index or mask."""
         return Measurements(
             {
                 field: column[rows]
@@ -213,13 +209,13 @@ class Measurements(Sequence[Measurement]):
         )
 
     def replaced(self, **columns: Column) -> Measurements:
-        """Return the table with other columns in the place of some."""
+        """Return the table with some columns replaced."""
         return Measurements(self.columns | columns)
 
     def cells(self, fields: Sequence[str] = CELL) -> Indices:
-        """Return the number of every row's cell, from 0 in order of first appearance, shape (n,): replicates of one cell share theirs.
+        """Return the cell number of each row, from 0 in order of first appearance, shape (n,).
 
-        Rows of one cell have these fields in common.
+        Rows of one cell have equal ``fields``.
         """
         cell = np.zeros(len(self), dtype=np.intp)
         for field in fields:
@@ -235,7 +231,6 @@ def numbers(column: Iterable[float | None]) -> Array:
 
 
 def _key(value: Any) -> Any:
-    """Return what tells values of a column apart; a sweep point by its text, as ``1``, ``1.0`` and ``True`` are equal."""
     return value if value is None or isinstance(value, (str, int, tuple)) else repr(value)
 
 

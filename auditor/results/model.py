@@ -1,8 +1,7 @@
-"""What an audit found: plain, frozen, versioned records, and how they are written and read again.
+"""Results of an audit: frozen and versioned records, written and read.
 
-Renderers read this module and nothing else. Results hold aggregates only: no original value ever.
-In memory they are in full; what is written, printed or drawn is what `AuditResult.disclosed` leaves
-of them.
+Renderers read only this module. Results hold aggregates, never an original value. Figures are
+exact in memory; `AuditResult.disclosed` rounds all output.
 """
 
 from __future__ import annotations
@@ -40,11 +39,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
-"""Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
+"""Exit status by signal: 128 plus its number, as in shells."""
 
 MOST_IN_JSON = 4_000_000
-"""Values of measurements in ``results.json``: about 200,000 measurements, or fewer that name hundreds
-of copies each. Larger tables are in ``results.parquet`` only, at about 40 bytes a measurement."""
+"""Values of measurements in ``results.json``: about 200,000 measurements, or fewer that name
+hundreds of copies each. Larger tables are in ``results.parquet`` only, at about 40 bytes a
+measurement."""
 TABLE = "results.parquet"
 ROWS_AT_ONCE = 4_096
 """Rows in memory as text."""
@@ -59,11 +59,11 @@ HEAD = {
     "attack_kinds",
     "untried",
 }
-"""Fields that are written as they are, before the long lists."""
+"""Fields written unchanged, before the long lists."""
 
 
 class SchemeSummary(BaseModel):
-    """One scheme at one sweep point: what was released, and the law it claims."""
+    """One scheme at one sweep point, with its release and stated law."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -74,19 +74,18 @@ class SchemeSummary(BaseModel):
     summary: str
     claims: str
     notes: list[str] = Field(
-        default_factory=list,
-        description="what a reader must know of records and columns that were left out",
+        default_factory=list, description="notes on excluded records and columns"
     )
     understated: bool = Field(
-        False, description="whether some of these are less perturbed than what was audited"
+        False, description="whether some of these are less perturbed than the audited ones"
     )
     remedy: Remedy | None = Field(
-        None, description="what would leave half unknown, where less is left; None where half is"
+        None, description="change that would leave half unknown; None if half is"
     )
 
 
 class PluginSummary(BaseModel):
-    """What a reader of a report must know of an attack or a scheme."""
+    """Description of an attack or a scheme for reports."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -101,7 +100,7 @@ class PluginSummary(BaseModel):
 
 
 class Reference(BaseModel):
-    """An entry of the bibliography, as cited by the scenario or one of its plugins."""
+    """A cited entry of the bibliography."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -110,12 +109,12 @@ class Reference(BaseModel):
 
 
 class Provenance(BaseModel):
-    """Enough to run the audit again and know that it was the same.
+    """Information to repeat the audit and to recognize equal data.
 
-    ``fingerprint`` tells tables apart: of a public one a SHA-256, of a private one a keyed hash,
-    under the key of which ``fingerprint_key`` is the name; it can be compared with others under
-    that key alone (`auditor.results.owner_key`). ``file`` is the scenario's, as seen from where the
-    audit was run, or its name alone where it is not below; empty for one that came from no file.
+    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash. ``fingerprint_key`` names
+    the key; only fingerprints under one key are comparable (`auditor.results.owner_key`). ``file``
+    is the scenario's path relative to the working directory, or its name outside it; empty without
+    a file.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -132,17 +131,17 @@ class Provenance(BaseModel):
 
 
 class Partial(BaseModel):
-    """How far an audit came that did not come to its end.
+    """Progress of an audit that stopped early.
 
     Attributes
     ----------
     finished, tasks : int
-        Tasks whose measurements are in the results, of how many; a task is some replicates of one
-        scheme at one sweep point.
+        Numbers of finished and of all tasks. A task is some replicates of one scheme at one sweep
+        point.
     why : str
-        What stopped it.
+        Reason.
     signal : str or None
-        The signal that did, ``SIGINT`` (Ctrl-C) or ``SIGTERM``; None when something broke.
+        ``SIGINT`` (Ctrl-C) or ``SIGTERM``; None for a failure.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -154,7 +153,6 @@ class Partial(BaseModel):
 
 
 def _table(given: Any) -> Measurements:
-    """Return measurements as the table: records as they are, and what JSON has of them checked."""
     if isinstance(given, Measurements) or (
         isinstance(given, Sequence) and all(isinstance(record, Measurement) for record in given)
     ):
@@ -163,10 +161,10 @@ def _table(given: Any) -> Measurements:
 
 
 class AuditResult(BaseModel):
-    """Everything an audit found.
+    """Result of an audit.
 
-    ``measurements`` is the tidy table, a sequence of records; ``frame()`` gives it as a DataFrame.
-    ``exit_status`` is the command line's.
+    ``measurements`` is the tidy table, a sequence of records; ``frame()`` returns it as a
+    DataFrame.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, defer_build=True)
@@ -187,15 +185,13 @@ class AuditResult(BaseModel):
     ]
     distributions: list[Distribution] = Field(default_factory=list)
     attack_kinds: dict[str, str] = Field(
-        default_factory=dict,
-        description="kind of each attack that was tried or left out, by its name",
+        default_factory=dict, description="kind of each attack, by name"
     )
     untried: list[str] = Field(
-        default_factory=list,
-        description="attacks that apply, by name, and that the scenario leaves out",
+        default_factory=list, description="applicable attacks outside the scenario, by name"
     )
     partial: Partial | None = Field(
-        None, description="how far the audit came, if it was stopped; None when it is whole"
+        None, description="progress of a stopped audit; None if complete"
     )
 
     @property
@@ -210,14 +206,18 @@ class AuditResult(BaseModel):
 
     @property
     def failed(self) -> bool:
-        """Whether an attack, a scheme or an expectation failed while running."""
+        """Whether an attack, a scheme or an expectation failed."""
         return bool(self.measurements.where(status="failed").any()) or any(
             record.failed for record in self.expectations
         )
 
     @property
     def exit_status(self) -> int:
-        """0 every expectation holds; 1 one does not; 3 something failed while running; 130 or 143 stopped by SIGINT or SIGTERM."""
+        """Exit status of the command line.
+
+        0 if every expectation holds, 1 if one does not, 3 after a failure, and 130 or 143 after
+        SIGINT or SIGTERM.
+        """
         if self.partial is not None and self.partial.signal in STOPPED:
             return STOPPED[self.partial.signal]
         if self.failed or self.partial is not None:
@@ -225,7 +225,6 @@ class AuditResult(BaseModel):
         return 0 if self.holds else 1
 
     def __repr__(self) -> str:
-        """One line, however much was measured: what a prompt or a log shows."""
         statuses = Counter(record.status for record in self.expectations)
         judged = (
             ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "none"
@@ -236,23 +235,23 @@ class AuditResult(BaseModel):
     __str__ = __repr__
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return the results with some fields replaced, of which nothing is validated; a list of measurements becomes the table."""
+        """Return the results with fields replaced, without validation."""
         changed = dict(update or {})
         if "measurements" in changed:
             changed["measurements"] = Measurements.of(changed["measurements"])
         return super().model_copy(update=changed, deep=deep)
 
     def frame(self) -> pd.DataFrame:
-        """Return the measurements as a tidy DataFrame, one row a measurement, with columns to group by (`auditor.results.tidy`)."""
+        """Return the tidy DataFrame, one row a measurement (`auditor.results.tidy`)."""
         return tidy.frame(self.measurements)
 
     def disclosed(self) -> AuditResult:
-        """Return the results as they may leave the owner's machine; see `auditor.results.disclosure`."""
+        """Return results that may leave the machine (`auditor.results.disclosure`)."""
         return disclosed(self)
 
     @property
     def plot(self) -> Any:
-        """The charts of these results, by Altair: ``result.plot()`` draws the first, ``result.plot.collusion()`` and its kin each one."""
+        """Altair charts: ``result.plot()`` is the first, ``result.plot.collusion()`` one of all."""
         return _display().plots(self.disclosed())
 
     def _repr_html_(self) -> str:
@@ -288,15 +287,15 @@ class AuditResult(BaseModel):
         yield b"}\n"
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
-        """Write ``results.json`` and ``results.parquet`` atomically, with what may leave the owner's machine (`disclosed`).
+        """Write ``results.json`` and ``results.parquet`` atomically, as `disclosed`.
 
-        Measurements of more than ``MOST_IN_JSON`` characters are in ``results.parquet`` alone,
-        which ``results.json`` then names with a checksum.
+        Tables of more than ``MOST_IN_JSON`` values are only in ``results.parquet``, and
+        ``results.json`` has its checksum.
 
         Returns
         -------
         Path
-            The directory written to, made if it was not there.
+            The directory, created if necessary.
         """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
@@ -314,13 +313,12 @@ class AuditResult(BaseModel):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> AuditResult:
-        """Read results from a ``results.json`` or the folder that holds one.
+        """Read results from a ``results.json`` or its folder.
 
         Raises
         ------
         AuditorError
-            The file is missing, is not an audit's results, or was written by a newer version of the
-            program.
+            The file is missing, is not an audit's results, or is of a newer version.
         """
         file = Path(path)
         if file.is_dir():
@@ -330,7 +328,7 @@ class AuditResult(BaseModel):
 
     @classmethod
     def _read(cls, file: Path) -> AuditResult:
-        from pydantic import ValidationError  # for start-up: few commands read results
+        from pydantic import ValidationError  # start-up: few commands read results
 
         document = reader.read(file)
         try:
@@ -342,7 +340,6 @@ class AuditResult(BaseModel):
 
 
 def _display() -> Any:
-    """Return the renderer for notebooks, found as every renderer is: this package imports none."""
     return registry.get("renderer", "notebook")()
 
 
@@ -352,7 +349,6 @@ def _encoded(value: Any) -> bytes:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Hold the cyclic garbage collector back while many records are made that all stay: it would walk them again and again."""
     was = gc.isenabled()
     gc.disable()
     try:

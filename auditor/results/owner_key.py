@@ -1,12 +1,12 @@
 """The owner's key, which stays on this machine, and fingerprints under it.
 
-A plain hash of a small table can be guessed: eight yes/no records are found in at most 256 tries. A
-hash under a secret key (HMAC) says whether two audits on one machine read the same data, and to
-everybody else nothing. Without the key's name being the same, two fingerprints cannot be compared.
+A plain hash of a small table can be guessed: eight yes/no records need at most 256 tries. A hash
+under a secret key (HMAC) shows equal data of two audits on one machine, and nothing to others.
+Fingerprints under differently named keys cannot be compared.
 
 The key is 32 bytes of the operating system's entropy in ``fingerprint.key``, mode 0600, in the
-folder that ``AUDITOR_STATE`` names, else where a user's programs keep their state. Where that
-cannot be written, a key lasts as long as the process.
+folder ``AUDITOR_STATE``, otherwise in the user's state folder. If it cannot be written, a key lasts
+as long as the process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BYTES = 32
 
 
 def fingerprint(digest: str, public: bool = False) -> str:
-    """Return what may be reported of a table's digest: of a private one its HMAC-SHA-256, of a public one the digest itself."""
+    """Return a table's digest if public, otherwise its HMAC-SHA-256."""
     return (
         digest
         if public
@@ -33,12 +33,12 @@ def fingerprint(digest: str, public: bool = False) -> str:
 
 
 def key_name() -> str:
-    """Return a name for this machine's key, which says nothing of it: 16 hexadecimal digits."""
+    """Return a name of this machine's key: 16 hexadecimal digits, unrelated to the key."""
     return fingerprint("name of the key")[:16]
 
 
 def state_folder() -> Path:
-    """Return where the key is kept, as each system's conventions have it (XDG base directories elsewhere than on Windows)."""
+    """Return the key's folder by the system's conventions (XDG, or Windows)."""
     if stated := os.environ.get("AUDITOR_STATE"):
         return Path(stated)
     system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME")
@@ -52,16 +52,16 @@ def _key(folder: Path) -> bytes:
         with suppress(FileNotFoundError):
             if len(found := path.read_bytes()) == BYTES:
                 return found
-            path.unlink()  # torn: nobody can have used it
+            path.unlink()  # incomplete, so never used
         return _made(path)
-    except (OSError, RuntimeError):  # no home, or none that can be written to
+    except (OSError, RuntimeError):  # no writable home
         return os.urandom(BYTES)
 
 
 def _made(path: Path) -> bytes:
-    """Make the key, whole or not at all; if another process was faster, theirs is the key."""
+    """Make the key atomically; a faster process's key wins."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # readable by its owner alone
+    # mode 0600
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{NAME}-")
     try:
         with os.fdopen(descriptor, "wb") as handle:

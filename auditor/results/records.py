@@ -1,4 +1,4 @@
-"""The flat records that results are made of, and how they are put together over replicates."""
+"""Flat records of results, and their combination over replicates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 SCHEMA_VERSION = 1
 SCHEMA_VERSION_BESIDE = 2
-"""Of a results.json whose measurements are in a file beside it: programs that know of none must not
-take them for missing."""
+"""Version of a ``results.json`` with measurements in another file; older programs refuse it."""
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
 ErrorBar = Literal[
@@ -22,46 +21,44 @@ ErrorBar = Literal[
 ]
 Disclosure = Literal["public", "private", "rounded", "withheld"]
 FEWEST_REPLICATES = 5
-"""From so many replicates on their own spread is the error bar where there is no closed form."""
+"""Fewest replicates whose spread is the error bar, without a closed form."""
 
 
 class Measurement(NamedTuple):
-    """One number of an audit, as a flat record; a list of them is a tidy table.
+    """One figure of an audit, as a flat record; a list of records is a tidy table.
 
     Attributes
     ----------
     sweep : dict
-        The sweep point, path → value; empty when nothing is swept.
+        The sweep point, path → value; empty without a sweep.
     scheme : str
         The scheme's id.
     knowledge, attack : str or None
-        The adversary's knowledge and the attack's id; None for figures of the release itself
-        (``seconds``, ``utility_*``).
+        The adversary's knowledge and the attack's id; None for figures of the release (``seconds``,
+        ``utility_*``).
     coalition : tuple of int
         Copy numbers held, ascending, from 1.
     levels : tuple of float
-        The levels of those copies, in the same order.
+        The levels of these copies, in the same order.
     replicate : int
-        From 1; each draws the noise anew.
+        From 1; each has new noise.
     attribute : str
         A column's name, or ``*`` for all attributes together.
     metric : str
         For example ``distortion`` (squared data units), ``normalized_error`` (1 = no better than
-        guessing the mean).
+        the mean).
     value, std_error, ci_low, ci_high : float or None
-        The measured value, its standard error and a 95 % interval; None where there is none.
+        Value, standard error and 95 % interval.
     theory : float or None
-        The closed form for the same cell.
+        The closed form of the cell.
     status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
-        Why a cell is not applicable or failed; of an insider's attack, the fault in the noise that
-        it uses.
+        Reason of a status other than ``ok``; for an insider's attack, the fault in the noise.
     error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates',
     'replicates-needed', 'none'}
-        Where ``std_error`` comes from; ``redraws``: from other draws of the same release, which the
-        audit made for the purpose; ``sampling``: as if the records (or a cross-validation's folds)
-        were independent draws; ``replicates-needed``: there is none, as one release does not tell
-        what was drawn once for all its records, and five replicates would.
+        Method of ``std_error``. ``redraws``: other draws of the same release. ``sampling``: records
+        (or cross-validation folds) as independent draws. ``replicates-needed``: none, because
+        something is drawn once for all records; five replicates would give one.
     """
 
     sweep: dict[str, Any]
@@ -84,18 +81,18 @@ class Measurement(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """How the absolute errors of one cell are spread over the records (li2012, Fig. 3).
+    """Distribution of one cell's absolute errors over the records (li2012, Fig. 3).
 
     Attributes
     ----------
     edges : tuple of float
-        Bin edges in data units, ``len(shares) + 1`` of them. They are multiples of the attribute's
-        standard deviation, never the largest error itself, which could betray an outlying record.
+        ``len(shares) + 1`` bin edges in data units: multiples of the attribute's standard
+        deviation. The largest error could disclose an outlier.
     shares : tuple of float
-        Share of the records in each bin, in [0, 1]. Neighbouring bins that hold fewer than ten
-        records have their mean share.
+        Share of the records in each bin, in [0, 1]. Neighbouring bins with fewer than ten records
+        have their mean share.
     above : float
-        Share of the records beyond the last edge.
+        Share of the records above the last edge.
     """
 
     sweep: dict[str, Any]
@@ -111,10 +108,10 @@ class Distribution(NamedTuple):
 
 
 class ExpectationRecord(BaseModel):
-    """A statement of the scenario, and whether the audit proved or refuted it.
+    """A statement of the scenario, and its verdict.
 
-    ``line`` is where it stands in the scenario's file, from 1; None where it was set from outside,
-    or nobody asked for it.
+    ``line`` is its line in the scenario's file, from 1; None if it was set from outside or is
+    implicit.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -126,32 +123,28 @@ class ExpectationRecord(BaseModel):
     bound: float | list[float] | None
     why: str
     failed: bool = False
-    """Whether what should judge it failed."""
+    """Whether the expectation plugin failed."""
     line: int | None = Field(default=None, ge=1)
 
 
 class AttributeSummary(BaseModel):
-    """Aggregates of one column of the table that was audited."""
+    """Aggregates of one column of the audited table."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     name: str
     mean: float | None = None
     variance: float | None = None
-    values: int | None = Field(
-        None, description="size of the domain, of a column that is taken as categories"
-    )
-    unit: float | None = Field(
-        None, description="of a standardized column: what 1 stands for in its own units"
-    )
+    values: int | None = Field(None, description="size of the domain of a categorical column")
+    unit: float | None = Field(None, description="unit of a standardized column, in its own units")
 
 
 class DataSummary(BaseModel):
-    """The table that was audited, in aggregates.
+    """Aggregates of the audited table.
 
-    ``disclosure``: figures of a ``public`` table are in full; of a ``private`` one they are too, in
-    memory alone; what is written of it is ``rounded`` to the precision of its error bars, or
-    ``withheld`` where there are too few records (`auditor.results.disclosure`).
+    ``disclosure``: ``public`` or ``private`` in memory, with exact figures. Output of a private
+    table is ``rounded`` to the precision of error bars, or ``withheld`` for few records
+    (`auditor.results.disclosure`).
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -168,13 +161,12 @@ class DataSummary(BaseModel):
 
 
 def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
-    """Return mean and standard error of one cell over its replicates; NaN and None when nothing was measured.
+    """Return mean and standard error of one cell over its replicates.
 
-    Error bars that come from the replicates themselves (``error_bar == 'replicates'``) are each the
-    spread of a single draw, as closed-form ones are, so the rule is one: ``sqrt(Σ se²) / R``. None
-    when any replicate has no error bar.
+    The error is ``sqrt(Σ se²) / R``, also for error bars from the spread of replicates, which are
+    those of a single draw. It is None if one is missing. The mean is NaN without values.
     """
-    # as most cells are; the same figures with less work
+    # most cells; equal figures with less work
     if len(records) == 1 and records[0].value is not None:
         value, error = records[0].value + 0.0, records[0].std_error
         return value, None if error is None else math.sqrt(error**2)
@@ -191,7 +183,10 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
 
 
 def uncertainty(records: Sequence[Measurement]) -> float:
-    """Return the standard error to judge one cell by: 0 for figures that have none, infinite where one release does not tell."""
+    """Return the standard error for judging one cell.
+
+    It is 0 for exact figures, and infinite if replicates are needed.
+    """
     error = pooled(records)[1]
     if error is None:
         return (
@@ -201,15 +196,15 @@ def uncertainty(records: Sequence[Measurement]) -> float:
 
 
 def half_interval(degrees: float) -> float:
-    """Return half of a 95 % interval in standard errors, by Student's t: few replicates know their own spread badly."""
-    # scipy, which whoever only reads and lists results does not wait for
+    """Return half of a 95 % interval in standard errors, by Student's t."""
+    # start-up: only some commands need scipy
     from auditor.numerics.statistics import quantile
 
     return quantile(0.975, degrees)
 
 
 def mean_theory(records: Sequence[Measurement]) -> float | None:
-    """Return the closed form of one cell, averaged over its replicates: it differs where what an adversary was given does."""
+    """Return the closed form of one cell, averaged over replicates."""
     values = [record.theory for record in records]
     if not values or any(value is None for value in values):
         return None
@@ -222,7 +217,7 @@ def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurem
     points: dict[str, str] = {}
     sweep, text = None, ""
     for record in records:
-        # neighbours mostly share one, and records read from a file hold equal ones
+        # neighbours mostly share one object, and records from a file have equal ones
         if record.sweep is not sweep:
             sweep, key = record.sweep, repr(record.sweep)
             text = points.get(key) or points.setdefault(key, json.dumps(sweep, sort_keys=True))

@@ -1,4 +1,4 @@
-"""What would change an exposure: how much more noise, or which other scheme, would leave half unknown."""
+"""Changes of a release that would leave half of each attribute unknown."""
 
 from __future__ import annotations
 
@@ -8,26 +8,23 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Remedy(BaseModel):
-    """What would leave half of every attribute unknown, of a release that leaves less to some attack.
+    """Change that would leave half of every attribute unknown.
 
     Attributes
     ----------
     attack, attribute : str
-        Who leaves least, and of what; ``*`` of categories.
+        The strongest attack and the worst attribute; ``*`` for categories.
     unknown : float
-        The share that is left now.
+        Current unknown share.
     levels : list of float
-        Levels at which half would be left; empty where no level of the scheme would do.
+        Sufficient levels; empty if no level of the scheme is.
     lossless : float or None
-        Level of the least perturbed copy under a scheme that gains nothing by pooling, where that
-        is another scheme; without it or levels no noise helps, as the attributes that an adversary
-        was given in clear say so much.
+        Level of the least perturbed copy under another scheme without pooling gain. Without it or
+        levels no noise suffices, because known attributes determine too much.
     kind : 'noise' or 'retention'
-        What levels are: noise multiples, of which more is safer, or chances to keep a value, of
-        which less is.
+        Kind of levels: noise multiples (more is safer) or retention probabilities (less is safer).
     estimated : bool
-        Whether the closed form of linear attacks was scaled by what the strongest attack left here,
-        rather than taken as it is.
+        Whether the closed form of linear attacks was scaled to the strongest attack's result.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

@@ -1,4 +1,4 @@
-"""What a renderer is: results in, text out."""
+"""Base of renderers, which convert results to text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Display", "Renderer", "clean", "escaped", "visible", "without_formul
 
 
 class Renderer(Plugin):
-    """Turns results into a document. Reads results only: never the data, never a copy."""
+    """Converts results to a document, without access to data or copies."""
 
     kind = "renderer"
     suffix: ClassVar[str] = ".txt"
-    """File ending of what it makes."""
+    """File ending."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """See to it that every renderer, whoever wrote and whoever calls it, is given what may leave the owner's machine, and no more."""
+        """Give every renderer only results that may be disclosed."""
         super().__init_subclass__(**options)
         if "render" in vars(cls):
             render = cls.render
@@ -40,11 +40,11 @@ class Renderer(Plugin):
 
     @abstractmethod
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the document for one audit or several side by side."""
+        """Return the document for one or several audits."""
         raise NotImplementedError
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the document on what changed between two audits, or between two of each of several scenarios.
+        """Return the document on changes between audits.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class Renderer(Plugin):
         raise AuditorError(f"format {self.name!r} has no comparison of two audits")
 
     def render_advice(self, advice: Advice) -> str:
-        """Return the document on which release to make.
+        """Return the document on a recommended release.
 
         Raises
         ------
@@ -65,11 +65,11 @@ class Renderer(Plugin):
 
 
 class Display(Renderer):
-    """The renderer called ``notebook``: results and releases as a notebook shows them, and the plots of results."""
+    """The renderer ``notebook``: results, releases and plots."""
 
     @abstractmethod
     def release(self, release: Any) -> str:
-        """Return a release as HTML: its law and levels, never a value of a copy."""
+        """Return law and levels of a release as HTML, without any value."""
         raise NotImplementedError
 
     @abstractmethod

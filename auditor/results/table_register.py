@@ -1,9 +1,9 @@
-"""Register of released columns, beside the owner's key: it notices a second independent release of one table.
+"""Register of released columns: notices a second independent release of one table.
 
-Each line of ``releases.jsonl`` (mode 0600) holds a release's place, its date and a keyed
-fingerprint of every column that was perturbed. Numbers are compared in 32 bits, so that a file and
-a table that another library has read from it agree. A column counts as released if all its values
-are the same in the same order: a selection of the records, or another order, is not noticed.
+Each line of ``releases.jsonl`` (mode 0600), next to the owner's key, has a release's place, date
+and a keyed fingerprint of every perturbed column. Numbers are compared in 32 bits, so that a file
+and the same table from another library agree. A column counts as released if all values are equal
+in the same order. A selection of records or another order is not noticed.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ AGAIN = "two releases that know nothing of each other say more together than the
 
 
 class ColumnPrints:
-    """Fingerprints of a table's columns, taken block by block while copies are drawn."""
+    """Fingerprints of a table's columns, updated block by block."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._digests = {name: hashlib.sha256() for name in names}
 
     def add_numbers(self, x: Any) -> None:
-        """Add the next records, shape (b, N)."""
+        """Add records, shape (b, N)."""
         for digest, column in zip(
             self._digests.values(), np.asarray(x, dtype=np.float32).T, strict=True
         ):
             digest.update((column + np.float32(0)).tobytes())  # −0 is 0
 
     def add_labels(self, columns: Iterable[tuple[Sequence[Any], Any]]) -> None:
-        """Add the next records of categories: the labels of each column, and each record's place among them."""
+        """Add records of categories: labels and codes of each column."""
         for digest, (labels, codes) in zip(self._digests.values(), columns, strict=True):
             digest.update(
                 np.array([hashlib.sha256(str(label).encode()).digest()[:8] for label in labels])[
@@ -60,7 +60,7 @@ class ColumnPrints:
 
 
 def earlier_release(prints: ColumnPrints) -> str | None:
-    """Return a sentence that names the last release of one of these columns; None where none is known."""
+    """Return a sentence on the last release of one of these columns, or None."""
     names = {mark: name for name, mark in prints.by_column().items()}
     for line in reversed(_lines()):
         with suppress(ValueError, LookupError, TypeError):
@@ -74,7 +74,7 @@ def earlier_release(prints: ColumnPrints) -> str | None:
 
 
 def register_release(prints: ColumnPrints, folder: Path | None = None) -> None:
-    """Note a release in a folder, or in memory; nothing is noted where the owner's key cannot be kept."""
+    """Add a release in a folder or in memory, if the state folder is writable."""
     place = IN_MEMORY if folder is None else f"in {folder.absolute()}"
     line = json.dumps(
         {
@@ -91,7 +91,7 @@ def register_release(prints: ColumnPrints, folder: Path | None = None) -> None:
 
 
 def warn_and_register(prints: ColumnPrints) -> None:
-    """Warn if the columns of copies in memory were released before, and note them."""
+    """Warn of an earlier release of copies in memory, and register them."""
     if note := earlier_release(prints):
         warnings.warn(AuditorWarning(note), stacklevel=5)
     register_release(prints)

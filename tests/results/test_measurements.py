@@ -9,8 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import auditor
 from auditor.errors import AuditorError
@@ -254,17 +252,3 @@ def test_a_table_that_is_another_or_none_is_refused(long):
     (long / "results.json").write_text(text)
     with pytest.raises(AuditorError, match="must be the name of a file beside it"):
         AuditResult.load(long)
-
-
-COLUMNS = [
-    (st.text(st.characters(codec="utf-8")), pa.string()), (st.integers(-(2**63), 2**63 - 1), pa.int64()), (st.floats(allow_nan=False), pa.float64()),
-    (st.tuples(st.integers(0, 9), st.integers(0, 9)), pa.list_(pa.int64())), (st.lists(st.floats(allow_nan=False)), pa.list_(pa.float64())),
-    (st.integers(-(2**63), 2**63 - 1), None), (st.floats(allow_nan=False) | st.integers(-(2**53), 2**53), None),
-]  # fmt: skip
-
-
-@given(st.data(), st.sampled_from(COLUMNS))
-def test_columns_are_built_as_arrow_builds_them(data, column):
-    """By hand, as ``pa.array`` imports pandas, which takes a quarter of a second of every run."""
-    values, kind = data.draw(st.lists(column[0] | st.none(), max_size=20)), column[1]
-    assert tidy._array(values, kind).equals(pa.array(values, kind))
