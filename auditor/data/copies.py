@@ -285,10 +285,6 @@ def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[
         codes[given] = bin_codes(answers.to_numpy(dtype=np.float64), attribute.edges)
         return codes
     found = codes_in(attribute.labels, answers)
-    # digits may be numbers in one file, and text in another with a non-numeric value
-    as_text = [str(label) for label in attribute.labels]
-    if (found < 0).any() and len(set(as_text)) == len(as_text):
-        found = np.where(found < 0, codes_in(as_text, answers.astype(str)), found)
     outside = int((found < 0).sum())
     if outside:
         where = f"{path.name}: column {quoted(attribute.name)} has {counted(outside, 'record')} outside the original's domain"

@@ -29,6 +29,7 @@ from auditor.data.formats.parts import (
     Held,
     Piece,
     Records,
+    as_spelt,
     column_as_written,
     first_rows,
     parts,
@@ -213,6 +214,10 @@ def load_table(
     else:  # a copy may be constant, but its variance must be computable
         checks.check_variance(table.attributes, np.diag(scan.covariance))
     categorical = found.categories(content, scan)
+    if categorical is not None and is_file(source) and not dates:
+        categorical = replace(
+            categorical, attributes=tuple(as_spelt(files, a) for a in categorical.attributes)
+        )
     if standardize:
         content = _scaled(content, Scale.of(scan))
     return replace(

@@ -140,7 +140,7 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
 
     source, appended = tmp_path / "table.parquet", []
     frame.to_parquet(source)
-    append = writing._Parquet.append
+    append = writing._File.append
 
     def full(self, part):
         appended.append(part)
@@ -148,7 +148,7 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
             raise OSError(28, "No space left on device")
         append(self, part)
 
-    monkeypatch.setattr(writing._Parquet, "append", full)
+    monkeypatch.setattr(writing._File, "append", full)
     with pytest.raises(AuditorError, match="No space left on device"):
         write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "new" / "out")
     assert not (tmp_path / "new").exists()
@@ -164,7 +164,7 @@ def test_copies_that_are_there_already_stay_until_new_ones_are_whole(
     write_copies(str(source), "independent", LEVELS, 5, out)
     before = [path.read_bytes() for path in sorted(out.iterdir())]
     monkeypatch.setattr(
-        writing._Parquet,
+        writing._File,
         "finish",
         lambda self: (_ for _ in ()).throw(OSError(5, "Input/output error")),
     )
@@ -176,12 +176,12 @@ def test_copies_that_are_there_already_stay_until_new_ones_are_whole(
 SLOW = """
 import sys, time
 from auditor.data.formats import release_folder as writing
-append = writing._Csv.append
+append = writing._File.append
 def slow(self, frame):
     append(self, frame)
     self._handle.flush()
     time.sleep(0.2)
-writing._Csv.append = slow
+writing._File.append = slow
 from auditor.runs.copy_files import write_copies
 from tests.programs import PATIENCE, running, wait_for
 from tests.tiers import every_pair

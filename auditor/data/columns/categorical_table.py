@@ -228,8 +228,25 @@ def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
 def codes_in(labels: Sequence[Any], column: pd.Series[Any]) -> NDArray[np.intp]:
     """Return each record's place among the labels, shape (n,); −1 if missing or unknown."""
     found, different = pd.factorize(column)  # few distinct values are looked up, not every record
-    places = pd.Index(labels, tupleize_cols=False).get_indexer(pd.Index(different.astype(object)))
+    values = pd.Index(different.astype(object))
+    places = pd.Index(labels, tupleize_cols=False).get_indexer(values)
+    if (places < 0).any():  # the label may be spelt otherwise
+        keys = pd.Index([_value_of(label) for label in labels], dtype=object)
+        if keys.is_unique:
+            others = keys.get_indexer(
+                pd.Index([_value_of(value) for value in values], dtype=object)
+            )
+            places = np.where(places < 0, others, places)
     return np.asarray(np.append(places, -1)[found], dtype=np.intp)
+
+
+def _value_of(label: Any) -> str:
+    """Return a label without its spelling: ``01``, 1 and 1.0 are equal, and ``TRUE`` and True."""
+    text = str(label).strip()
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text.lower() if text.lower() in ("true", "false") else text
 
 
 def of_column(
