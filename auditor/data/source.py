@@ -112,6 +112,13 @@ class Source(Plugin):
         raise NotImplementedError
 
 
+class Synthetic(Source):
+    """Base of sources that draw any number of records."""
+
+    public = True
+    licence = "generated, not subject to a licence"
+
+
 def is_public(source: str) -> bool:
     """Whether a source's records are public; a file's are private."""
     return registry.has("source", source) and bool(registry.get("source", source).public)

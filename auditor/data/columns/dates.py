@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from auditor.data.columns.checks import kind_of
+from auditor.data.columns.checks import cells_where, kind_of
 from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, nearest, quoted
+from auditor.text.column_names import nearest, quoted
 from auditor.types import Array
 
 SECONDS = 86_400
@@ -129,7 +129,7 @@ def _column(frame: pd.DataFrame, name: str, form: str | None) -> pd.Series[Any]:
     days = days_of(column, form)
     unread = (days.isna() & column.notna()).to_numpy()
     if unread.any():
-        where = f"{counted(int(unread.sum()), 'cell')}, the first in data row {int(unread.argmax()) + 1:,}"
+        where = cells_where(unread, "cell")
         what = "of the format " + quoted(form) if form else "by ISO 8601 (year-month-day)"
         raise DataError(
             f"column {quoted(name)} holds what is no date {what} ({where})", ("dates", name)

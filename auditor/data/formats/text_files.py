@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import re
 import zipfile
@@ -245,17 +244,13 @@ def _unpacked(path: Path) -> bytes:
 
 @contextmanager
 def _unpacking(path: Path) -> Iterator[Any]:
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        with gzip.open(path) as file:
-            yield file
-    elif suffix == ".zst":
-        with pa.input_stream(str(path), compression="zstd") as file:
-            yield file
+    if path.suffix.lower() == ".zip":
+        with zipfile.ZipFile(path) as archive, archive.open(_only_part(path, archive)) as part:
+            yield part
     else:
-        with zipfile.ZipFile(path) as archive:
-            with archive.open(_only_part(path, archive)) as part:
-                yield part
+        kind = "gzip" if path.suffix.lower() == ".gz" else "zstd"
+        with pa.input_stream(str(path), compression=kind) as file:
+            yield file
 
 
 def _only_part(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:

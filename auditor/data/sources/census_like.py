@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.data.source import Outline, Source
+from auditor.data.source import Outline, Synthetic
 from auditor.errors import DataError
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
@@ -52,17 +52,15 @@ YOUNGEST, OLDEST = 15.0, 93.0  # our choice, absent from the paper
 
 
 @register
-class CensusLike(Source):
+class CensusLike(Synthetic):
     """Synthetic Age and Income with the moments of li2012, Table 3.
 
     ``rows`` (default 100,000) is the number of records drawn; at least 3.
     """
 
     name = "census-like"
-    public = True
     reference = "li2012, table 3"
     description = "Synthetic age and income with the means and variances of li2012, Table 3"
-    licence = "generated, not subject to a licence"
 
     class Parameters(PluginParameters):
         """The correlation, which Table 3 omits."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from auditor.data.source import RecordLaw, Source
+from auditor.data.source import RecordLaw, Synthetic
 from auditor.errors import DataError
 from auditor.numerics.linear_algebra import in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
@@ -95,7 +95,7 @@ def _shape(value: Any) -> str:
 
 
 @register
-class Gaussian(Source):
+class Gaussian(Synthetic):
     """Synthetic Gaussian records with any covariance or spectrum.
 
     Any mean; eigenvectors of a spectrum are random. Attributes are ``x1`` to ``xN``. ``rows``
@@ -103,10 +103,8 @@ class Gaussian(Source):
     """
 
     name = "gaussian"
-    public = True
     reference = "F. Mezzadri, How to generate random matrices from the classical compact groups, Notices AMS 54 (2007)"
     description = "Synthetic Gaussian records"
-    licence = "generated, not subject to a licence"
     trial = MappingProxyType(
         {
             "spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 3},
