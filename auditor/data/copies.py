@@ -21,7 +21,7 @@ from auditor.data.columns.categorical_table import (
     codes_in,
     joined,
 )
-from auditor.data.columns.checks import are_complete, check_variance, kind_of
+from auditor.data.columns.checks import Series, are_complete, check_variance, kind_of
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
@@ -34,7 +34,7 @@ from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
-from auditor.types import Array, Codes
+from auditor.types import Array, Codes, Flags, Indices
 
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
@@ -61,8 +61,8 @@ class Copy:
 
     name: str
     values: Array = field(repr=False)
-    held: NDArray[np.bool_] = field(repr=False)
-    said: NDArray[np.bool_] = field(repr=False)
+    held: Flags = field(repr=False)
+    said: Flags = field(repr=False)
     others: tuple[str, ...] = ()
     beyond: int = 0
     order: Array | None = field(default=None, repr=False)
@@ -79,11 +79,11 @@ class Copy:
         return self.values if self.order is None else np.column_stack([self.values, self.order])
 
     @property
-    def suppressed(self) -> NDArray[np.bool_]:
+    def suppressed(self) -> Flags:
         """Missing cells in records and columns of the copy, shape (n, N)."""
         return np.asarray(np.isnan(self.values) & self.held[:, None] & self.said)
 
-    def full(self, columns: NDArray[Any]) -> NDArray[np.bool_]:
+    def full(self, columns: NDArray[Any]) -> Flags:
         """Return the records complete in some columns, shape (n,)."""
         return np.asarray(~np.isnan(self.values[:, columns]).any(axis=1))
 
@@ -170,8 +170,8 @@ def read_copy(
 
 
 def _matched(
-    path: Path, complete: NDArray[np.bool_], keys: RecordKeys | None, rows: int, dropped: bool
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    path: Path, complete: Flags, keys: RecordKeys | None, rows: int, dropped: bool
+) -> tuple[Indices, Indices]:
     """Return rows of the file, and their places in the original; −1 if absent.
 
     By key, or in order. ``missing: drop`` also applies to copies that kept their blanks.
@@ -197,7 +197,7 @@ def _check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) 
         raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
 
 
-def _order(places: NDArray[np.intp], rows: int) -> Array | None:
+def _order(places: Indices, rows: int) -> Array | None:
     """Return normal scores of file positions; None if the orders agree."""
     if (np.diff(places) > 0).all():
         return None
@@ -228,7 +228,7 @@ class CodeCopy(NamedTuple):
     """A categorical copy's codes and complete records, both of shape (n,)."""
 
     codes: Codes
-    full: NDArray[np.bool_]
+    full: Flags
 
 
 def read_codes(
@@ -277,7 +277,7 @@ def read_codes(
     return copy
 
 
-def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[np.intp]:
+def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:
     """Return one column's codes, shape (records,); −1 for a missing answer."""
     codes, given = np.full(len(column), -1, dtype=np.intp), column.notna().to_numpy()
     answers = column[given]

@@ -46,6 +46,7 @@ from auditor.parameters import is_whole
 from auditor.process.deferred import pd
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.types import Array
 
 
 class _Drawn(NamedTuple):
@@ -65,7 +66,7 @@ class _Drawn(NamedTuple):
     def frame(self) -> pd.DataFrame:
         return pd.DataFrame({name: self.table[name] for name in self.names})
 
-    def covariance(self, names: Sequence[str]) -> NDArray[np.float64] | None:
+    def covariance(self, names: Sequence[str]) -> Array | None:
         """Return the population covariance of some columns, not cached."""
         found = self.source.population(deepcopy(self.begun))
         places = [self.every.index(name) for name in names]

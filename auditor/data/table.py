@@ -17,6 +17,7 @@ from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scale, Scan, scan
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.read_only import seal
+from auditor.types import Array, Indices
 
 if TYPE_CHECKING:  # used by few tables, whose builders import it
     from auditor.data.columns.record_keys import RecordKeys
@@ -28,8 +29,8 @@ class Cut:
     """Records and columns of another table: ascending places."""
 
     whole: Table = field(repr=False)
-    rows: NDArray[np.intp] = field(repr=False)
-    columns: NDArray[np.intp] = field(repr=False)
+    rows: Indices = field(repr=False)
+    columns: Indices = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Promised:
     """
 
     shape: tuple[int, int]
-    moments: tuple[NDArray[np.float64], NDArray[np.float64]] = field(repr=False)
+    moments: tuple[Array, Array] = field(repr=False)
     make: Callable[[], Table] = field(repr=False)
 
     @cached_property
@@ -100,7 +101,7 @@ class Table:
     """
 
     attributes: tuple[str, ...]
-    content: NDArray[np.float64] | FileRows | Promised = field(repr=False)
+    content: Array | FileRows | Promised = field(repr=False)
     source: str = "array"
     description: str = ""
     licence: str = ""
@@ -114,7 +115,7 @@ class Table:
     dropped: bool = False
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     first_batch: int | None = None
-    population: Callable[[], NDArray[np.float64] | None] | None = field(default=None, repr=False)
+    population: Callable[[], Array | None] | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:
@@ -134,12 +135,12 @@ class Table:
         )
 
     @property
-    def records(self) -> NDArray[np.float64] | FileRows:
+    def records(self) -> Array | FileRows:
         """The content, made on first use."""
         return self.content.table.records if isinstance(self.content, Promised) else self.content
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Array:
         """All records, shape (n, N), for work that blocks do not allow.
 
         A large file is read into memory on every access.
@@ -152,7 +153,7 @@ class Table:
         """The table that this one is a part of, or itself."""
         return self if self.cut is None else self.cut.whole
 
-    def part(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Table:
+    def part(self, rows: Indices, columns: Indices) -> Table:
         """Return some records and columns, by ascending places.
 
         In memory, unless they are all.
@@ -188,7 +189,7 @@ class Table:
             else values[np.ix_(self.cut.rows, self.cut.columns)]
         )
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+    def read(self, start: int, stop: int) -> Array:
         """Return rows ``start`` to ``stop`` (exclusive), shape (stop − start, N).
 
         Read-only.
@@ -196,7 +197,7 @@ class Table:
         records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
-    def shares(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def shares(self, column: int) -> tuple[Array, Array]:
         """Return a column's distinct values, ascending, and their shares."""
         blocks = row_blocks(self.rows, self.width)
         found = [
@@ -229,16 +230,16 @@ class Table:
             else found
         )
 
-    def _unscaled(self) -> Iterator[NDArray[np.float64]]:
+    def _unscaled(self) -> Iterator[Array]:
         """Yield the records block by block in their original units."""
         for start, stop in row_blocks(self.rows, self.width):
             x = self.read(start, stop)
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
-    def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
+    def _reader(self) -> Callable[[int, int], Array]:
         return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
-    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def moments(self) -> tuple[Array, Array]:
         """Return the exact mean, (N,), and covariance with divisor n, (N, N)."""
         mean, K = (
             self.content.moments

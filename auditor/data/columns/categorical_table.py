@@ -16,12 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.data.columns.checks import Series
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.parameters import is_number, is_whole
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, listed, nearest, quoted
-from auditor.types import Array, Codes
+from auditor.types import Array, Codes, Indices
 
 MOST_VALUES = 10_000
 """Most values in a domain: a posterior has one number per value."""
@@ -155,7 +156,7 @@ class CategoricalTable:
         return self._scan[1]
 
     @cached_property
-    def _scan(self) -> tuple[NDArray[np.intp], str]:
+    def _scan(self) -> tuple[Indices, str]:
         """Records of each value, and the fingerprint, in one pass."""
         counts = np.zeros(self.size, dtype=np.intp)
         digest = hashlib.sha256(
@@ -225,7 +226,7 @@ def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
     return Attribute(name, tuple(labels), _scores(labels))
 
 
-def codes_in(labels: Sequence[Any], column: pd.Series[Any]) -> NDArray[np.intp]:
+def codes_in(labels: Sequence[Any], column: Series) -> Indices:
     """Return each record's place among the labels, shape (n,); −1 if missing or unknown."""
     found, different = pd.factorize(column)  # few distinct values are looked up, not every record
     values = pd.Index(different.astype(object))
@@ -250,7 +251,7 @@ def _value_of(label: Any) -> str:
 
 
 def of_column(
-    column: pd.Series[Any], name: str, domain: Sequence[Any] | None = None
+    column: Series, name: str, domain: Sequence[Any] | None = None
 ) -> tuple[Attribute, NDArray[np.integer[Any]]]:
     """Return a column's domain and codes.
 
@@ -317,7 +318,7 @@ def bins_between(name: str, edges: Array) -> Attribute:
     )
 
 
-def bin_codes(values: Array, edges: Array) -> NDArray[np.intp]:
+def bin_codes(values: Array, edges: Array) -> Indices:
     """Return the bin of every value, shape (n,)."""
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
 

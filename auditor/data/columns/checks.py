@@ -11,12 +11,12 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
-from auditor.types import Array
+from auditor.types import Array, Flags
 
 Missing = Literal["refuse", "drop", "mean"]
 Gaps = Literal["refuse", "drop", "mean", "keep"]
@@ -24,6 +24,8 @@ Gaps = Literal["refuse", "drop", "mean", "keep"]
 
 Frame: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 """Columns by name: a DataFrame, or a mapping to arrays of integers or floats."""
+
+Series: TypeAlias = "pd.Series[Any]"
 
 FEWEST_STEPS = 8
 """Fewest floating-point steps per standard deviation; with fewer, rounding affects moments and
@@ -73,7 +75,7 @@ def kind_of(column: Any) -> str:
     return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), "mixed or nested values")
 
 
-def check_plain(name: str, column: pd.Series[Any]) -> None:
+def check_plain(name: str, column: Series) -> None:
     """Raise `DataError` if a categorical column holds lists or similar values."""
     if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
         raise DataError(
@@ -88,7 +90,7 @@ class Cells:
     count: int = 0
     first: int = 0
 
-    def add(self, found: NDArray[np.bool_], start: int = 0) -> None:
+    def add(self, found: Flags, start: int = 0) -> None:
         """Count cells in rows from ``start`` on."""
         self.join(
             Cells(int(np.count_nonzero(found)), int(found.argmax()) if len(found) else 0), start
@@ -106,7 +108,7 @@ class Cells:
         return f"{counted(self.count, noun)}, {place} data row {self.first + 1:,}"
 
 
-def cells_where(found: NDArray[np.bool_], noun: str) -> str:
+def cells_where(found: Flags, noun: str) -> str:
     """Return ``2 cells, the first in data row 3`` for an indicator of shape (n,)."""
     cells = Cells()
     cells.add(found)
@@ -140,14 +142,14 @@ def _float(cell: Any) -> float:
         return float("nan") if isinstance(cell, Decimal) else float("inf")
 
 
-def is_present(column: Any) -> NDArray[np.bool_]:
+def is_present(column: Any) -> Flags:
     """Return the indicator of present cells, shape (n,)."""
     if isinstance(column, np.ndarray):
         return ~np.isnan(column)
     return np.asarray(column.notna(), dtype=bool)
 
 
-def are_complete(frame: Frame, names: Iterable[str]) -> NDArray[np.bool_]:
+def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
     """Return the indicator of records without gaps in some columns, shape (n,)."""
     found = [is_present(frame[name]) for name in names]
     return np.asarray(np.logical_and.reduce(found), dtype=bool)

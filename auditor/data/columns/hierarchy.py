@@ -15,14 +15,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import codes_in
-from auditor.data.columns.checks import kind_of
+from auditor.data.columns.checks import Series, kind_of
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 Leaf = str | int | float
 Node = tuple[str, ...]
@@ -49,7 +48,7 @@ class Hierarchy:
         """``H``, the height of the root."""
         return len(self.nodes[0]) + 1
 
-    def groups(self, height: int) -> NDArray[np.intp]:
+    def groups(self, height: int) -> Indices:
         """Return each leaf's node at a height, shape (L,), ascending from 0.
 
         Height 0: every leaf its own; H: one for all.
@@ -81,7 +80,7 @@ class Hierarchy:
         ]
         return {place: tuple(way) for place, way in enumerate(ways)}
 
-    def code(self, name: str, column: pd.Series[Any]) -> NDArray[np.float64]:
+    def code(self, name: str, column: Series) -> Array:
         """Return each record's place among the leaves, shape (n,); NaN if missing.
 
         Raises

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.checks import cells_where
+from auditor.data.columns.checks import Series, cells_where
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
+from auditor.types import Indices
 
 WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
 """A whole number of any length: sign, and digits without leading zeros."""
@@ -54,7 +55,7 @@ class RecordKeys:
         return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
 
     @property
-    def in_order(self) -> NDArray[np.intp]:
+    def in_order(self) -> Indices:
         """Each key's rank, shape (n,), as numbers if possible, else as text.
 
         A public order of the records.
@@ -81,7 +82,7 @@ class RecordKeys:
             repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")
         ).hexdigest()
 
-    def places_in(self, original: RecordKeys) -> NDArray[np.intp]:
+    def places_in(self, original: RecordKeys) -> Indices:
         """Return each record's place in the original, shape (n,); −1 if absent."""
         mine, theirs = self.whole, original.whole
         if mine is None or theirs is None:
@@ -91,7 +92,7 @@ class RecordKeys:
         )
 
 
-def record_keys(name: str, column: pd.Series[Any]) -> RecordKeys:
+def record_keys(name: str, column: Series) -> RecordKeys:
     """Return a column's values as keys.
 
     Raises
@@ -158,7 +159,7 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
         ) from None
 
 
-def follows_the_one_before(runs: Sequence[pd.Series[Any]]) -> tuple[float, int]:
+def follows_the_one_before(runs: Sequence[Series]) -> tuple[float, int]:
     """Return the lag-1 rank correlation of a column, and its number of pairs.
 
     Ranks, since a few large values would dominate the correlation of values.

@@ -18,6 +18,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from auditor.data.columns.checks import Series
 from auditor.data.formats.file_kinds import PACKED, bounded, check_size, remembered
 from auditor.data.formats.headers import LOOKED_AT, check_names, check_records, is_value
 from auditor.errors import DataError
@@ -392,7 +393,7 @@ def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Mar
     return Marks("" if delimiter == ";" else ".", "")
 
 
-def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any]:
+def as_numbers(file: str, column: Series, marks: Marks) -> Series:
     """Return a text column as numbers in the file's marks, if all cells fit.
 
     Raises
