@@ -191,7 +191,6 @@ def _matched(
 
 
 def _check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
-    """Refuse a copy with fewer records, or with more if ``exact``."""
     if found < rows or (exact and found > rows):
         unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
         raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")

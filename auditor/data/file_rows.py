@@ -1,4 +1,4 @@
-"""Records of a table as numbers or codes, decoded from their pieces block by block."""
+"""Records as numbers or codes, decoded from their pieces by block."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Coder:
-    """Conversion of one column to codes: bins of numbers, or places among labels.
+    """Conversion of one column to bins, or to places among labels.
 
     Attributes
     ----------

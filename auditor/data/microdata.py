@@ -1,4 +1,4 @@
-"""Convert arrays, Series and DataFrames to tables of numbers or codes, and back."""
+"""Convert arrays and DataFrames to tables of numbers or codes and back."""
 
 from __future__ import annotations
 

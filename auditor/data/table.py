@@ -67,37 +67,29 @@ class Table:
     attributes : tuple of str
         Column names, unique.
     content : ndarray of shape (n, N), FileRows or Promised
-        Finite, C-contiguous float64, in data units; of a large file the places of its values; or a
-        function that makes them.
-    source : str
-        As written in the scenario.
-    description, licence : str
-        Shown with the name of the data.
+        Finite, C-contiguous float64, in data units.
+    source, description, licence : str
+        Name of the data, as in the scenario, and its origin.
     categorical : CategoricalTable or None
-        The records as categories, if the scenario bins a column or names categories; ``N`` may then
-        be 0.
+        The records as categories; ``N`` may then be 0.
     scanned : Scan or None
         Result of a pass over the records before standardisation, if already done.
     standardized : bool
         Whether the content is scaled to mean 0 and variance 1.
-    hierarchies : mapping
-        Column → its declared hierarchy; the content then holds places among its leaves.
-    dates : mapping
-        Columns that were read as days → the format of their text, or None; applied to copies from
-        files too.
+    hierarchies, dates : mapping
+        Columns converted to places among leaves, and to days; applied to copies from files too.
     keys : RecordKeys or None
-        Identifiers of the records, if the scenario names a key column.
+        Identifiers of the records.
     cut : Cut or None
-        Place of this table in a larger one, if it is a part: copies from files may lack records or
-        columns.
+        Place of this table in a larger one.
     dropped : bool
         Whether records with a blank are excluded; applied to copies too.
     bounds : mapping
-        Column → (low, high), as stated; empty if unstated.
+        Column → (low, high); empty if unstated.
     first_batch : int or None
-        Number of records of the first batch, if records arrived in batches: noise is scaled to it.
+        Number of records of the first batch, to which noise is scaled.
     population : callable or None
-        Finds the population covariance, (N, N) in the content's units, if the source states one.
+        Finds the population covariance, (N, N), if the source states one.
     """
 
     attributes: tuple[str, ...]

@@ -157,7 +157,6 @@ class CategoricalTable:
 
     @cached_property
     def _scan(self) -> tuple[Indices, str]:
-        """Records of each value, and the fingerprint, in one pass."""
         counts = np.zeros(self.size, dtype=np.intp)
         digest = hashlib.sha256(
             repr([(attribute.name, attribute.labels) for attribute in self.attributes]).encode()
@@ -222,12 +221,12 @@ def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]
 
 
 def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
-    """Return an attribute with these values, and their scores if all are numbers."""
+    """Return an attribute with these values, scored if all are numbers."""
     return Attribute(name, tuple(labels), _scores(labels))
 
 
 def codes_in(labels: Sequence[Any], column: Series) -> Indices:
-    """Return each record's place among the labels, shape (n,); −1 if missing or unknown."""
+    """Return each record's place among labels, shape (n,); −1 if absent."""
     found, different = pd.factorize(column)  # few distinct values are looked up, not every record
     values = pd.Index(different.astype(object))
     places = pd.Index(labels, tupleize_cols=False).get_indexer(values)
@@ -242,7 +241,7 @@ def codes_in(labels: Sequence[Any], column: Series) -> Indices:
 
 
 def _value_of(label: Any) -> str:
-    """Return a label without its spelling: ``01``, 1 and 1.0 are equal, and ``TRUE`` and True."""
+    """Return a label without its spelling: ``01`` is 1, ``TRUE`` is True."""
     text = str(label).strip()
     try:
         return repr(float(text))

@@ -62,7 +62,7 @@ _KINDS = {
 
 
 def kind_of(column: Any) -> str:
-    """Return the kind of a Series or array, in the plural: ``numbers``, ``text`` …"""
+    """Return the kind of a Series or array: ``numbers``, ``text`` …"""
     if isinstance(column, np.ndarray):
         return "numbers"
     dtype = column.dtype
@@ -109,14 +109,14 @@ class Cells:
 
 
 def cells_where(found: Flags, noun: str) -> str:
-    """Return ``2 cells, the first in data row 3`` for an indicator of shape (n,)."""
+    """Return ``2 cells, the first in data row 3`` for an indicator, (n,)."""
     cells = Cells()
     cells.add(found)
     return cells.where(noun)
 
 
 def floats(frame: Frame, names: Iterable[str] | None = None) -> Array:
-    """Return numeric columns, by default all, shape (n, N), missing cells as NaN."""
+    """Return numeric columns, shape (n, N), with missing cells as NaN."""
     chosen = map(str, frame) if names is None else names
     return np.column_stack([column_floats(frame[name]) for name in chosen])
 
@@ -150,7 +150,7 @@ def is_present(column: Any) -> Flags:
 
 
 def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
-    """Return the indicator of records without gaps in some columns, shape (n,)."""
+    """Return the indicator of records complete in some columns, (n,)."""
     found = [is_present(frame[name]) for name in names]
     return np.asarray(np.logical_and.reduce(found), dtype=bool)
 
@@ -230,7 +230,7 @@ def check_variance(names: Sequence[str], variance: Array, least: float = 0.0) ->
 def refuse_columns(
     names: Sequence[str], wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
 ) -> None:
-    """Raise `DataError` if columns are wrong, shape (N,), with a reason for each."""
+    """Raise `DataError` with the reason of each wrong column, (N,)."""
     every = [f"column {quoted(names[j])} {why(j)}" for j in np.flatnonzero(wrong).tolist()]
     shown = every[:MOST_PROBLEMS]
     if len(every) > MOST_PROBLEMS:

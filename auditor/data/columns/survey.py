@@ -201,7 +201,7 @@ class Survey:
         missing: Gaps,
         identifies: Callable[[str, Array, int], bool],
     ) -> None:
-        """Refuse columns that hold no finite numbers, or gaps if these are refused.
+        """Refuse columns without finite numbers, and gaps if requested.
 
         Parameters
         ----------

@@ -111,7 +111,6 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
 
 @remembered(files=16)
 def _metadata(path: Path) -> pq.FileMetaData:
-    """Return a file's row-group metadata, cached for all its pieces."""
     return pq.read_metadata(path)
 
 
@@ -129,7 +128,7 @@ def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
 
 
 def as_spelt(pieces: Iterable[Piece], attribute: Attribute) -> Attribute:
-    """Return an attribute with its labels as text files spell them, ``01`` rather than 1.
+    """Return an attribute with labels as text files spell them: ``01``, not 1.
 
     Unchanged if a label has several spellings.
     """

@@ -427,7 +427,7 @@ def as_numbers(file: str, column: Series, marks: Marks) -> Series:
 
 
 def _plain(cells: pd.Series[str]) -> pd.Series[str]:
-    """Return numbers in ASCII: full-width digits, Unicode and trailing minus signs."""
+    """Return numbers in ASCII, from full-width digits and other minus signs."""
     found = cells.str.strip().str.normalize("NFKC").str.replace("\u2212", "-", regex=False)
     return found.str.replace(r"^([^-+]+)-$", r"-\1", regex=True)
 
