@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 """Real numbers: table rows, moments or weights, with shapes in docstrings."""
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
+"""Indicators, for example of records."""
 Codes = NDArray[np.unsignedinteger]
 """Category codes in the smallest unsigned integer type."""
 ClassRecords = NDArray[Any]

@@ -233,7 +233,7 @@ def perturb(
         return
     every = {parameter.name or "" for parameter in get_current_context().command.params}
     _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
-    from auditor.runs.batch_files import append_copies
+    from auditor.runs.copy_files import append_copies
 
     with one_line_warnings():
         folder = Path(append)

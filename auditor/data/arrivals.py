@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.data.columns.checks import Series
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, DataError
 from auditor.numerics.blocks import row_blocks
@@ -63,7 +64,7 @@ def alike(original: Microdata, X: Microdata) -> Microdata:
     return X
 
 
-def _typed(column: pd.Series[Any], kind: Any) -> pd.Series[Any]:
+def _typed(column: Series, kind: Any) -> Series:
     """Return a column as declared categories; pandas would blank others."""
     if not isinstance(kind, pd.CategoricalDtype):
         return column

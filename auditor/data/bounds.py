@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.data.columns.resolution import Grid
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.text.column_names import counted, listed, nearest, quoted
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 Bounds = Mapping[str, tuple[float, float]]
 """Column → its lowest and highest value."""
@@ -63,7 +62,7 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
         )
 
 
-def _outside(table: Table, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.intp]:
+def _outside(table: Table, low: Array, high: Array) -> Indices:
     found = np.zeros(table.width, dtype=np.intp)
     for start, stop in row_blocks(table.rows, table.width):
         x = table.read(start, stop)
@@ -71,7 +70,7 @@ def _outside(table: Table, low: NDArray[np.float64], high: NDArray[np.float64]) 
     return found
 
 
-def spans(attributes: tuple[str, ...], bounds: Bounds) -> NDArray[np.float64] | None:
+def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:
     """Return the largest change of one record, ``Δ = high − low``, shape (N,).
 
     None without bounds.

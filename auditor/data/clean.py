@@ -1,4 +1,4 @@
-"""Convert raw columns to finite numbers and codes; treat gaps as requested."""
+"""Convert raw columns to finite numbers and codes; treat gaps."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def surveyed(
     required: Sequence[str],
     domains: Domains,
 ) -> tuple[list[Records], list[int], Survey]:
-    """Return the pieces of the first records, their counts of kept records, and the survey.
+    """Return pieces, their counts of kept records, and the survey.
 
     Parameters
     ----------

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.data.columns.checks import check_varied
 from auditor.data.copies import Copy
@@ -17,6 +16,7 @@ from auditor.errors import DataError
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.text.column_names import counted, listed, quoted
 from auditor.text.spelling import closest
+from auditor.types import Indices
 
 NEARER = 1e-4
 """P-value of the rank test that excluded records were perturbed less."""
@@ -99,7 +99,7 @@ def _too_few(found: int, copies: Sequence[Copy]) -> str:
     return f"{problem}; audit fewer copies at a time, or fewer columns with `columns:`"
 
 
-def _lacking(copy: Copy, table: Table, columns: NDArray[np.intp]) -> Iterator[str]:
+def _lacking(copy: Copy, table: Table, columns: Indices) -> Iterator[str]:
     name, records, cells = quoted(copy.name), int((~copy.held).sum()), copy.suppressed[:, columns]
     for column in (table.attributes[j] for j in np.flatnonzero(~copy.said)):
         near = [quoted(other) for other in closest(column, copy.others)]
@@ -118,7 +118,7 @@ def _lacking(copy: Copy, table: Table, columns: NDArray[np.intp]) -> Iterator[st
 
 
 def _not_audited(
-    copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDArray[np.intp]
+    copy: Copy, table: Table, rows: Indices, columns: Indices
 ) -> Iterator[tuple[str, bool]]:
     from scipy.stats import mannwhitneyu  # a second, which every start would pay
 

@@ -21,7 +21,7 @@ from auditor.data.columns.categorical_table import (
     codes_in,
     joined,
 )
-from auditor.data.columns.checks import are_complete, check_variance, kind_of
+from auditor.data.columns.checks import Series, are_complete, check_variance, kind_of
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
@@ -34,7 +34,7 @@ from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
-from auditor.types import Array, Codes, Indices
+from auditor.types import Array, Codes, Flags, Indices
 
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
@@ -61,8 +61,8 @@ class Copy:
 
     name: str
     values: Array = field(repr=False)
-    held: NDArray[np.bool_] = field(repr=False)
-    said: NDArray[np.bool_] = field(repr=False)
+    held: Flags = field(repr=False)
+    said: Flags = field(repr=False)
     others: tuple[str, ...] = ()
     beyond: int = 0
     rows: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
@@ -81,11 +81,11 @@ class Copy:
         return self.values if self.order is None else np.column_stack([self.values, self.order])
 
     @property
-    def suppressed(self) -> NDArray[np.bool_]:
+    def suppressed(self) -> Flags:
         """Missing cells in records and columns of the copy, shape (n, N)."""
         return np.asarray(np.isnan(self.values) & self.held[:, None] & self.said)
 
-    def full(self, columns: NDArray[Any]) -> NDArray[np.bool_]:
+    def full(self, columns: NDArray[Any]) -> Flags:
         """Return the records complete in some columns, shape (n,)."""
         return np.asarray(~np.isnan(self.values[:, columns]).any(axis=1))
 
@@ -175,8 +175,8 @@ def read_copy(
 
 
 def _matched(
-    path: Path, complete: NDArray[np.bool_], keys: RecordKeys | None, rows: int, dropped: bool
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    path: Path, complete: Flags, keys: RecordKeys | None, rows: int, dropped: bool
+) -> tuple[Indices, Indices]:
     """Return rows of the file, and their places in the original; −1 if absent.
 
     By key, or in order. ``missing: drop`` also applies to copies that kept their blanks.
@@ -196,13 +196,12 @@ def _matched(
 
 
 def _check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
-    """Refuse a copy with fewer records, or with more if ``exact``."""
     if found < rows or (exact and found > rows):
         unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
         raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
 
 
-def _order(places: NDArray[np.intp], rows: int) -> Array | None:
+def _order(places: Indices, rows: int) -> Array | None:
     """Return normal scores of file positions; None if the orders agree."""
     if (np.diff(places) > 0).all():
         return None
@@ -233,7 +232,7 @@ class CodeCopy(NamedTuple):
     """A categorical copy's codes, complete records, and file rows (−1 if lacking), shape (n,)."""
 
     codes: Codes
-    full: NDArray[np.bool_]
+    full: Flags
     rows: Indices
 
 
@@ -288,7 +287,7 @@ def read_codes(
     return copy
 
 
-def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[np.intp]:
+def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:
     """Return one column's codes, shape (records,); −1 for a missing answer."""
     codes, given = np.full(len(column), -1, dtype=np.intp), column.notna().to_numpy()
     answers = column[given]
@@ -296,10 +295,6 @@ def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[
         codes[given] = bin_codes(answers.to_numpy(dtype=np.float64), attribute.edges)
         return codes
     found = codes_in(attribute.labels, answers)
-    # digits may be numbers in one file, and text in another with a non-numeric value
-    as_text = [str(label) for label in attribute.labels]
-    if (found < 0).any() and len(set(as_text)) == len(as_text):
-        found = np.where(found < 0, codes_in(as_text, answers.astype(str)), found)
     outside = int((found < 0).sum())
     if outside:
         where = f"{path.name}: column {quoted(attribute.name)} has {counted(outside, 'record')} outside the original's domain"

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
-from auditor.data.columns.checks import check_rows
+from auditor.data.columns.checks import Series, check_rows
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import Column, column_of
 from auditor.data.columns.record_keys import follows_the_one_before, in_order_of
@@ -173,7 +172,7 @@ def _bytes(pieces: Iterable[Piece]) -> int:
     return sum(piece.stop - piece.place for piece in pieces)
 
 
-def _varied_by(cells: pd.Series[Any]) -> float:
+def _varied_by(cells: Series) -> float:
     """Return the number of the first record with a second distinct value."""
     there = cells.notna().to_numpy()
     if not there.any():

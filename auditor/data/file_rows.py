@@ -1,4 +1,4 @@
-"""Records of a table as numbers or codes, decoded from their pieces block by block."""
+"""Records as numbers or codes, decoded from their pieces by block."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from auditor.data.columns.checks import Frame, are_complete, column_floats, floa
 from auditor.data.columns.scan import Scale
 from auditor.data.formats.parts import Records
 from auditor.errors import DataError
-from auditor.types import Array, Codes
+from auditor.types import Array, Codes, Indices
 
 HELD_BYTES = 2**26
 """Largest table held in memory (64 MB, in every process). Results do not depend on it: both kinds
@@ -74,7 +74,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Coder:
-    """Conversion of one column to codes: bins of numbers, or places among labels.
+    """Conversion of one column to bins, or to places among labels.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Coder:
     attribute: Attribute
     fill: float = np.nan
 
-    def __call__(self, column: Any) -> NDArray[np.intp]:
+    def __call__(self, column: Any) -> Indices:
         """Return the code of every record, shape (b,); −1 for an unknown label."""
         if self.attribute.edges is None:
             return codes_in(self.attribute.labels, column)

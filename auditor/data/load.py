@@ -29,6 +29,7 @@ from auditor.data.formats.parts import (
     Held,
     Piece,
     Records,
+    as_spelt,
     column_as_written,
     first_rows,
     parts,
@@ -45,12 +46,10 @@ from auditor.parameters import is_whole
 from auditor.process.deferred import pd
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
-from auditor.types import Indices
+from auditor.types import Array, Indices
 
 
 class _Drawn(NamedTuple):
-    """Columns of a registered source."""
-
     names: list[str]
     table: Frame
     source: Source
@@ -65,7 +64,7 @@ class _Drawn(NamedTuple):
     def frame(self) -> pd.DataFrame:
         return pd.DataFrame({name: self.table[name] for name in self.names})
 
-    def covariance(self, names: Sequence[str]) -> NDArray[np.float64] | None:
+    def covariance(self, names: Sequence[str]) -> Array | None:
         """Return the population covariance of some columns, not cached."""
         found = self.source.population(deepcopy(self.begun))
         places = [self.every.index(name) for name in names]
@@ -95,61 +94,43 @@ def load_table(
     Parameters
     ----------
     source : str
-        The name of a registered source, or a path to a file of any kind in
-        ``auditor.data.formats.file_kinds``, or to a folder of parts (``parts/``), relative to
-        ``base`` or else to the current folder. In a CSV file of one column every line below the
-        header is a record, and a blank line is a missing value; with several columns a blank line
-        is no record.
+        A registered source, or a path to a file or a folder of parts, relative to ``base`` or the
+        current folder.
     columns : sequence of str, optional
-        Attributes in this order; Boolean columns become 0 and 1. Columns of ``dates`` and
-        ``categories`` are added. A category that is not listed here is excluded from the numbers,
-        even if numeric. By default every column except a source's class labels; all must then be
-        numbers, unless ``categories`` names some: then non-numeric and constant columns are
-        excluded.
+        Attributes in this order; booleans become 0 and 1. Columns of ``dates`` and ``categories``
+        are added. By default every column except class labels; with ``categories``, only numbers
+        that vary.
     rows : int, optional
-        Number of first records (of records to draw, for a synthetic source), before records with
-        gaps are dropped.
+        Number of first records, before records with gaps are dropped.
     missing : {'refuse', 'drop', 'mean'}
-        Treatment of missing values: raise, exclude the record, or impute the attribute's mean.
     standardize : bool
         Whether to scale each attribute to mean 0 and variance 1 (divisor n).
     parameters : mapping, optional
-        The source's own parameters, by their names in YAML or in Python; a file has none.
+        The source's own; a file has none.
     rng : Generator
         The randomness of synthetic sources.
     base : Path, optional
         The scenario's folder.
     categories : Categories, optional
-        Columns used as categories, for uniform schemes; numeric ones stay in the numeric table too.
-    hierarchies : mapping
-        Columns of text or numbers, converted to places among the leaves of a declared hierarchy.
-    dates : mapping
-        Columns read as days since 1970, and the format of their text, or None for ISO 8601; the
-        table is held in memory.
+        Categorical columns. Without a place in ``columns`` they are excluded from the numbers.
+    hierarchies, dates : mapping
+        Columns converted to places among leaves, and to days since 1970.
     varied : bool
         Whether every attribute must vary; a copy's need not.
-    order : str, optional
-        Public column that orders the records before the first ``rows`` are selected; not audited.
-        The table is held in memory.
-    key : str, optional
-        A column that identifies records, by whole numbers or text; not audited. The table is held
-        in memory.
-    unit : str, optional
-        A column that identifies the protected units (persons, households); not audited. A blank is
-        a unit of its own. The table is held in memory.
+    order, key, unit : str, optional
+        Columns that order and identify the records, and identify protected units (a blank is a
+        unit of its own); not audited.
 
     Returns
     -------
     Table
-        Finite float64 values of shape (n, N), n ≥ 2, no attribute constant; read-only. Above
-        ``streamed.HELD_BYTES`` values and categories stay in their file and are read block by
-        block, unless there are hierarchies.
+        Finite float64 values of shape (n, N), n ≥ 2; read-only. Above ``file_rows.HELD_BYTES``
+        records stay in their file, unless they are reordered or converted.
 
     Raises
     ------
     DataError
-        The table cannot be audited, or the request is invalid. No message holds a value from the
-        table.
+        The table cannot be audited, or the request is invalid. No message holds a value.
     PluginError
         There is no such source.
 
@@ -222,6 +203,10 @@ def load_table(
     else:  # a copy may be constant, but its variance must be computable
         checks.check_variance(table.attributes, np.diag(scan.covariance))
     categorical = found.categories(content, scan)
+    if categorical is not None and is_file(source) and not dates:
+        categorical = replace(
+            categorical, attributes=tuple(as_spelt(files, a) for a in categorical.attributes)
+        )
     if standardize:
         content = _scaled(content, Scale.of(scan))
     return replace(

@@ -1,4 +1,4 @@
-"""Convert arrays, Series and DataFrames to tables of numbers or codes, and back."""
+"""Convert arrays and DataFrames to tables of numbers or codes and back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import listed
-from auditor.types import Array, Codes, Microdata
+from auditor.types import Array, Codes, Flags, Microdata
 
 
 def as_table(X: Microdata, varied: bool = True) -> Table:
@@ -102,7 +102,7 @@ def _is_real(kind: Any) -> bool:
     return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
 
 
-def numbers_like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) -> Microdata:
+def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Microdata:
     """Return values of shape (n, N) in the form of ``X``.
 
     With its index and columns, or its number of dimensions. Columns that are ``whole``, shape (N,),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import is_parquet
@@ -107,7 +108,7 @@ def stored_kinds(
     return {name: found.get(name, "") for name in columns}
 
 
-def _kind(column: pd.Series[Any], typed: bool, form: str | None) -> Stored:
+def _kind(column: Series, typed: bool, form: str | None) -> Stored:
     # pandas treats Arrow's dates as times
     cells = column.astype(object) if isinstance(column.dtype, pd.ArrowDtype) else column
     days = plain_days(cells) if form is None else days_of(cells, form)

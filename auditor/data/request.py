@@ -16,40 +16,29 @@ class DataUse:
     source : str
         A registered source, or a path to a file or folder.
     columns : tuple of str or None
-        Selection, in this order; columns of ``dates`` and ``categorical`` are added. None for every
-        numeric column.
-    order : str or None
-        A column that orders the records; not audited.
-    key : str or None
-        A column that identifies records, to join copies from files; not audited.
+        Selection, in this order; None for every numeric column.
+    order, key : str or None
+        Columns that order and identify the records; not audited.
     first_batch : int or None
-        Number of records of the first batch, if records arrived in batches; noise is scaled to it.
+        Number of records of the first batch, to which noise is scaled.
     rows : int or None
         Number of first records; for a synthetic source of records to draw.
     missing : 'refuse', 'drop' or 'mean'
-        Treatment of missing values; in a CSV file of one column a blank line is one.
     standardize : bool
         Whether every column is scaled to mean 0 and variance 1.
     disclosure : 'rounded' or 'public'
-        Whether written figures of a private table are rounded, or the records are public
-        (docs/privacy.md).
+        Whether written figures are rounded, or the records are public (docs/privacy.md).
     parameters : dict
         The source's own.
-    bins, categorical : dict
-        Columns to bin, and categorical columns: see ``auditor.data.columns.categorical_table``.
-    dates : dict
-        Columns to read as days → the format of their text, or None for ISO 8601: see
-        ``auditor.data.columns.dates``.
-    hierarchies : dict
-        Column → declared hierarchy of its values: see ``auditor.data.columns.hierarchy``.
+    bins, categorical, hierarchies, dates : dict
+        Rules of columns that are binned, categorical, hierarchical or dates.
     bounds : dict
-        Column → (low, high), range of possible values, in data units; for every numeric column or
-        none.
+        Column → (low, high), range of possible values, in data units.
     tolerance : dict
         Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
         default a tenth of the interquartile range.
     unit : str or None
-        A column that identifies the protected units, such as persons or households; not audited.
+        Column that identifies the protected units, such as households; not audited.
     """
 
     source: str

@@ -40,8 +40,8 @@ class Outline(NamedTuple):
 
     columns: tuple[str, ...]
     rows: int
-    mean: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    mean: Array
+    covariance: Array
 
 
 class Source(Plugin):
@@ -80,7 +80,7 @@ class Source(Plugin):
     public: ClassVar[bool] = False
     """Whether its records are synthetic or published, so that figures are not rounded."""
 
-    def population(self, rng: np.random.Generator) -> NDArray[np.float64] | None:
+    def population(self, rng: np.random.Generator) -> Array | None:
         """Return the population covariance of all columns, if stated.
 
         Parameters
@@ -110,6 +110,13 @@ class Source(Plugin):
         Integers or floats of shape (n,), NaN if missing. Only audited columns are accessed.
         """
         raise NotImplementedError
+
+
+class Synthetic(Source):
+    """Base of sources that draw any number of records."""
+
+    public = True
+    licence = "generated, not subject to a licence"
 
 
 def is_public(source: str) -> bool:

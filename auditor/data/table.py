@@ -17,6 +17,7 @@ from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scale, Scan, scan
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.read_only import seal
+from auditor.types import Array, Indices
 
 if TYPE_CHECKING:  # used by few tables, whose builders import it
     from auditor.data.columns.record_keys import RecordKeys
@@ -28,8 +29,8 @@ class Cut:
     """Records and columns of another table: ascending places."""
 
     whole: Table = field(repr=False)
-    rows: NDArray[np.intp] = field(repr=False)
-    columns: NDArray[np.intp] = field(repr=False)
+    rows: Indices = field(repr=False)
+    columns: Indices = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Promised:
     """
 
     shape: tuple[int, int]
-    moments: tuple[NDArray[np.float64], NDArray[np.float64]] = field(repr=False)
+    moments: tuple[Array, Array] = field(repr=False)
     make: Callable[[], Table] = field(repr=False)
 
     @cached_property
@@ -66,43 +67,35 @@ class Table:
     attributes : tuple of str
         Column names, unique.
     content : ndarray of shape (n, N), FileRows or Promised
-        Finite, C-contiguous float64, in data units; of a large file the places of its values; or a
-        function that makes them.
-    source : str
-        As written in the scenario.
-    description, licence : str
-        Shown with the name of the data.
+        Finite, C-contiguous float64, in data units.
+    source, description, licence : str
+        Name of the data, as in the scenario, and its origin.
     categorical : CategoricalTable or None
-        The records as categories, if the scenario bins a column or names categories; ``N`` may then
-        be 0.
+        The records as categories; ``N`` may then be 0.
     scanned : Scan or None
         Result of a pass over the records before standardisation, if already done.
     standardized : bool
         Whether the content is scaled to mean 0 and variance 1.
-    hierarchies : mapping
-        Column → its declared hierarchy; the content then holds places among its leaves.
-    dates : mapping
-        Columns that were read as days → the format of their text, or None; applied to copies from
-        files too.
+    hierarchies, dates : mapping
+        Columns converted to places among leaves, and to days; applied to copies from files too.
     keys : RecordKeys or None
-        Identifiers of the records, if the scenario names a key column.
+        Identifiers of the records.
     units : ndarray of shape (n,), or None
-        Number of each record's unit, if the scenario names a unit column.
+        Number of each record's unit.
     cut : Cut or None
-        Place of this table in a larger one, if it is a part: copies from files may lack records or
-        columns.
+        Place of this table in a larger one.
     dropped : bool
         Whether records with a blank are excluded; applied to copies too.
     bounds : mapping
-        Column → (low, high), as stated; empty if unstated.
+        Column → (low, high); empty if unstated.
     first_batch : int or None
-        Number of records of the first batch, if records arrived in batches: noise is scaled to it.
+        Number of records of the first batch, to which noise is scaled.
     population : callable or None
-        Finds the population covariance, (N, N) in the content's units, if the source states one.
+        Finds the population covariance, (N, N), if the source states one.
     """
 
     attributes: tuple[str, ...]
-    content: NDArray[np.float64] | FileRows | Promised = field(repr=False)
+    content: Array | FileRows | Promised = field(repr=False)
     source: str = "array"
     description: str = ""
     licence: str = ""
@@ -117,7 +110,7 @@ class Table:
     dropped: bool = False
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     first_batch: int | None = None
-    population: Callable[[], NDArray[np.float64] | None] | None = field(default=None, repr=False)
+    population: Callable[[], Array | None] | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:
@@ -137,12 +130,12 @@ class Table:
         )
 
     @property
-    def records(self) -> NDArray[np.float64] | FileRows:
+    def records(self) -> Array | FileRows:
         """The content, made on first use."""
         return self.content.table.records if isinstance(self.content, Promised) else self.content
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Array:
         """All records, shape (n, N), for work that blocks do not allow.
 
         A large file is read into memory on every access.
@@ -160,7 +153,7 @@ class Table:
         """The table that this one is a part of, or itself."""
         return self if self.cut is None else self.cut.whole
 
-    def part(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Table:
+    def part(self, rows: Indices, columns: Indices) -> Table:
         """Return some records and columns, by ascending places.
 
         In memory, unless they are all.
@@ -197,7 +190,7 @@ class Table:
             else values[np.ix_(self.cut.rows, self.cut.columns)]
         )
 
-    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+    def read(self, start: int, stop: int) -> Array:
         """Return rows ``start`` to ``stop`` (exclusive), shape (stop − start, N).
 
         Read-only.
@@ -205,7 +198,7 @@ class Table:
         records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
-    def shares(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def shares(self, column: int) -> tuple[Array, Array]:
         """Return a column's distinct values, ascending, and their shares."""
         blocks = row_blocks(self.rows, self.width)
         found = [
@@ -238,16 +231,16 @@ class Table:
             else found
         )
 
-    def _unscaled(self) -> Iterator[NDArray[np.float64]]:
+    def _unscaled(self) -> Iterator[Array]:
         """Yield the records block by block in their original units."""
         for start, stop in row_blocks(self.rows, self.width):
             x = self.read(start, stop)
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
-    def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
+    def _reader(self) -> Callable[[int, int], Array]:
         return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
-    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def moments(self) -> tuple[Array, Array]:
         """Return the exact mean, (N,), and covariance with divisor n, (N, N)."""
         mean, K = (
             self.content.moments

@@ -1,4 +1,4 @@
-"""Contract of feature families: a finite number per record, without held-out originals."""
+"""Contract of feature families: finite numbers, no held-out originals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from auditor.testing.contract import Contract
 
 
 def check_feature(cls: type[Any]) -> None:
-    """Check a feature family on 300 records of two copies of two attributes, with blanks.
+    """Check a feature family on 300 records of two copies, with blanks.
 
     Parameters
     ----------

@@ -26,6 +26,7 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.audit.numeric.neighbours import shown, with_known
+from auditor.data.columns.checks import Series
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -59,7 +60,7 @@ def as_numbers(values: Array) -> Table:
     return Table(NAMES[: values.shape[1]], values)
 
 
-def answers(rows: int, values: int = 3) -> pd.Series[Any]:
+def answers(rows: int, values: int = 3) -> Series:
     """Return one column of categories with unequal frequencies."""
     chosen = np.random.default_rng(TABLE_SEED).choice(3, rows, p=[0.5, 0.3, 0.2]) % values
     return pd.Series([f"v{place}" for place in chosen], name="a").astype(

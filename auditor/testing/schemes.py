@@ -115,8 +115,6 @@ class _SchemeContract(Contract):
 
 
 class _CategoriesContract(_SchemeContract):
-    """Copies of one column of three categories, drawn one by one."""
-
     def check_copies(self) -> None:
         table = as_categories(answers(ROWS_OF_CATEGORIES))
         scheme = self.make().over(table)
@@ -170,8 +168,6 @@ class _CategoriesContract(_SchemeContract):
 
 
 class _NumbersContract(_SchemeContract):
-    """Copies of three correlated attributes."""
-
     def check_copies(self) -> None:
         # a scheme without a law needs few records
         for rows in (ROWS_WITHOUT_LAW, ROWS):
@@ -271,7 +267,6 @@ class _NumbersContract(_SchemeContract):
         self.require_law(check, list(in_memory_tests(X, noisy, law, names, transformed is None)))
 
     def _check_extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
-        """Extend the released copies with another key."""
         unwritten = [_unwritten(np.empty_like(copy)) for copy in copies[OUT:]]
         out = self._draw(SEED + 2, [*(copy.copy() for copy in copies[:OUT]), *unwritten], OUT)
         same = digest(out[:OUT]) == digest(copies[:OUT])

@@ -49,11 +49,6 @@ def test_bounds_become_spans_and_are_read_again_as_they_were_written(ages):
     )
 
 
-def test_nothing_is_said_of_spans_where_no_bounds_are_stated(ages):
-    _, moments = table_of(read_scenario({**BASE, "data": str(ages)}))
-    assert moments.spans is None
-
-
 @pytest.mark.parametrize(("bounds", "told"), [
     ([0, 1], "data.bounds must map columns to [low, high]"),
     ({"age": [5, 5]}, "data.bounds.age needs low < high"),

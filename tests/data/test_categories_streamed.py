@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import pickle
 from functools import cache
 from pathlib import Path
 
@@ -235,21 +234,6 @@ def test_a_column_of_many_values_is_refused_without_holding_them(written, monkey
     assert "secret" not in str(error.value)
 
 
-def test_nothing_but_places_travels(written, monkeypatch):
-    large, _ = both(
-        monkeypatch,
-        written("groups.parquet"),
-        categories=Categories({"age": {"quantile": 5}}, {}),
-        columns=["age"],
-    )
-    large.fingerprint()
-    assert len(pickle.dumps(large)) < 10_000
-    assert np.array_equal(
-        pickle.loads(pickle.dumps(large)).categorical.read(70_000, 70_010),
-        large.categorical.read(70_000, 70_010),
-    )
-
-
 def test_a_file_that_changes_is_noticed(tmp_path, monkeypatch):
     path = write(people(), tmp_path, "groups.parquet")
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
@@ -257,13 +241,3 @@ def test_a_file_that_changes_is_noticed(tmp_path, monkeypatch):
     people().assign(disease="plague").to_parquet(path, row_group_size=7_001)
     with pytest.raises(DataError, match="was changed while it was read"):
         table.categorical.read(0, 10)
-
-
-def test_tables_in_between_are_surveyed_and_then_held(written, monkeypatch):
-    path = written("groups.parquet")
-    request = {"categories": Categories({"age": {"quantile": 9}}, {}), "columns": ["age"]}
-    _, held = both(monkeypatch, path, **request)
-    monkeypatch.setattr(streamed, "HELD_BYTES", ROWS * 8)
-    between = load(path, **request)
-    assert not between.streamed
-    same(between, held)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import auditor
 from auditor.data import file_rows as streamed
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats import parts as pieces
@@ -146,11 +144,6 @@ def test_only_a_header_is_no_table(load, content):
     assert load(content) == "table.csv: has a header but no records"
 
 
-def test_a_header_and_blank_lines_are_records_without_values(load):
-    for how in ("refuse", "drop", "mean"):
-        assert load("a\n\n\n", missing=how) == "column 'a' has no values at all"
-
-
 @pytest.mark.parametrize("name", ['""', '" "'])
 def test_the_first_record_is_not_taken_for_the_name_that_is_lacking(load, name):
     shown = load(f"{name}\nCANARY\nother\n")
@@ -195,25 +188,3 @@ def test_records_are_the_same_for_columns_that_are_kept_as_they_are(tmp_path):
     kept.finish()
     path.write_text("id,a\n007,1\n\n008\n")
     assert Kept(str(path), ["a", "id"]).take(2).to_numpy().tolist() == [["1", "007"], ["", "008"]]
-
-
-def test_what_was_written_of_one_column_with_gaps_comes_back(load, tmp_path):
-    column = pd.Series([1.5, None, 2.5, None], name="a")
-    # as pandas writes it, and as others do
-    for written in (column.to_csv(index=False), column.to_csv(index=False).replace('""', "")):
-        assert load(written) == missing(2, 4)
-        assert load(written, missing="drop") == [[1.5], [2.5]]
-
-
-def test_an_audit_says_which_record_is_blank(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.csv").write_text("a\n1\n\n2\n5\n")
-    document = {
-        "schema": 1,
-        "title": "t",
-        "seed": 1,
-        "data": {"source": "t.csv"},
-        "schemes": [{"name": "correlated", "levels": [1.0]}],
-    }
-    with pytest.raises(auditor.errors.AuditorError, match="1 missing value, in data row 2"):
-        auditor.run(document | {"attacks": ["llse"]})

@@ -65,12 +65,6 @@ def refusal(path: Path, **request: object) -> str:
 # ------------------------------------------------------------------------------------------------------
 
 
-def test_columns_keep_the_order_asked_for(tmp_path):
-    table = load(csv(tmp_path, "a,b,c\n1,2,3\n4,5,7\n"), columns=["c", "a"])
-    assert table.attributes == ("c", "a")
-    np.testing.assert_array_equal(table.values, [[3, 1], [7, 4]])
-
-
 def test_values_are_contiguous_float64_and_read_only(tmp_path):
     values = load(csv(tmp_path, "a,b\n1,2\n4,5\n")).values
     assert values.dtype == np.float64
@@ -174,25 +168,6 @@ def test_booleans_are_numbers_only_when_asked_for(tmp_path):
     assert load(path, columns=["sick"], missing="drop").values[:, 0].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_odd_names_pass_through_unchanged(tmp_path, suffix):
-    frame = pd.DataFrame(
-        np.random.default_rng(1).normal(size=(3, len(ODD_NAMES))), columns=ODD_NAMES
-    )
-    path = tmp_path / f"table{suffix}"
-    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
-    assert load(path).attributes == tuple(ODD_NAMES)
-    backwards = load(path, columns=ODD_NAMES[::-1])
-    assert backwards.attributes == tuple(ODD_NAMES[::-1])
-    np.testing.assert_array_equal(backwards.values, frame.to_numpy()[:, ::-1])
-
-
-def test_names_in_messages_are_quoted_and_short(tmp_path):
-    message = refusal(csv(tmp_path, "a," + "x" * 200 + "\n1,2\n2,2\n"))
-    assert message.startswith("column '" + "x" * 57 + "…' is constant")
-    assert "\u202e" not in refusal(csv(tmp_path, "age\u202e,b\n1,2\n1,3\n"))
-
-
 names = st.lists(
     st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).filter(
         lambda name: name.strip() and not name.startswith("\ufeff")
@@ -283,13 +258,6 @@ def test_shape_of_csv(tmp_path, content, message):
 def test_columns_of_a_damaged_csv_are_checked_though_others_are_asked_for(tmp_path):
     path = csv(tmp_path, "a,b\n1,2\n4,5,6\n")
     assert refusal(path, columns=["a"]) == "table.csv: line 3 has 3 cells under 2 column names"
-
-
-def test_unnamed_column_does_no_harm_when_others_are_asked_for(tmp_path):
-    assert load(csv(tmp_path, ",a\n0,2\n1,4\n"), columns=["a"]).values[:, 0].tolist() == [2, 4]
-    frame = pd.DataFrame({"a": [2, 4]}, index=[7, 3])
-    frame.to_parquet(tmp_path / "t.parquet")
-    assert load(tmp_path / "t.parquet", columns=["a"]).values[:, 0].tolist() == [2, 4]
 
 
 def test_a_named_index_in_parquet_is_a_column(tmp_path):

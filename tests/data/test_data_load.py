@@ -8,10 +8,8 @@ import pytest
 
 from auditor.data.columns import checks
 from auditor.data.load import load_table
-from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
-from auditor.text.column_names import nearest, quoted
 
 
 def inline(values: dict[str, list[float | None]], **request: object) -> Table:
@@ -114,13 +112,6 @@ def test_no_column_is_called_as_all_of_them():
     assert refusal({"*": [1, 2], "b": [3, 5]}).startswith("a column is called '*'")
 
 
-def test_infinite():
-    with pytest.raises(
-        DataError, match=r"^column 'b' has 2 infinite values, the first in data row 2$"
-    ):
-        checks.check_finite(("a", "b"), np.array([[1, 2], [3, np.inf], [5, -np.inf]]))
-
-
 def test_standardize():
     values = inline(AB, standardize=True).values
     np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-15)
@@ -167,13 +158,3 @@ def test_kinds_of_columns(cells, kind):
 def test_integers_beyond_floats_count_as_infinite():
     frame = pd.DataFrame({"a": pd.Series([10**400, 1, None], dtype=object)})
     np.testing.assert_array_equal(checks.floats(frame), [[np.inf], [1], [np.nan]])
-
-
-def test_names_and_paths():
-    assert [
-        is_file(x) for x in ("cps", "census-like", "x.csv", "data/x", "..\\x.csv", "x.xlsx")
-    ] == [False] * 2 + [True] * 4
-    assert len(quoted("x" * 100)) == 60
-    assert quoted("a\nb\u202e") == r"'a\nb\u202e'"
-    assert nearest("q", [f"column{i}" for i in range(20)]).endswith("'column7' and 12 more")
-    assert nearest("q", []) == ""

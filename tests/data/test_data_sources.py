@@ -108,25 +108,6 @@ def test_of_fewer_records_of_cps_nothing_is_promised():
     assert outlined_table(DataUse("cps", rows=cps.ROWS - 1), NotImplemented) is None
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"rows": 10**6},
-        {"columns": ("age", "wage")},
-        {"columns": ("age", "age")},
-        {"parameters": {"row": 2}},
-    ],
-    ids=str,
-)
-def test_what_cps_does_not_have_is_refused_without_being_read(asked):
-    with pytest.raises(DataError) as ahead:
-        outlined_table(DataUse("cps", **asked), NotImplemented)
-    with pytest.raises(DataError) as read:
-        load("cps", **asked)
-    assert str(ahead.value) == str(read.value)
-    assert ahead.value.path == read.value.path
-
-
 def test_wisconsin():
     with pytest.raises(
         DataError, match=r"^column 'bare_nuclei' has 16 missing values, the first in data row 24; "
@@ -219,27 +200,6 @@ def test_numbers_are_the_same_table_as_their_frame(name, standardize, monkeypatc
     assert direct.fingerprint() == framed.fingerprint()
     assert (direct.description, direct.licence) == (framed.description, framed.licence)
     assert (direct.population is None) == (framed.population is None)
-
-
-@pytest.mark.parametrize("missing", ["refuse", "drop", "mean"])
-@pytest.mark.parametrize("odd", [np.nan, np.inf])
-def test_numbers_that_are_missing_or_infinite_are_met_as_in_a_frame(missing, odd, monkeypatch):
-    column = np.array([1.0, 2.0, odd, 4.0])
-    monkeypatch.setattr(
-        registry.get("source", "census-like"),
-        "numbers",
-        lambda self, rows, rng: {"a": column, "b": np.arange(4)},
-    )
-
-    def outcome(table):
-        try:
-            return table().values.tobytes()
-        except DataError as error:
-            return str(error)
-
-    found = outcome(lambda: load("census-like", missing=missing))
-    assert found == outcome(lambda: by_frame("census-like", monkeypatch, missing=missing))
-    assert isinstance(found, str) == (odd == np.inf or missing == "refuse")
 
 
 @pytest.mark.parametrize(

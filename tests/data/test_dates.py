@@ -50,7 +50,7 @@ def test_what_is_no_date_is_told_by_its_place_and_not_quoted(cell):
     with pytest.raises(DataError) as refused:
         in_days(frame, {"hired": None})
     assert str(refused.value) == (
-        "column 'hired' holds what is no date by ISO 8601 (year-month-day) (1 cell, the first in data row 2)"
+        "column 'hired' holds what is no date by ISO 8601 (year-month-day) (1 cell, in data row 2)"
     )
     assert refused.value.path == ("dates", "hired")
 

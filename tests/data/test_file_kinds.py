@@ -23,7 +23,7 @@ from auditor.data.formats import file_kinds
 from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.data.formats.readers import header
 from auditor.data.formats.text_files import Marks, as_numbers, marks_of
-from auditor.data.load import file_notes, load_table, read_columns
+from auditor.data.load import file_notes, load_table
 from auditor.errors import AuditorWarning, DataError
 from auditor.runs.copy_files import write_copies
 
@@ -164,15 +164,6 @@ def test_what_other_numbers_tell_decides(tmp_path, content, expected):
     )
 
 
-@pytest.mark.parametrize(
-    "cells", [["1,5", "1,234.5"], ["12,34", "0.5"], ["1,23,456.5", "7"], ["1,234.5,6", "0.5"]]
-)
-def test_marks_in_other_places_are_no_numbers(cells):
-    """pandas' own `thousands` takes every such mark out wherever it stands: 1,5 would be 15."""
-    column = pd.Series(cells)
-    assert as_numbers("t.csv", column, Marks(".", ",")) is column
-
-
 def test_points_and_commas_before_decimals_are_refused(tmp_path):
     (tmp_path / "t.csv").write_text(f"{CANARY};a;b\nx;1,5;2.5\ny;1,25;3.5\n")
     told = "t.csv: column 2 has numbers with decimal commas, and column 3 with decimal points; write all of them alike"
@@ -271,27 +262,6 @@ def test_sas_transport(tmp_path, frame):
         frame.replace({"Köln": "Koeln", "Łódź": "Lodz"}), path, file_format_version=5
     )
     assert_as_pandas(path, pd.read_sas(path, encoding="latin-1"))
-
-
-def test_sas_is_read_by_pandas(tmp_path, frame, monkeypatch):
-    """No library here writes .sas7bdat, so pandas' reader is stood in for: what it is asked for, and that its chunks are put together."""
-    asked = []
-
-    class Chunks(list):
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *args):
-            pass
-
-    def read_sas(path, **options):
-        asked.append((path.name, options))
-        return Chunks([frame.head(7), frame.iloc[7:]])
-
-    monkeypatch.setattr(pd, "read_sas", read_sas)
-    (tmp_path / "t.sas7bdat").write_bytes(b"x")
-    assert_as_pandas(tmp_path / "t.sas7bdat", frame)
-    assert asked == [("t.sas7bdat", {"encoding": "infer", "chunksize": file_kinds.BATCH_ROWS})]
 
 
 def test_excel(tmp_path, frame):
@@ -454,11 +424,6 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(
     assert refusal(tmp_path / f"t{suffix}").endswith(
         f"files are read by {library}, which is not installed: pip install 'auditor[files]'"
     )
-
-
-def test_categories_and_keys_come_from_any_kind(tmp_path, frame):
-    frame.to_feather(tmp_path / "t.feather")
-    assert read_columns(str(tmp_path / "t.feather"), ["town", "age"]).equals(frame[["town", "age"]])
 
 
 def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame):

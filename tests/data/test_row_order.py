@@ -45,15 +45,6 @@ def test_records_come_in_the_order_of_the_column_which_is_not_audited(days, name
     assert table.values[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_without_a_choice_of_columns_the_others_are_audited(tmp_path):
-    pd.DataFrame({"t": [2, 1, 3], "x": [20.0, 10.0, 30.0], "y": [5.0, 6.0, 7.0]}).to_csv(
-        tmp_path / "t.csv", index=False
-    )
-    table = loaded(tmp_path / "t.csv", order="t")
-    assert table.attributes == ("x", "y")
-    assert table.values.tolist() == [[10.0, 6.0], [20.0, 5.0], [30.0, 7.0]]
-
-
 def test_it_orders_the_first_rows_and_a_folder_of_parts_as_one_table(tmp_path):
     pd.DataFrame({"t": [4, 3], "x": [4.0, 3.0]}).to_csv(tmp_path / "a.csv", index=False)
     pd.DataFrame({"t": [1, 2], "x": [1.0, 2.0]}).to_csv(tmp_path / "b.csv", index=False)
@@ -100,11 +91,6 @@ def test_missing_values_are_counted_and_none_is_told(tmp_path):
     ) as caught:
         loaded(tmp_path / "t.csv", order="t")
     assert caught.value.path == ("order",)
-
-
-def test_kinds_without_an_order_are_refused():
-    with pytest.raises(DataError, match="several kinds"):
-        in_order_of(pd.DataFrame({"t": [1, "a"]}), "t")
 
 
 @pytest.mark.parametrize(

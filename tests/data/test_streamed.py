@@ -134,12 +134,6 @@ def test_moments_are_those_of_two_passes(written, small):
     )
 
 
-def test_standardized_records_have_mean_0_and_variance_1(written, small):
-    values = load(written("groups.parquet"), standardize=True).values
-    np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-13)
-    np.testing.assert_allclose(values.var(axis=0), 1, rtol=1e-12)
-
-
 def test_fingerprints_tell_tables_apart(tmp_path, small):
     frame = columns()
     path = write(frame, tmp_path, "groups.parquet")
@@ -191,16 +185,6 @@ def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what
     assert "column '" in told[0]
 
 
-def test_too_many_rows_asked_for(written, small):
-    for form in FORMS:
-        rows = rows_of(form)
-        with pytest.raises(
-            DataError,
-            match=f"{rows + 1} asks for more than there are; the table has {rows:,} records",
-        ):
-            load(written(form), rows=rows + 1)
-
-
 def test_text_late_in_a_csv_file(tmp_path, small):
     frame = columns()
     path = write(frame, tmp_path, "table.csv")
@@ -214,16 +198,6 @@ def test_text_late_in_a_csv_file(tmp_path, small):
         "column 'age' holds text, not numbers (2 such cells, the first in data row 120,000); "
         "choose columns of numbers with `columns:`, here 'far', 'salary'"
     )
-
-
-def test_booleans_and_numbers_in_one_csv_column_are_text(tmp_path, small):
-    frame = pd.DataFrame({"a": ["True"] * 30_000 + ["1"] * 30_000, "b": np.arange(60_000.0)})
-    path = write(frame, tmp_path, "table.csv")
-    with pytest.raises(
-        DataError,
-        match=r"'a' holds text, not numbers \(30,000 such cells, the first in data row 1\)",
-    ):
-        load(path, columns=["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -292,18 +266,6 @@ def test_marks_that_are_letters_of_a_cell_delay_a_cut_only(tmp_path, small):
     path.write_text("\n".join(lines))
     table = load(path, columns=["a", "b"])
     np.testing.assert_array_equal(table.values[:, 1], np.arange(50_000.0))
-
-
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
-@pytest.mark.parametrize("last", [True, False])
-@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
-@pytest.mark.slow_after_first
-def test_line_endings_marks_and_blank_lines(tmp_path, small, ending, last, start):
-    frame = columns(60_000)
-    path = tmp_path / "t.csv"
-    text = frame.to_csv(index=False, lineterminator=ending)
-    path.write_text(start + (text if last else text.rstrip()), newline="", encoding="utf-8")
-    np.testing.assert_array_equal(load(path).values, frame.to_numpy(float))
 
 
 # -- folders

@@ -139,7 +139,7 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
 
     source, appended = tmp_path / "table.parquet", []
     frame.to_parquet(source)
-    append = writing._Parquet.append
+    append = writing._File.append
 
     def full(self, part):
         appended.append(part)
@@ -147,7 +147,7 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
             raise OSError(28, "No space left on device")
         append(self, part)
 
-    monkeypatch.setattr(writing._Parquet, "append", full)
+    monkeypatch.setattr(writing._File, "append", full)
     with pytest.raises(AuditorError, match="No space left on device"):
         write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "new" / "out")
     assert not (tmp_path / "new").exists()

@@ -459,7 +459,7 @@ def slow_writes() -> None:
     """Let this process spend most of its time between one change of a file and the next."""
     from auditor.data.formats import release_folder as writers
 
-    append, publish = writers._Csv.append, writers.publish
+    append, publish = writers._File.append, writers.publish
 
     def slow_append(self, frame) -> None:
         append(self, frame)
@@ -470,7 +470,7 @@ def slow_writes() -> None:
         time.sleep(0.1)
         publish(*arguments, **options)
 
-    writers._Csv.append, writers.publish = slow_append, slow_publish
+    writers._File.append, writers.publish = slow_append, slow_publish
 
 
 KILLS = int(os.environ.get("AUDITOR_KILLS", "4"))
@@ -478,12 +478,12 @@ SLOW = """
 import sys, time
 from auditor.cli import main
 from auditor.data.formats import release_folder as writers
-append = writers._Csv.append
+append = writers._File.append
 def slow(self, frame):
     append(self, frame)
     self._handle.flush()
     time.sleep(60)
-writers._Csv.append = slow
+writers._File.append = slow
 main(sys.argv[1:])
 """
 

@@ -263,13 +263,13 @@ def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_fol
 ):
     from auditor.data.formats import release_folder as writing
 
-    modes, append = [], writing._Csv.append
+    modes, append = [], writing._File.append
 
     def watched(self, frame):
         append(self, frame)
         modes.extend(stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "out").iterdir())
 
-    monkeypatch.setattr(writing._Csv, "append", watched)
+    monkeypatch.setattr(writing._File, "append", watched)
     source, out = tmp_path / "table.csv", tmp_path / "out"
     pd.DataFrame({"a": [1.0, 2.0, 5.0]}).to_csv(source, index=False)
     out.mkdir()

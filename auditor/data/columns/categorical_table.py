@@ -16,12 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.data.columns.checks import Series
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.parameters import is_number, is_whole
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, listed, nearest, quoted
-from auditor.types import Array, Codes
+from auditor.types import Array, Codes, Indices
 
 MOST_VALUES = 10_000
 """Most values in a domain: a posterior has one number per value."""
@@ -155,8 +156,7 @@ class CategoricalTable:
         return self._scan[1]
 
     @cached_property
-    def _scan(self) -> tuple[NDArray[np.intp], str]:
-        """Records of each value, and the fingerprint, in one pass."""
+    def _scan(self) -> tuple[Indices, str]:
         counts = np.zeros(self.size, dtype=np.intp)
         digest = hashlib.sha256(
             repr([(attribute.name, attribute.labels) for attribute in self.attributes]).encode()
@@ -221,19 +221,36 @@ def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]
 
 
 def domain_of(name: str, labels: Sequence[Any]) -> Attribute:
-    """Return an attribute with these values, and their scores if all are numbers."""
+    """Return an attribute with these values, scored if all are numbers."""
     return Attribute(name, tuple(labels), _scores(labels))
 
 
-def codes_in(labels: Sequence[Any], column: pd.Series[Any]) -> NDArray[np.intp]:
-    """Return each record's place among the labels, shape (n,); −1 if missing or unknown."""
+def codes_in(labels: Sequence[Any], column: Series) -> Indices:
+    """Return each record's place among labels, shape (n,); −1 if absent."""
     found, different = pd.factorize(column)  # few distinct values are looked up, not every record
-    places = pd.Index(labels, tupleize_cols=False).get_indexer(pd.Index(different.astype(object)))
+    values = pd.Index(different.astype(object))
+    places = pd.Index(labels, tupleize_cols=False).get_indexer(values)
+    if (places < 0).any():  # the label may be spelt otherwise
+        keys = pd.Index([_value_of(label) for label in labels], dtype=object)
+        if keys.is_unique:
+            others = keys.get_indexer(
+                pd.Index([_value_of(value) for value in values], dtype=object)
+            )
+            places = np.where(places < 0, others, places)
     return np.asarray(np.append(places, -1)[found], dtype=np.intp)
 
 
+def _value_of(label: Any) -> str:
+    """Return a label without its spelling: ``01`` is 1, ``TRUE`` is True."""
+    text = str(label).strip()
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text.lower() if text.lower() in ("true", "false") else text
+
+
 def of_column(
-    column: pd.Series[Any], name: str, domain: Sequence[Any] | None = None
+    column: Series, name: str, domain: Sequence[Any] | None = None
 ) -> tuple[Attribute, NDArray[np.integer[Any]]]:
     """Return a column's domain and codes.
 
@@ -300,7 +317,7 @@ def bins_between(name: str, edges: Array) -> Attribute:
     )
 
 
-def bin_codes(values: Array, edges: Array) -> NDArray[np.intp]:
+def bin_codes(values: Array, edges: Array) -> Indices:
     """Return the bin of every value, shape (n,)."""
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
 

@@ -11,12 +11,12 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
-from auditor.types import Array
+from auditor.types import Array, Flags
 
 Missing = Literal["refuse", "drop", "mean"]
 Gaps = Literal["refuse", "drop", "mean", "keep"]
@@ -24,6 +24,8 @@ Gaps = Literal["refuse", "drop", "mean", "keep"]
 
 Frame: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 """Columns by name: a DataFrame, or a mapping to arrays of integers or floats."""
+
+Series: TypeAlias = "pd.Series[Any]"
 
 FEWEST_STEPS = 8
 """Fewest floating-point steps per standard deviation; with fewer, rounding affects moments and
@@ -60,7 +62,7 @@ _KINDS = {
 
 
 def kind_of(column: Any) -> str:
-    """Return the kind of a Series or array, in the plural: ``numbers``, ``text`` …"""
+    """Return the kind of a Series or array: ``numbers``, ``text`` …"""
     if isinstance(column, np.ndarray):
         return "numbers"
     dtype = column.dtype
@@ -73,7 +75,7 @@ def kind_of(column: Any) -> str:
     return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), "mixed or nested values")
 
 
-def check_plain(name: str, column: pd.Series[Any]) -> None:
+def check_plain(name: str, column: Series) -> None:
     """Raise `DataError` if a categorical column holds lists or similar values."""
     if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
         raise DataError(
@@ -88,7 +90,7 @@ class Cells:
     count: int = 0
     first: int = 0
 
-    def add(self, found: NDArray[np.bool_], start: int = 0) -> None:
+    def add(self, found: Flags, start: int = 0) -> None:
         """Count cells in rows from ``start`` on."""
         self.join(
             Cells(int(np.count_nonzero(found)), int(found.argmax()) if len(found) else 0), start
@@ -106,15 +108,15 @@ class Cells:
         return f"{counted(self.count, noun)}, {place} data row {self.first + 1:,}"
 
 
-def cells_where(found: NDArray[np.bool_], noun: str) -> str:
-    """Return ``2 cells, the first in data row 3`` for an indicator of shape (n,)."""
+def cells_where(found: Flags, noun: str) -> str:
+    """Return ``2 cells, the first in data row 3`` for an indicator, (n,)."""
     cells = Cells()
     cells.add(found)
     return cells.where(noun)
 
 
 def floats(frame: Frame, names: Iterable[str] | None = None) -> Array:
-    """Return numeric columns, by default all, shape (n, N), missing cells as NaN."""
+    """Return numeric columns, shape (n, N), with missing cells as NaN."""
     chosen = map(str, frame) if names is None else names
     return np.column_stack([column_floats(frame[name]) for name in chosen])
 
@@ -140,15 +142,15 @@ def _float(cell: Any) -> float:
         return float("nan") if isinstance(cell, Decimal) else float("inf")
 
 
-def is_present(column: Any) -> NDArray[np.bool_]:
+def is_present(column: Any) -> Flags:
     """Return the indicator of present cells, shape (n,)."""
     if isinstance(column, np.ndarray):
         return ~np.isnan(column)
     return np.asarray(column.notna(), dtype=bool)
 
 
-def are_complete(frame: Frame, names: Iterable[str]) -> NDArray[np.bool_]:
-    """Return the indicator of records without gaps in some columns, shape (n,)."""
+def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
+    """Return the indicator of records complete in some columns, (n,)."""
     found = [is_present(frame[name]) for name in names]
     return np.asarray(np.logical_and.reduce(found), dtype=bool)
 
@@ -228,7 +230,7 @@ def check_variance(names: Sequence[str], variance: Array, least: float = 0.0) ->
 def refuse_columns(
     names: Sequence[str], wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
 ) -> None:
-    """Raise `DataError` if columns are wrong, shape (N,), with a reason for each."""
+    """Raise `DataError` with the reason of each wrong column, (N,)."""
     every = [f"column {quoted(names[j])} {why(j)}" for j in np.flatnonzero(wrong).tolist()]
     shown = every[:MOST_PROBLEMS]
     if len(every) > MOST_PROBLEMS:

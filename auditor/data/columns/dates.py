@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from auditor.data.columns.checks import kind_of
+from auditor.data.columns.checks import Series, cells_where, kind_of
 from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, nearest, quoted
+from auditor.text.column_names import nearest, quoted
 from auditor.types import Array
 
 SECONDS = 86_400
@@ -31,7 +31,7 @@ READABLE = ("numbers", "text", "dates", "categories")
 """Kinds of columns that may hold days: numbers, text, or typed dates."""
 
 
-def days_of(column: pd.Series[Any], form: str | None = None) -> pd.Series[Any]:
+def days_of(column: Series, form: str | None = None) -> Series:
     """Return a column's dates as days, shape (n,); NaN if unreadable.
 
     Numbers are days already; missing cells are NaN.
@@ -55,11 +55,11 @@ def days_of(column: pd.Series[Any], form: str | None = None) -> pd.Series[Any]:
     if kind_of(column) in ("text", "categories"):
         column = column.astype(object).where(column.astype(object).astype(str).str.contains(r"\d"))
     times = pd.to_datetime(column, format=form or "ISO8601", utc=True, errors="coerce")
-    days: pd.Series[Any] = (times - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
+    days: Series = (times - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
     return days
 
 
-def plain_days(column: pd.Series[Any]) -> pd.Series[Any] | None:
+def plain_days(column: Series) -> Series | None:
     """Return days of a column of dates, typed or full ISO 8601; else None.
 
     Examples
@@ -78,7 +78,7 @@ def plain_days(column: pd.Series[Any]) -> pd.Series[Any] | None:
     return None if (days.isna() & column.notna()).any() else days
 
 
-def as_dates(days: Array, whole: bool) -> pd.Series[Any]:
+def as_dates(days: Array, whole: bool) -> Series:
     """Return days as dates, rounded to the day or second, shape (n,).
 
     Raises
@@ -115,7 +115,7 @@ def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFram
     )
 
 
-def _column(frame: pd.DataFrame, name: str, form: str | None) -> pd.Series[Any]:
+def _column(frame: pd.DataFrame, name: str, form: str | None) -> Series:
     if name not in frame:
         raise DataError(
             f"there is no column {quoted(name)} of dates{nearest(name, map(str, frame))}",
@@ -129,7 +129,7 @@ def _column(frame: pd.DataFrame, name: str, form: str | None) -> pd.Series[Any]:
     days = days_of(column, form)
     unread = (days.isna() & column.notna()).to_numpy()
     if unread.any():
-        where = f"{counted(int(unread.sum()), 'cell')}, the first in data row {int(unread.argmax()) + 1:,}"
+        where = cells_where(unread, "cell")
         what = "of the format " + quoted(form) if form else "by ISO 8601 (year-month-day)"
         raise DataError(
             f"column {quoted(name)} holds what is no date {what} ({where})", ("dates", name)

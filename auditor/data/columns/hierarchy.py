@@ -15,13 +15,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.data.columns.checks import kind_of
+from auditor.data.columns.categorical_table import codes_in
+from auditor.data.columns.checks import Series, kind_of
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 Leaf = str | int | float
 Node = tuple[str, ...]
@@ -48,7 +48,7 @@ class Hierarchy:
         """``H``, the height of the root."""
         return len(self.nodes[0]) + 1
 
-    def groups(self, height: int) -> NDArray[np.intp]:
+    def groups(self, height: int) -> Indices:
         """Return each leaf's node at a height, shape (L,), ascending from 0.
 
         Height 0: every leaf its own; H: one for all.
@@ -80,7 +80,7 @@ class Hierarchy:
         ]
         return {place: tuple(way) for place, way in enumerate(ways)}
 
-    def code(self, name: str, column: pd.Series[Any]) -> NDArray[np.float64]:
+    def code(self, name: str, column: Series) -> Array:
         """Return each record's place among the leaves, shape (n,); NaN if missing.
 
         Raises
@@ -88,23 +88,18 @@ class Hierarchy:
         DataError
             Some values are no leaves; the message only counts records.
         """
-        numbers = kind_of(column) == "numbers"
-        if numbers and any(isinstance(leaf, str) for leaf in self.leaves):
+        if kind_of(column) == "numbers" and any(isinstance(leaf, str) for leaf in self.leaves):
             raise DataError(
                 f"column {quoted(name)} holds numbers, and its hierarchy lists text",
                 ("hierarchies", name),
             )
-        key = (lambda value: float(value)) if numbers else str
-        places = {key(leaf): float(place) for place, leaf in enumerate(self.leaves)}
-        found = [
-            np.nan if missing else places.get(key(value), -1.0)
-            for value, missing in zip(column, column.isna(), strict=True)
-        ]
-        codes = np.array(found, dtype=np.float64)
-        unknown = int((codes == -1.0).sum())
+        codes = codes_in(self.leaves, column).astype(np.float64)
+        missing = column.isna().to_numpy()
+        unknown = int(((codes < 0) & ~missing).sum())
         if unknown:
             problem = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
             raise DataError(problem, ("hierarchies", name))
+        codes[missing] = np.nan
         return codes
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from auditor.data.columns.checks import (
     FEWEST_STEPS,
     LARGEST_VARIANCE,
     LEAST_VARIANCE,
+    Series,
     column_floats,
     kind_of,
 )
@@ -123,7 +124,7 @@ class Column:
 
 
 def column_of(
-    name: str, cells: pd.Series[Any], records: float | None = None, coded: bool = False
+    name: str, cells: Series, records: float | None = None, coded: bool = False
 ) -> Column:
     """Return the description of a column.
 
@@ -184,7 +185,7 @@ def identifies(name: str, x: Array, records: float) -> bool:
     return 0 < len(there) == len(np.unique(there)) and bool(_counts(name, there, records))
 
 
-def _number(column: Column, there: pd.Series[Any], records: float) -> Column:
+def _number(column: Column, there: Series, records: float) -> Column:
     x = column_floats(there)
     if not np.isfinite(x).all():
         return replace(column, why="has infinite values")
@@ -232,7 +233,7 @@ def _counts(name: str, x: Array, records: float) -> str:
     return ""
 
 
-def _heap(there: pd.Series[Any], values: int) -> float:
+def _heap(there: Series, values: int) -> float:
     share = float(there.value_counts(normalize=True).iloc[0])
     return share if values > MOST_NUMBERS and share >= max(LEAST_HEAP, 10.0 / values) else 0.0
 
@@ -241,7 +242,7 @@ def _is_few(values: int, most: int, cells: int) -> bool:
     return values <= most and values * FEWEST_EACH <= cells
 
 
-def _text(column: Column, there: pd.Series[Any]) -> Column:
+def _text(column: Column, there: Series) -> Column:
     text = there.astype(object).astype(str)
     different = pd.Series(text.unique())
     numbers = bool(pd.to_numeric(different, errors="coerce").notna().all())
@@ -267,8 +268,8 @@ def _text(column: Column, there: pd.Series[Any]) -> Column:
     return replace(column, kind="free text", why="is text with many different values")
 
 
-def _formats(different: pd.Series[Any]) -> list[str | None]:
-    found: dict[str | None, pd.Series[Any]] = {}
+def _formats(different: Series) -> list[str | None]:
+    found: dict[str | None, Series] = {}
     for form in FORMATS:
         if days_of(different.head(10), form).notna().all():
             days = days_of(different, form)
@@ -277,7 +278,7 @@ def _formats(different: pd.Series[Any]) -> list[str | None]:
     return list(found)
 
 
-def _date(column: Column, there: pd.Series[Any], form: str | None) -> Column:
+def _date(column: Column, there: Series, form: str | None) -> Column:
     days = days_of(there, form).to_numpy(dtype=np.float64)
     if np.isnan(days).any():
         return replace(column, why="holds dates beyond what can be counted in days")

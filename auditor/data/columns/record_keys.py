@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.data.columns.checks import Series, cells_where
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
+from auditor.types import Indices
 
 WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
 """A whole number of any length: sign, and digits without leading zeros."""
@@ -53,7 +55,7 @@ class RecordKeys:
         return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
 
     @property
-    def in_order(self) -> NDArray[np.intp]:
+    def in_order(self) -> Indices:
         """Each key's rank, shape (n,), as numbers if possible, else as text.
 
         A public order of the records.
@@ -80,7 +82,7 @@ class RecordKeys:
             repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")
         ).hexdigest()
 
-    def places_in(self, original: RecordKeys) -> NDArray[np.intp]:
+    def places_in(self, original: RecordKeys) -> Indices:
         """Return each record's place in the original, shape (n,); −1 if absent."""
         mine, theirs = self.whole, original.whole
         if mine is None or theirs is None:
@@ -90,7 +92,7 @@ class RecordKeys:
         )
 
 
-def record_keys(name: str, column: pd.Series[Any]) -> RecordKeys:
+def record_keys(name: str, column: Series) -> RecordKeys:
     """Return a column's values as keys.
 
     Raises
@@ -98,29 +100,17 @@ def record_keys(name: str, column: pd.Series[Any]) -> RecordKeys:
     DataError
         Keys are blank, repeat, or are neither whole numbers nor text. No message holds a value.
     """
-    column_name, texts = (
-        f"key column {quoted(name)}",
-        _objects([_text(cell) for cell in column.tolist()]),
-    )
-    _refuse(
-        np.array([text == "" for text in texts]),
-        f"{column_name} has",
-        "blank cell",
-        "every record needs a key of its own",
-    )
-    _refuse(
-        np.array([text is None for text in texts]),
-        f"{column_name} has",
-        "cell",
-        "neither whole numbers nor text, which keys must be",
-    )
-    repeated = pd.Series(texts).duplicated().to_numpy()
-    _refuse(
-        repeated,
-        f"{column_name} repeats: it has",
-        "record",
-        "with the key of an earlier one; every record needs a key of its own",
-    )
+    texts = _objects([_text(cell) for cell in column.tolist()])
+    every = "every record needs a key of its own"
+    repeats = pd.Series(texts).duplicated().to_numpy()
+    for wrong, has, noun, why in (
+        (texts == "", "has", "blank cell", every),
+        (pd.isna(texts), "has", "cell", "neither whole numbers nor text, which keys must be"),
+        (repeats, "repeats: it has", "record", f"with the key of an earlier one; {every}"),
+    ):
+        if wrong.any():
+            found = cells_where(wrong, noun)
+            raise DataError(f"key column {quoted(name)} {has} {found}: {why}", ("key",))
     return RecordKeys(name, texts)
 
 
@@ -137,15 +127,6 @@ def _text(cell: Any) -> str | None:
     if cell.is_nan() if isinstance(cell, Decimal) else math.isnan(cell):
         return ""
     return str(int(cell)) if math.isfinite(cell) and cell == int(cell) else None
-
-
-def _refuse(wrong: NDArray[np.bool_], has: str, noun: str, why: str) -> None:
-    if wrong.any():
-        number, first = int(wrong.sum()), int(np.argmax(wrong)) + 1
-        where = (
-            f"{counted(number, noun)}, {'in' if number == 1 else 'the first in'} data row {first:,}"
-        )
-        raise DataError(f"{has} {where}: {why}", ("key",))
 
 
 def _objects(cells: Sequence[Any]) -> NDArray[np.object_]:
@@ -178,7 +159,7 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
         ) from None
 
 
-def follows_the_one_before(runs: Sequence[pd.Series[Any]]) -> tuple[float, int]:
+def follows_the_one_before(runs: Sequence[Series]) -> tuple[float, int]:
     """Return the lag-1 rank correlation of a column, and its number of pairs.
 
     Ranks, since a few large values would dominate the correlation of values.

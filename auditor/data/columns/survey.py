@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import MOST_VALUES, Attribute, codes_in, domain_of
 from auditor.data.columns.checks import (
     Cells,
     Frame,
     Gaps,
+    Series,
     check_plain,
     column_floats,
     is_present,
@@ -23,7 +23,7 @@ from auditor.data.columns.checks import (
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, listed, quoted
-from auditor.types import Array
+from auditor.types import Array, Flags
 
 Domains = Mapping[str, Sequence[Any] | None]
 """Categorical column → its declared domain, or None for the observed one."""
@@ -70,7 +70,7 @@ class Column:
         """Whether it holds numbers that vary."""
         return self.kinds == {"numbers"} and self.low < self.high
 
-    def add(self, column: Any, kept: NDArray[np.bool_] | None, start: int) -> None:
+    def add(self, column: Any, kept: Flags | None, start: int) -> None:
         """Survey some records, in rows from ``start`` on."""
         kind, present = kind_of(column), is_present(column)
         if kind == "numbers":
@@ -91,7 +91,7 @@ class Column:
         elif kind != "numbers":
             self.text.add(present, start)
 
-    def collect(self, name: str, kept: pd.Series[Any], domain: Sequence[Any] | None) -> None:
+    def collect(self, name: str, kept: Series, domain: Sequence[Any] | None) -> None:
         """Add the kept records' values to the domain, or count those outside."""
         check_plain(name, kept)
         present = kept.dropna()
@@ -177,7 +177,7 @@ class Survey:
     rows: int = 0
     kept: int = 0
 
-    def add(self, frame: Frame, kept: NDArray[np.bool_] | None, domains: Domains) -> None:
+    def add(self, frame: Frame, kept: Flags | None, domains: Domains) -> None:
         """Survey some records; ``kept`` is None if none is dropped."""
         for name, column in self.columns.items():
             cells = frame[name]
@@ -201,7 +201,7 @@ class Survey:
         missing: Gaps,
         identifies: Callable[[str, Array, int], bool],
     ) -> None:
-        """Refuse columns that hold no finite numbers, or gaps if these are refused.
+        """Refuse columns without finite numbers, and gaps if requested.
 
         Parameters
         ----------

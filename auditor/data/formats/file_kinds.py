@@ -101,6 +101,17 @@ def _spss(path: Path, notes: list[str]) -> pd.DataFrame:
     return _whole(pd.read_spss(path, convert_categoricals=False))
 
 
+def _transport(path: Path, notes: list[str]) -> pd.DataFrame:
+    with path.open("rb") as file:
+        version_8 = b"LIBV8" in file.read(80)
+    if not version_8:
+        return _sas(path, notes)
+    import pyreadstat  # an extra; pandas reads version 5 only
+
+    frame: pd.DataFrame = pyreadstat.read_xport(path)[0]
+    return _whole(frame)
+
+
 def _sas(path: Path, notes: list[str]) -> pd.DataFrame:
     chunks: Any = pd.read_sas(
         path,
@@ -152,7 +163,7 @@ HELD: dict[str, Kind] = {
     ".sav": Kind("SPSS", _spss, "pyreadstat"),
     ".zsav": Kind("SPSS", _spss, "pyreadstat"),
     ".sas7bdat": Kind("SAS", _sas),
-    ".xpt": Kind("SAS transport", _sas),
+    ".xpt": Kind("SAS transport", _transport, "pyreadstat"),
     ".xlsx": Kind("Excel", _excel, "openpyxl"),
     ".xlsm": Kind("Excel", _excel, "openpyxl"),
 }

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+import numpy as np
+
 from auditor.errors import DataError
 from auditor.text.column_names import counted
 
@@ -24,6 +26,7 @@ _NUMBER = re.compile(
         \s*[%$€£¥₪)]?(\.\d+)?                       # what pandas adds to the second of two: 5.1.1""",
     re.VERBOSE,
 )
+_YEAR = re.compile(r"(19|20)\d\d", re.ASCII)
 _SPECIAL = re.compile(r"[-+]?(nan|inf|infinity)(\.\d+)?", re.IGNORECASE)
 _DATE = re.compile(
     r"""(\d{4}|\d{1,2})[-/.](\d{1,2}|[^\W\d_]{3,9})[-/.](\d{4}|\d{1,2})  # 2020-01-31, 31.1.2020, 31-Jan-20
@@ -66,7 +69,7 @@ def check_names(file: str, names: Sequence[str]) -> None:
     """Refuse names that are values or repeat.
 
     Messages number the columns, as names may be cells. Running names, 0 … N − 1 or 1 … N, of an
-    unnamed array are accepted, also with unnamed columns.
+    unnamed array are accepted, also with unnamed columns, and years at equal distances.
 
     Raises
     ------
@@ -80,7 +83,13 @@ def check_names(file: str, names: Sequence[str]) -> None:
         raise DataError(
             f"{file}: {_columns(swallowed)} a name of several lines, as if records were in it; is a quote missing?"
         )
-    values = [place for place, name in enumerate(names, 1) if is_value(name)]
+    years = [int(name) for name in names if _YEAR.fullmatch(name)]
+    named_by_years = len(years) > 1 and len(set(np.diff(years))) == 1 and years[0] != years[1]
+    values = [
+        place
+        for place, name in enumerate(names, 1)
+        if is_value(name) and not (named_by_years and _YEAR.fullmatch(name))
+    ]
     if len(values) == len(names) and values:
         raise DataError(
             f"{file}: the first line holds numbers where the column names should be; add a header"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
+from auditor.data.columns.categorical_table import Attribute
 from auditor.data.columns.checks import Frame
 from auditor.data.columns.scan import in_threads
 from auditor.data.formats import readers as reading
@@ -110,7 +111,6 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
 
 @remembered(files=16)
 def _metadata(path: Path) -> pq.FileMetaData:
-    """Return a file's row-group metadata, cached for all its pieces."""
     return pq.read_metadata(path)
 
 
@@ -125,6 +125,27 @@ def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
     """Return one column of the pieces' records."""
     frames = (frame for piece in pieces for frame in piece.frames([column], as_written=True))
     return [cell for frame in frames for cell in frame[column].tolist()]
+
+
+def as_spelt(pieces: Iterable[Piece], attribute: Attribute) -> Attribute:
+    """Return an attribute with labels as text files spell them: ``01``, not 1.
+
+    Unchanged if a label has several spellings.
+    """
+    name, spelt = attribute.name, dict[Any, str]()
+    if attribute.edges is not None or any(isinstance(label, str) for label in attribute.labels):
+        return attribute
+    for piece in pieces:
+        if not is_text(piece.path):
+            return attribute
+        (read,), (text,) = piece.frames([name]), piece.frames([name], as_written=True)
+        pairs = pd.DataFrame({"value": read[name].astype(object), "text": text[name]})
+        for value, spelling in pairs.dropna().drop_duplicates().itertuples(index=False):
+            if spelt.setdefault(value, spelling) != spelling:
+                return attribute
+    as_read = all(str(label) == spelt.get(label, str(label)) for label in attribute.labels)
+    labels = tuple(spelt.get(label, label) for label in attribute.labels)
+    return attribute if as_read else replace(attribute, labels=labels)
 
 
 def coded_columns(piece: Piece) -> frozenset[str]:

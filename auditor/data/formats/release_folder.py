@@ -1,4 +1,4 @@
-"""Release folder: one command at a time, and files that appear all together or not at all.
+"""Release folder: tables written together or not at all, under a lock.
 
 Copies are written under hidden names that end in the command's edition, a random mark. When all are
 whole, the manifest that names them and the edition replaces the old manifest. Then the copies get
@@ -37,7 +37,7 @@ PATIENCE = 10.0
 
 @contextmanager
 def taken(folder: Path) -> Iterator[None]:
-    """Lock a release folder; before and after, finish or remove the files of a command that was stopped.
+    """Lock a release folder; finish or remove files of a stopped command.
 
     A folder that does not exist is made, and removed if nothing was written to it.
 
@@ -65,7 +65,6 @@ def taken(folder: Path) -> Iterator[None]:
 
 
 def _settle(folder: Path) -> None:
-    """Give the files of the newest edition their names, and remove all other hidden files."""
     with writing(folder):
         hidden = [found for path in folder.iterdir() if (found := HIDDEN.fullmatch(path.name))]
         edition = (read_manifest(folder) or {}).get("edition") if hidden else None
@@ -77,7 +76,7 @@ def _settle(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest of a release; None where there is none that can be read."""
+    """Return the manifest of a release; None if it cannot be read."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -86,17 +85,17 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def batches_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the entries of each batch of records: of the first one the manifest itself."""
+    """Return the entries of each batch of records; the manifest is the first."""
     return [manifest, *manifest.get("later_batches", [])]
 
 
 def copies_in(folder: Path) -> set[str]:
-    """Return the names of all files in a folder that are called like copies."""
+    """Return the names of copies in a folder."""
     return {path.name for path in folder.glob("copy-*") if COPY.fullmatch(path.name)}
 
 
 def check_free(folder: Path, paths: Sequence[Path]) -> None:
-    """Refuse to write over files that the manifest of the folder does not name.
+    """Refuse to write over files that are not in the folder's manifest.
 
     Raises
     ------
@@ -117,7 +116,7 @@ def write_release(
     manifest: Callable[[], Mapping[str, Any]],
     replaced: Iterable[str] = (),
 ) -> Path:
-    """Write copies block by block, then the manifest; return the path of the manifest.
+    """Write copies block by block, then the manifest, whose path is returned.
 
     Parameters
     ----------
@@ -221,8 +220,6 @@ class TableFiles:
 
 
 class _File:
-    """One file, by its suffix CSV or Parquet."""
-
     def __init__(self, descriptor: int, suffix: str) -> None:
         self._handle = os.fdopen(descriptor, "wb")
         self._is_parquet = suffix == ".parquet"

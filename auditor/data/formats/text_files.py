@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from auditor.data.columns.checks import Series
 from auditor.data.formats.file_kinds import PACKED, bounded, check_size, remembered
-from auditor.data.formats.headers import LOOKED_AT, check_names, check_records
+from auditor.data.formats.headers import LOOKED_AT, check_names, check_records, is_value
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd
-from auditor.text.column_names import quoted
+from auditor.text.column_names import listed, quoted
 from auditor.text.safe_text import with_formula
 
 BYTE_ORDER_MARK = "\ufeff"
 CHUNK = 2**20
 """Bytes read at once; the first chunk decides the delimiter."""
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+BLANKS = frozenset("NA N/A n/a None NULL null NaN nan <NA> #N/A".split())
+"""Words that pandas reads as blank."""
 
 # Signatures of kinds that often have a wrong suffix.
 _SIGNATURES = {
@@ -62,6 +65,8 @@ class Start(NamedTuple):
         preceding blank lines.
     stop, lines : int
         Bytes and line breaks of the file before its first record.
+    blanks : dict
+        Column of text → words among its first cells that are read as blank.
     """
 
     encoding: str
@@ -73,11 +78,18 @@ class Start(NamedTuple):
     stop: int
     lines: int
 
+    blanks: dict[str, list[str]]
+
     @property
     def notes(self) -> list[str]:
         """Notes for the reader."""
         said = {"utf-16": "is UTF-16", "cp1252": "is not UTF-8, and read as Latin-1 (Windows-1252)"}
-        return [said[self.encoding]] if self.encoding in said else []
+        notes = [said[self.encoding]] if self.encoding in said else []
+        for name, tokens in self.blanks.items():
+            notes.append(
+                f"column {quoted(name)}: {listed(tokens)} is read as blank; write another word if it is an answer"
+            )
+        return notes
 
 
 @remembered(files=1024)
@@ -124,7 +136,17 @@ def start_of(path: Path) -> Start:
         "".join(header[:used]).encode(),
         len(before.encode()),
         before.count("\n"),
+        _blanks(names, few),
     )
+
+
+def _blanks(names: Sequence[str], records: Sequence[Sequence[str]]) -> dict[str, list[str]]:
+    found = {}
+    for name, cells in zip(names, map(set, zip_longest(*records, fillvalue="")), strict=False):
+        tokens = sorted(cells & BLANKS)
+        if tokens and any(cell.strip() and not is_value(cell) for cell in cells - BLANKS):
+            found[name] = tokens
+    return found
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -223,17 +245,13 @@ def _unpacked(path: Path) -> bytes:
 
 @contextmanager
 def _unpacking(path: Path) -> Iterator[Any]:
-    suffix = path.suffix.lower()
-    if suffix == ".gz":
-        with gzip.open(path) as file:
-            yield file
-    elif suffix == ".zst":
-        with pa.input_stream(str(path), compression="zstd") as file:
-            yield file
+    if path.suffix.lower() == ".zip":
+        with zipfile.ZipFile(path) as archive, archive.open(_only_part(path, archive)) as part:
+            yield part
     else:
-        with zipfile.ZipFile(path) as archive:
-            with archive.open(_only_part(path, archive)) as part:
-                yield part
+        kind = "gzip" if path.suffix.lower() == ".gz" else "zstd"
+        with pa.input_stream(str(path), compression=kind) as file:
+            yield file
 
 
 def _only_part(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -341,7 +359,7 @@ def mark_of(cell: str) -> str:
     if grouped:
         mark, decimals = grouped[1], grouped[2]
         if decimals or cell.count(mark) > 1:
-            return decimals[0] if decimals else ",".replace(mark, ".") if mark == "," else ","
+            return decimals[0] if decimals else "." if mark == "," else ","
         return f"{mark}?"
     decimal = _DECIMALS.fullmatch(cell)
     return decimal[1] or decimal[2] if decimal else ""
@@ -375,7 +393,7 @@ def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Mar
     return Marks("" if delimiter == ";" else ".", "")
 
 
-def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any]:
+def as_numbers(file: str, column: Series, marks: Marks) -> Series:
     """Return a text column as numbers in the file's marks, if all cells fit.
 
     Raises
@@ -383,29 +401,35 @@ def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any
     DataError
         Every cell is a number, but an ambiguous one; the message holds none of the cells.
     """
-    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+    if pd.api.types.infer_dtype(column, skipna=True) not in ("string", "empty"):
         return column
-    first = str(next(iter(column.dropna()), 0))  # a quick test: text is mostly no number
-    if pd.isna(pd.to_numeric(first, errors="coerce")) and not re.fullmatch(
-        f"{_written(marks)}|{_UNTOLD}", first.strip()
-    ):
-        return column
+    there = column.dropna().astype(str)
+    first = _plain(there.head(1))  # a quick test: text is mostly no number
+    written = _written(marks)
+    if pd.to_numeric(first, errors="coerce").isna().any():
+        if not first.str.fullmatch(f"{written}|{_UNTOLD}").all():
+            return column
+    there = _plain(there)
     if marks.decimal == ".":  # for example numbers beyond 64 bits
-        numbers = pd.to_numeric(column, errors="coerce")
-        if bool((numbers.notna() | column.isna()).all()):
-            return numbers
-    there = column.dropna().astype(str).str.strip()
-    if bool(there.str.fullmatch(_written(marks)).all()):
+        numbers = pd.to_numeric(there, errors="coerce")
+        if numbers.notna().all():
+            return numbers.reindex(column.index)
+    if there.str.fullmatch(written).all():
         plain = there.str.replace(marks.group, "", regex=False) if marks.group else there
-        return pd.to_numeric(plain.str.replace(marks.decimal or NEITHER, ".", regex=False)).reindex(
-            column.index
-        )
+        plain = plain.str.replace(marks.decimal or NEITHER, ".", regex=False)
+        return pd.to_numeric(plain).reindex(column.index)
     if not marks.group and bool(there.str.fullmatch(_UNTOLD).all()):
         raise DataError(
             f"{file}: column {quoted(column.name)} has a comma or a point before three digits, which may be decimals or thousands, and no "
             "other number of the file tells which; write these without a mark between thousands, or with decimals, as 1,000.00 or 1.000,00"
         )
     return column
+
+
+def _plain(cells: pd.Series[str]) -> pd.Series[str]:
+    """Return numbers in ASCII, from full-width digits and other minus signs."""
+    found = cells.str.strip().str.normalize("NFKC").str.replace("\u2212", "-", regex=False)
+    return found.str.replace(r"^([^-+]+)-$", r"-\1", regex=True)
 
 
 def _written(marks: Marks) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field
 
 from auditor.data.columns.categorical_table import MOST_VALUES
-from auditor.data.source import Source
+from auditor.data.source import Synthetic
 from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
@@ -32,13 +32,10 @@ MEDIAN_CLASS, LOG_STD = 13.0, 0.8  # chosen to resemble Fig. 4c
 GAUSSIAN_MEAN, GAUSSIAN_STD = 25.5, 8.0  # chosen to resemble Fig. 4b
 
 
-class Values(Source):
+class Values(Synthetic):
     """Base: independent draws of one attribute with fixed weights."""
 
-    public = True
-
     column: ClassVar[str]
-    licence = "generated, not subject to a licence"
 
     def width(self) -> int:
         """Return the number of attributes."""

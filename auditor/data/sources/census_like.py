@@ -26,13 +26,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.data.source import Outline, Source
+from auditor.data.source import Outline, Synthetic
 from auditor.errors import DataError
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
+from auditor.types import Array
 
 DEFAULT_ROWS = 100_000  # the paper's «first 10^5 tuples» (section 6)
 
@@ -52,17 +52,15 @@ YOUNGEST, OLDEST = 15.0, 93.0  # our choice, absent from the paper
 
 
 @register
-class CensusLike(Source):
+class CensusLike(Synthetic):
     """Synthetic Age and Income with the moments of li2012, Table 3.
 
     ``rows`` (default 100,000) is the number of records drawn; at least 3.
     """
 
     name = "census-like"
-    public = True
     reference = "li2012, table 3"
     description = "Synthetic age and income with the means and variances of li2012, Table 3"
-    licence = "generated, not subject to a licence"
 
     class Parameters(PluginParameters):
         """The correlation, which Table 3 omits."""
@@ -78,7 +76,7 @@ class CensusLike(Source):
         """Return the number of attributes."""
         return 2
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
         """Draw ``rows`` records of ``age`` and ``income``."""
         n, rho = enough(rows), self.parameters.correlation
         age, income = with_correlation(*draw(n, rho, rng), rho)
@@ -112,9 +110,7 @@ def enough(rows: int | None) -> int:
     return n
 
 
-def draw(
-    n: int, rho: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return ages (beta) and incomes (gamma) with correlation rho, (n,).
 
     By a Gaussian copula.
@@ -150,7 +146,7 @@ def copula_parameter(rho: float) -> float:
     return float(scipy.optimize.brentq(excess, -1.0, 1.0))
 
 
-def age_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def age_quantile(p: Array) -> Array:
     """Return quantiles of age's beta law on [15, 93]."""
     span = OLDEST - YOUNGEST
     # m = a / (a + b),  v = m (1 − m) / (a + b + 1)
@@ -159,16 +155,14 @@ def age_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(YOUNGEST + span * scipy.special.betaincinv(m * total, (1 - m) * total, p))
 
 
-def income_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def income_quantile(p: Array) -> Array:
     """Return quantiles of income's gamma law."""
     # mean = k θ,  variance = k θ²
     scale = INCOME.variance / INCOME.mean
     return np.asarray(scale * scipy.special.gammaincinv(INCOME.mean / scale, p))
 
 
-def with_correlation(
-    x: NDArray[np.float64], y: NDArray[np.float64], rho: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def with_correlation(x: Array, y: Array, rho: float) -> tuple[Array, Array]:
     """Return x and y standardised, with x added to y for correlation ``rho``."""
     u = with_moments(x, Moments(0.0, 1.0))
     # e = residual of y on x;  v = rho u + √(1 − rho²) e
@@ -176,7 +170,7 @@ def with_correlation(
     return u, rho * u + np.sqrt(1 - rho**2) * e
 
 
-def with_moments(x: NDArray[np.float64], moments: Moments) -> NDArray[np.float64]:
+def with_moments(x: Array, moments: Moments) -> Array:
     """Return x shifted and scaled to a mean and a variance (divisor n)."""
     centred = x - x.mean()
     return np.asarray(moments.mean + np.sqrt(moments.variance) * centred / centred.std())

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from auditor.data.source import NORMAL, RecordLaw, RecordShape, Source, normal_cdf
+from auditor.data.source import NORMAL, RecordLaw, RecordShape, Synthetic, normal_cdf
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
@@ -73,7 +73,7 @@ SHAPES: dict[str, RecordShape] = {
 
 
 @register
-class Components(Source):
+class Components(Synthetic):
     """Synthetic records with independent attributes, optionally mixed.
 
     Any shapes, means and deviations, and a mixing matrix. Attributes are ``x1`` to ``xN``. ``rows``
@@ -81,9 +81,7 @@ class Components(Source):
     """
 
     name = "components"
-    public = True
     description = "Synthetic records with independent attributes"
-    licence = "generated, not subject to a licence"
     trial = MappingProxyType({"shapes": ["normal", "uniform"]})
 
     class Parameters(PluginParameters):
@@ -149,7 +147,7 @@ INTERVAL_ROWS = 10_000
 
 
 @register
-class Intervals(Source):
+class Intervals(Synthetic):
     """Synthetic records of one attribute, ``x``, uniform on a few intervals.
 
     Each has probability in proportion to its length. ``rows`` (default 10,000) is the number of
@@ -157,10 +155,8 @@ class Intervals(Source):
     """
 
     name = "intervals"
-    public = True
     reference = "liu2008, section 3.6"
     description = "Synthetic records, uniform on a few intervals"
-    licence = "generated, not subject to a licence"
 
     class Parameters(PluginParameters):
         """The intervals."""

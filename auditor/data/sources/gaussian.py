@@ -21,10 +21,9 @@ from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from auditor.data.source import RecordLaw, Source
+from auditor.data.source import RecordLaw, Synthetic
 from auditor.errors import DataError
 from auditor.numerics.linear_algebra import in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
@@ -95,7 +94,7 @@ def _shape(value: Any) -> str:
 
 
 @register
-class Gaussian(Source):
+class Gaussian(Synthetic):
     """Synthetic Gaussian records with any covariance or spectrum.
 
     Any mean; eigenvectors of a spectrum are random. Attributes are ``x1`` to ``xN``. ``rows``
@@ -103,10 +102,8 @@ class Gaussian(Source):
     """
 
     name = "gaussian"
-    public = True
     reference = "F. Mezzadri, How to generate random matrices from the classical compact groups, Notices AMS 54 (2007)"
     description = "Synthetic Gaussian records"
-    licence = "generated, not subject to a licence"
     trial = MappingProxyType(
         {
             "spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 3},
@@ -185,14 +182,12 @@ class Gaussian(Source):
         )
         return {f"x{i}": column for i, column in enumerate(values.T, 1)}
 
-    def population(self, rng: np.random.Generator) -> NDArray[np.float64]:
+    def population(self, rng: np.random.Generator) -> Array:
         """Return ``K_X = V diag(lam) Vᵀ``, shape (N, N)."""
         lam, V, size = self._law(rng)
         return np.asarray((V * lam) @ V.T * np.multiply.outer(size, size))
 
-    def _law(
-        self, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | float]:
+    def _law(self, rng: np.random.Generator) -> tuple[Array, Array, Array | float]:
         """Return eigenvalues and eigenvectors in scaled units, and the units."""
         given = self.parameters
         if given.covariance is None:
@@ -213,27 +208,20 @@ def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
     return list(spectrum or ())
 
 
-def haar(N: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def haar(N: int, rng: np.random.Generator) -> Array:
     """Return a uniformly random orthogonal matrix of shape (N, N)."""
     Q, R = np.linalg.qr(rng.standard_normal((N, N)))
     # Q depends on QR's choice of signs; with R's diagonal made positive it is unique, and Haar.
     return np.asarray(Q * np.sign(np.diag(R)))
 
 
-def spectral(K_X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def spectral(K_X: Array) -> tuple[Array, Array]:
     """Return eigenvalues (N,), exactly 0 up to rounding, and eigenvectors."""
     lam, V = np.linalg.eigh(K_X)
     return np.where(lam > ROUNDING * lam[-1], lam, 0.0), V
 
 
-def draw(
-    n: int,
-    lam: NDArray[np.float64],
-    V: NDArray[np.float64],
-    rng: np.random.Generator,
-    *,
-    exact: bool = False,
-) -> NDArray[np.float64]:
+def draw(n: int, lam: Array, V: Array, rng: np.random.Generator, *, exact: bool = False) -> Array:
     """Return n draws from ``N(0, V diag(lam) Vᵀ)``, shape (n, N).
 
     By the symmetric root, and symmetric whitening for ``exact``. Both are unique, unlike
@@ -256,7 +244,7 @@ def draw(
     return np.asarray((scores * np.sqrt(lam[used])) @ V[:, used].T)
 
 
-def whitened(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def whitened(scores: Array) -> Array:
     """Return scores (n, r) with mean 0 and covariance I (divisor n).
 
     By the smallest change.

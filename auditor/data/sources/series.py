@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from auditor.data.source import Source
+from auditor.data.source import Synthetic
 from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
@@ -24,16 +24,14 @@ DEFAULT_ROWS = 10_000
 
 
 @register
-class Autoregressive(Source):
+class Autoregressive(Synthetic):
     """A Gaussian autoregression of order one.
 
     An autocorrelation near 1 makes consecutive records similar.
     """
 
     name = "autoregressive"
-    public = True
     description = "Synthetic Gaussian series, autoregressive of order one, equally correlated attributes of variance 1"
-    licence = "generated, not subject to a licence"
 
     class Parameters(PluginParameters):
         """The law of the series."""
@@ -72,16 +70,14 @@ def autoregression(e: Array, a: float) -> Array:
 
 
 @register
-class MarkovChain(Source):
+class MarkovChain(Synthetic):
     """A chain of categories that stays with a stated probability.
 
     Otherwise it moves to any other value with equal probability.
     """
 
     name = "markov-chain"
-    public = True
     description = "Synthetic chain over values 1 to s, uniform at every record, that stays where it is with a stated chance"
-    licence = "generated, not subject to a licence"
 
     class Parameters(PluginParameters):
         """The law of the chain."""
