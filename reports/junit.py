@@ -10,8 +10,8 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 
-from .figures.matrix import without_figures
-from .figures.reading import Gap, Reading
+from .figures.matrix import gathered
+from .figures.reading import Reading
 from .wording.verdict import verdicts
 from .wording.words import Check, check, partial_text
 
@@ -41,7 +41,7 @@ class Junit(Renderer):
 
 
 def _suite(result: AuditResult) -> Element:
-    failed = [gap for gap in Reading(result).gaps if gap.status == "failed"]
+    failed = [one[1:] for one in gathered(Reading(result).gaps) if one[0] == "failed"]
     stopped = result.partial is not None
     skipped = sum(record.status == "undecided" for record in result.expectations) if stopped else 0
     suite = Element(
@@ -65,41 +65,28 @@ def _suite(result: AuditResult) -> Element:
             "property",
             {"name": clean(verdict.scheme), "value": clean(f"{verdict.label}. {verdict.text}")},
         )
-    took = f"{result.provenance.duration:.3f}"
-    whole = SubElement(
-        suite,
-        "testcase",
-        {"classname": clean(result.name), "name": "the audit is whole", "time": took},
-    )
+    whole = _case(suite, result, "the audit is whole", f"{result.provenance.duration:.3f}")
     if stopped:
         SubElement(whole, "error", {"message": "partial", "type": "partial"}).text = clean(
             partial_text(result)
         )
     for record in result.expectations:
         _expectation(suite, result, check(record))
-    for gap in failed:
-        _failed_cell(suite, result, gap)
+    for name, reason in failed:
+        case = _case(suite, result, name)
+        SubElement(case, "error", {"message": "failed", "type": "failed"}).text = clean(reason)
     return suite
 
 
+def _case(suite: Element, result: AuditResult, name: str, time: str = "0") -> Element:
+    fields = {"classname": clean(result.name), "name": clean(name), "time": time}
+    return SubElement(suite, "testcase", fields)
+
+
 def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
-    case = SubElement(
-        suite,
-        "testcase",
-        {"classname": clean(result.name), "name": clean(one.stated + one.where), "time": "0"},
-    )
+    case = _case(suite, result, one.stated + one.where)
     if one.status == "undecided" and result.partial is not None:
         SubElement(case, "skipped", {"message": clean(one.why)})
     elif one.status != "holds":
         outcome = f"{one.status}: observed {one.observed}, bound {one.bound}"
         SubElement(case, "failure", {"message": outcome, "type": one.status}).text = clean(one.why)
-
-
-def _failed_cell(suite: Element, result: AuditResult, gap: Gap) -> None:
-    name = without_figures(gap.attack, gap.knowledge, [gap.scheme])
-    case = SubElement(
-        suite, "testcase", {"classname": clean(result.name), "name": clean(name), "time": "0"}
-    )
-    SubElement(
-        case, "error", {"message": f"{gap.cells} cells failed", "type": "failed"}
-    ).text = clean(gap.reason)

@@ -12,7 +12,7 @@ from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
 from auditor.results.renderer import Renderer, clean, escaped
 
-from .figures.matrix import without_figures
+from .figures.matrix import gathered
 from .figures.reading import Reading
 from .wording.words import check, partial_text
 
@@ -59,16 +59,8 @@ class Sarif(Renderer):
             "invocations": [_invocation(result) for result in results],
             "results": [one | {"ruleIndex": rules.index(one["ruleId"])} for one in found],
         }
-        return (
-            escaped(
-                json.dumps(
-                    {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]},
-                    ensure_ascii=False,
-                    indent=2,
-                )
-            )
-            + "\n"
-        )
+        log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+        return escaped(json.dumps(log, ensure_ascii=False, indent=2)) + "\n"
 
 
 def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
@@ -79,10 +71,9 @@ def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
             yield _result(
                 result, clean(record.expectation), LEVELS[record.status], _said(record), record.line
             )
-    for gap in Reading(result).gaps:
-        if gap.status == "failed":
-            who = without_figures(gap.attack, gap.knowledge, [gap.scheme])
-            yield _result(result, FAILED, "error", f"{who}: {gap.cells} cells failed: {gap.reason}")
+    for status, who, reason in gathered(Reading(result).gaps):
+        if status == "failed":
+            yield _result(result, FAILED, "error", f"{who} failed: {reason}")
 
 
 def _said(record: ExpectationRecord) -> str:

@@ -59,18 +59,6 @@ def script(source: str) -> Markup:
     return Markup(text.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 
-def packed(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Encode text columns as indices into a list of distinct texts."""
-    return {name: _packed(values) for name, values in columns.items()}
-
-
-def _packed(values: list[Any]) -> Any:
-    if not values or not all(isinstance(value, str) for value in values):
-        return values
-    known: dict[str, int] = {}
-    return {"at": [known.setdefault(value, len(known)) for value in values], "of": list(known)}
-
-
 def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
     """Return a policy that allows only these scripts and styles.
 

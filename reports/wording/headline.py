@@ -42,6 +42,11 @@ class Bar(NamedTuple):
     target: float
 
     @property
+    def text(self) -> str:
+        """The share and the target."""
+        return f"{percent(max(0.0, self.left.value))} unknown, target {percent(self.target)}"
+
+    @property
     def state(self) -> State:
         """``good`` if the whole interval is at or above the target, ``bad`` if surely below."""
         if ceiling(self.left) < self.target:
@@ -97,8 +102,8 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
 
 def reproduces_a_figure(result: AuditResult) -> bool:
     """Whether the scenario reproduces a paper's figure and asks for no exposure."""
-    stated, cited = result.scenario.get("expect"), result.scenario.get("cite")
-    asked = isinstance(stated, list) and any("exposure" in one for one in stated if one)
+    cited = result.scenario.get("cite")
+    asked = any(one.expectation == "exposure" for one in result.expectations)
     keys = [f"{key}-" for key in cited] if isinstance(cited, list) else []
     named = result.name.startswith((*keys, "survey-")) or bool(result.scenario.get("sweep"))
     return named and not asked and bool(result.expectations)
