@@ -22,10 +22,10 @@ from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
 from auditor.scenario.read import read_scenario
 from auditor_reports.charts.character_plot import plot
+from auditor_reports.ci_formats import Junit
 from auditor_reports.data_files import Csv, Json, cell
 from auditor_reports.figures.figures import clean
 from auditor_reports.html import Html
-from auditor_reports.junit import Junit
 from auditor_reports.layout.terminal_writer import folded
 from auditor_reports.markdown import Markdown
 from auditor_reports.terminal import Terminal

@@ -1,4 +1,4 @@
-"""Failed and undecided expectations as SARIF 2.1.0, by scenario line."""
+"""Outcomes for continuous integration: JUnit XML and SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from auditor.registry import register
 from auditor.results.model import AuditResult
@@ -14,7 +15,85 @@ from auditor.results.renderer import Renderer, clean, escaped
 
 from .figures.matrix import gathered
 from .figures.reading import Reading
-from .wording.words import check, partial_text
+from .wording.verdict import verdicts
+from .wording.words import Check, check, partial_text
+
+
+@register
+class Junit(Renderer):
+    """One test case per expectation; failed cells and stops are errors.
+
+    The first test case states that the audit finished.
+    """
+
+    name = "junit"
+    suffix: ClassVar[str] = ".xml"
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return the document, one test suite per audit."""
+        root = Element("testsuites")
+        for result in results:
+            root.append(_suite(result))
+        for field in ("tests", "failures", "errors"):
+            root.set(field, str(sum(int(suite.get(field, 0)) for suite in root)))
+        root.set("time", f"{sum(result.provenance.duration for result in results):.3f}")
+        indent(root)
+        return (
+            '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+        )
+
+
+def _suite(result: AuditResult) -> Element:
+    failed = [one[1:] for one in gathered(Reading(result).gaps) if one[0] == "failed"]
+    stopped = result.partial is not None
+    skipped = sum(record.status == "undecided" for record in result.expectations) if stopped else 0
+    suite = Element(
+        "testsuite",
+        {
+            "name": clean(result.title),
+            "tests": str(1 + len(result.expectations) + len(failed)),
+            "failures": str(
+                sum(record.status != "holds" for record in result.expectations) - skipped
+            ),
+            "errors": str(len(failed) + stopped),
+            "skipped": str(skipped),
+            "time": f"{result.provenance.duration:.3f}",
+            "timestamp": clean(result.provenance.start),
+        },
+    )
+    properties = SubElement(suite, "properties")
+    for verdict in verdicts(Reading(result)):
+        SubElement(
+            properties,
+            "property",
+            {"name": clean(verdict.scheme), "value": clean(f"{verdict.label}. {verdict.text}")},
+        )
+    whole = _case(suite, result, "the audit is whole", f"{result.provenance.duration:.3f}")
+    if stopped:
+        SubElement(whole, "error", {"message": "partial", "type": "partial"}).text = clean(
+            partial_text(result)
+        )
+    for record in result.expectations:
+        _expectation(suite, result, check(record))
+    for name, reason in failed:
+        case = _case(suite, result, name)
+        SubElement(case, "error", {"message": "failed", "type": "failed"}).text = clean(reason)
+    return suite
+
+
+def _case(suite: Element, result: AuditResult, name: str, time: str = "0") -> Element:
+    fields = {"classname": clean(result.name), "name": clean(name), "time": time}
+    return SubElement(suite, "testcase", fields)
+
+
+def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
+    case = _case(suite, result, one.stated + one.where)
+    if one.status == "undecided" and result.partial is not None:
+        SubElement(case, "skipped", {"message": clean(one.why)})
+    elif one.status != "holds":
+        outcome = f"{one.status}: observed {one.observed}, bound {one.bound}"
+        SubElement(case, "failure", {"message": outcome, "type": one.status}).text = clean(one.why)
+
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"fails": "error", "undecided": "warning"}
@@ -65,15 +144,15 @@ class Sarif(Renderer):
 
 def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
     if result.partial is not None:
-        yield _result(result, STOPPED, "error", partial_text(result))
+        yield _finding(result, STOPPED, "error", partial_text(result))
     for record in result.expectations:
         if record.status != "holds":
-            yield _result(
+            yield _finding(
                 result, clean(record.expectation), LEVELS[record.status], _said(record), record.line
             )
     for status, who, reason in gathered(Reading(result).gaps):
         if status == "failed":
-            yield _result(result, FAILED, "error", f"{who} failed: {reason}")
+            yield _finding(result, FAILED, "error", f"{who} failed: {reason}")
 
 
 def _said(record: ExpectationRecord) -> str:
@@ -81,7 +160,7 @@ def _said(record: ExpectationRecord) -> str:
     return f"{one.stated}{one.where} {one.status}: {one.why} (observed {one.observed}, bound {one.bound})"
 
 
-def _result(
+def _finding(
     result: AuditResult, rule: str, level: str, text: str, line: int | None = None
 ) -> dict[str, Any]:
     message = {"text": clean(f"{result.title}: {text}").translate(_MARKUP)}
