@@ -113,8 +113,9 @@ def _claims(result: AuditResult) -> Headline:
     order = ("fails", "undecided", "holds")
     made = sorted(map(check, result.expectations), key=lambda one: order.index(one.status))
     came = outcome(result)
-    state: State = "good" if came == "holds" else "bad" if made[0].status == "fails" else "open"
-    gate = "All claims hold" if state == "good" else "Not all claims hold"
+    # a neutral colour, because claims are no exposure verdict
+    state: State = "plain" if came == "holds" else "bad" if made[0].status == "fails" else "open"
+    gate = "All claims hold" if state == "plain" else "Not all claims hold"
     gate = f"{gate}: {counts(result)}"
     reasons = [(Name(f"{one.stated}{one.where}"), f" {one.status}: {one.why}") for one in made]
     return Headline(state, gate, reasons=reasons[:MOST])
@@ -227,8 +228,12 @@ def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[Text]:
     left = f"{share(bar.left)} of "
     goal = f" stays unknown; the target is at least {percent(bar.target)}."
     strongest = f"Strongest attack, of {_tried(reading)}: {one.who}."
-    away = [text for text in one.reasons if text not in (one.exposure, one.sentence)][:-1]
-    return [(left, name, goal), *away, one.sentence, strongest]
+    return [(left, name, goal), *_away(one), one.sentence, strongest]
+
+
+def _away(one: Verdict) -> list[Text]:
+    # the last reason names the strongest attack
+    return [text for text in one.reasons if text not in (one.exposure, one.sentence)][:-1]
 
 
 def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[Text]:
@@ -249,11 +254,8 @@ def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> l
         Name(bar.attribute) if bar.attribute else "the records",
         f" unknown; the target is at least {percent(bar.target)}.",
     )
-    return [
-        least,
-        *([pooled] if helped else []),
-        f"Strongest attack, of {_tried(reading)}: {worst.who}.",
-    ]
+    strongest = f"Strongest attack, of {_tried(reading)}: {worst.who}."
+    return [least, *_away(worst)[:1], *([pooled] if helped else []), strongest]
 
 
 def _tried(reading: Reading) -> str:
