@@ -56,7 +56,7 @@ def _written(documents: Sequence[Document]) -> str:
 
     style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
     charts = any(document.charts for document in documents)
-    bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.bundle
+    bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.inert
     sources = [inflated(bundle), ours] if charts else [ours]
     return (
         environment()

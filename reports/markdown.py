@@ -10,7 +10,7 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 
-from .figures.figures import Text, percent, said
+from .figures.figures import Text, said
 from .layout import document as tree
 from .layout.advice import advice_document
 from .layout.audit import audit_document
@@ -79,13 +79,13 @@ def _section(section: tree.Section, level: int) -> str:
 
 def _first(block: tree.First) -> str:
     one = block.headline
-    lines = [f"**{one.mark} {safe(one.gate)}**\n"]
-    lines += [f"{safe(one.number)}\n"] if one.number else []
-    if one.bar is not None:
-        left = f"{percent(max(0.0, one.bar.left.value))} stays unknown"
-        lines.append(f"{left}; the target is at least {percent(one.bar.target)}.\n")
-    lines.append(_list(map(safe, one.reasons)))
-    return "\n".join([*lines, f"**Next:** {safe(one.action)}\n" if one.action else ""])
+    lines = [
+        f"**{one.mark} {safe(one.gate)}**",
+        safe(one.number),
+        safe(one.bar.text if one.bar else ""),
+    ]
+    points = _list(f"{begin} {safe(text)}".removeprefix("· ") for begin, text in block.points)
+    return "\n\n".join([*filter(None, lines), points])
 
 
 def _paragraph(block: tree.Paragraph) -> str:

@@ -25,7 +25,7 @@ from ..figures.reading import (
     unique,
 )
 from ..figures.strongest import Spread, spreads
-from .chart import FIELDS, ROWS, Chart, Rows, title_of, together
+from .chart import ROWS, Chart, Rows, title_of
 from .spec import ERROR_TITLE, Part, field, quantity, sizes_axis, view
 
 SECONDS = "seconds"
@@ -109,7 +109,7 @@ def measures(reading: Reading, prefix: str) -> Chart | None:
 
 
 def _by_size(rows: Rows, id: str, title: str, caption: str, y: Part, interval: str) -> Chart | None:
-    if not together(rows, *(FIELDS[name] for name in rows.options)):
+    if not rows.comparable:
         return None
     x = sizes_axis(unique(row["k"] for row in rows.rows))
     alt = f"Line chart: {title.lower()}, a line for each scheme."
@@ -130,7 +130,7 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
             size, text = len(shown.coalition), f"{with_error(shown)}\n{braces(shown.coalition)}"
             ring = int(shown == worst)
             rows.add(setting, shown, size, attribute=name, cell=text, k=size, w=ring)
-    if not together(rows, "a", "v", "p"):
+    if not rows.comparable:
         return None
     axis = {"labelAngle": 0, "grid": False, "labelOverlap": True}
     x = field("k:O", title="copies in the coalition", axis=axis)
@@ -235,7 +235,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
                 _use(
                     rows, setting, shown, level, ("level", "level of the most revealing copy held")
                 )
-    if not together(rows, "f", "v", "p"):
+    if not rows.comparable:
         return None
     scale = {"zero": False, "nice": True, "padding": 14}
     x = field("x:Q", title=title_of("figure"), scale=scale, axis={"grid": False})

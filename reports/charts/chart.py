@@ -16,9 +16,9 @@ from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, braces, with_error
 from ..figures.labels import attribute_text, label
-from ..figures.reading import EVERYTHING, Reading, Setting, unique
+from ..figures.reading import EVERYTHING, Reading, Setting
 from ..figures.strongest import leader
-from .inert import deflated, json_block, packed
+from .inert import deflated, json_block
 from .spec import Part
 
 ROWS = 6000
@@ -93,7 +93,7 @@ class Chart:
         """Compressed columns, views and titles for the page's script."""
         names = [name for name in self.rows[0] if name[0] != "_"]
         columns = {name: [_short(row[name]) for row in self.rows] for name in names}
-        block = {"columns": packed(columns), "views": self.views, "titles": self.titles}
+        block = {"columns": columns, "views": self.views, "titles": self.titles}
         return deflated(json_block(block), id=f"{self.id}-data")
 
 
@@ -195,6 +195,12 @@ class Rows:
         )
 
     @property
+    def comparable(self) -> bool:
+        """Whether some series has several rows for one choice of options."""
+        keys = ("s", *(FIELDS[name] for name in self.options))
+        return len(self.rows) > len({tuple(row[key] for key in keys) for row in self.rows})
+
+    @property
     def wanted(self) -> str:
         """Filter of the rows of the chosen options."""
         return " && ".join(
@@ -207,10 +213,3 @@ class Rows:
 def title_of(control: str) -> list[str]:
     """Return the placeholder for an axis title that depends on a control."""
     return [f"${control}"]
-
-
-def together(rows: Rows, *fields: str) -> bool:
-    """Whether some series has several rows, so that there is something to compare."""
-    return len(rows.rows) > len(
-        unique(tuple(row[name] for name in ("s", *fields)) for row in rows.rows)
-    )

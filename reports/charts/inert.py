@@ -1,4 +1,7 @@
-"""Inert page blocks and the content security policy."""
+"""Inert page blocks, the content security policy and the charts' script.
+
+``python -m auditor_reports.charts.inert`` writes the script; it needs ``vl-convert-python``.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,16 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+BUNDLE = Path(__file__).resolve().parents[1] / "templates" / "bundle.html"
+NOTICE = (
+    "/* Vega, Vega-Lite and Vega-Embed: Copyright (c) University of Washington Interactive Data Lab and contributors; BSD-3-Clause, "
+    "https://github.com/vega/vega/blob/main/LICENSE. D3 in them: Copyright (c) Mike Bostock; ISC, https://github.com/d3/d3. */"
+)
 _ESCAPES = {
     "<": "\\u003c",
     ">": "\\u003e",
@@ -59,18 +68,6 @@ def script(source: str) -> Markup:
     return Markup(text.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 
-def packed(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Encode text columns as indices into a list of distinct texts."""
-    return {name: _packed(values) for name, values in columns.items()}
-
-
-def _packed(values: list[Any]) -> Any:
-    if not values or not all(isinstance(value, str) for value in values):
-        return values
-    known: dict[str, int] = {}
-    return {"at": [known.setdefault(value, len(known)) for value in values], "of": list(known)}
-
-
 def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
     """Return a policy that allows only these scripts and styles.
 
@@ -87,3 +84,16 @@ def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
 def _source(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def bundle() -> str:
+    """Return the HTML element with the charts' compressed script."""
+    from vl_convert import javascript_bundle  # imported here because reports do not need it
+
+    return deflated(
+        script(f"{NOTICE}\n{javascript_bundle('window.vegaEmbed = vegaEmbed;')}"), id="bundle"
+    )
+
+
+if __name__ == "__main__":
+    BUNDLE.write_text(bundle(), encoding="utf-8")

@@ -106,25 +106,11 @@ def drawn(chart: Chart, chosen: dict[str, str]) -> alt.Chart:
         "config": CONFIG | {"background": "#ffffff"},
         "$schema": chart.views[0]["$schema"],
     }
-    shown = _coloured(json.dumps(titled(document, chart, values)))
+    shown = _coloured(json.dumps(document))
+    for name, titles in chart.titles.items():
+        shown = shown.replace(json.dumps([f"${name}"]), json.dumps(titles[values[name]]))
     made: alt.Chart = alt.Chart.from_dict(json.loads(shown))
     return made
-
-
-def titled(part: Any, chart: Chart, values: dict[str, int]) -> Any:
-    """Return a document with the titles that belong to the chosen options."""
-    if isinstance(part, dict):
-        return {
-            key: value if key == "datasets" else titled(value, chart, values)
-            for key, value in part.items()
-        }
-    if isinstance(part, list):
-        known = {f"${name}": titles[values[name]] for name, titles in chart.titles.items()}
-        return [
-            known[one] if isinstance(one, str) and one in known else titled(one, chart, values)
-            for one in part
-        ]
-    return part
 
 
 def _choices(chart: Chart, chosen: dict[str, str]) -> dict[str, int]:

@@ -214,14 +214,12 @@ class Reading:
         return self._copies.get((point, scheme), 0)
 
     def _count_copies(self) -> dict[tuple[int, str], int]:
-        counted: dict[tuple[int, str], int] = {}
-        for release in self.result.releases:
-            place = (self.point_of(release.sweep), release.scheme)
-            counted[place] = max(counted.get(place, 0), len(release.levels))
+        releases = self.result.releases
+        counts = [((self.point_of(one.sweep), one.scheme), len(one.levels)) for one in releases]
         for (setting, _, _), found in self._figures.items():
-            highest = max((coalition[-1] for coalition in found if coalition), default=0)
-            counted[setting[:2]] = max(counted.get(setting[:2], 0), highest)
-        return counted
+            counts += [(setting[:2], coalition[-1]) for coalition in found if coalition]
+        # an increasing order keeps the largest count
+        return dict(sorted(counts, key=lambda one: one[1]))
 
     @cached_property
     def gaps(self) -> list[Gap]:
@@ -237,11 +235,7 @@ class Reading:
 
     def gap_of(self, scheme: str, knowledge: str | None, attack: str | None) -> Gap | None:
         """Return the gap of an adversary against a scheme, or None."""
-        return self._first_gaps.get((scheme, knowledge, attack))
-
-    @cached_property
-    def _first_gaps(self) -> dict[tuple[str, str | None, str | None], Gap]:
-        return {gap[:3]: gap for gap in reversed(self.gaps)}
+        return next((gap for gap in self.gaps if gap[:3] == (scheme, knowledge, attack)), None)
 
     def point_text(self, point: int) -> str:
         """Format a sweep point: ``data.rows = 1000, replicates = 3``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from auditor.results.metrics import EMPIRICAL, GUARANTEES, base, measured_by
 from auditor.results.model import AuditResult, PluginSummary
@@ -58,6 +59,7 @@ from . import document as tree
 
 BARS = 12
 """Exposures on the first level, most exposed first within a scheme."""
+WHOSE = ("adversary", "coalition")
 OPTIONS = 6
 """Metrics of a chart that get a table in text."""
 ROWS = {tree.TERMINAL: 12, tree.MARKDOWN: 50, tree.PAGE: 100}
@@ -188,25 +190,19 @@ def _charts(drawn: Sequence[Chart], *, first: bool = False) -> list[tree.Section
 
 def _tables(chart: Chart) -> list[tree.Block]:
     options = next((one.options for one in chart.controls if one.name == "figure"), [""])
-    who = [
-        f"{one.options[one.chosen]}"
-        for one in chart.controls
-        if one.name in ("adversary", "coalition")
-    ]
+    who = [one.options[one.chosen] for one in chart.controls if one.name in WHOSE]
     made: list[tree.Block] = []
     for place, option in enumerate(options[:OPTIONS]):
-        names, cells = chart.table(place if option else None)
-        rows = [tree.Row(name, [row.get(one, "–") for one in names]) for name, row in cells.items()]
+        table = data_table(chart, place if option else None)
         said = ", ".join(filter(None, (option or chart.note, *who)))
-        if rows:
-            made.append(tree.Paragraph(tree.sentence(said), "note", media=tree.TEXT))
-            made.append(tree.Table(chart.first, names, rows, "schemes", most=ROWS, media=tree.TEXT))
+        note = tree.Paragraph(tree.sentence(said), "note", media=tree.TEXT)
+        made += [note, replace(table, media=tree.TEXT)] if table.rows else []
     return made
 
 
-def data_table(chart: Chart) -> tree.Table:
-    """Return a chart's default rows as a table of the page."""
-    names, cells = chart.table()
+def data_table(chart: Chart, figure: int | None = None) -> tree.Table:
+    """Return a chart's default rows, optionally of another metric, as a table."""
+    names, cells = chart.table(figure)
     rows = [tree.Row(name, [row.get(one, "–") for one in names]) for name, row in cells.items()]
     return tree.Table(chart.first, names, rows, "schemes", most=ROWS)
 

@@ -189,6 +189,12 @@ class First(Block):
 
     headline: Headline
 
+    @property
+    def points(self) -> list[tuple[str, Text]]:
+        """The reasons and the next step, each after its begin."""
+        next_step = [("Next:", self.headline.action)] if self.headline.action else []
+        return [*(("·", reason) for reason in self.headline.reasons), *next_step]
+
 
 @dataclass(frozen=True)
 class Bars(Block):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from rich.text import Text as Rich
 from auditor.results.renderer import clean
 
 from ..charts.character_plot import LETTERS, plot, style_of
-from ..figures.figures import SCALE, Text, clipped, number, percent, said
+from ..figures.figures import SCALE, Text, clipped, number, said
 from ..figures.labels import knows
 from ..figures.reading import unique
 from ..wording.headline import Bar
@@ -94,18 +95,11 @@ class Writer:
     def _first(self, block: tree.First) -> None:
         one = block.headline
         self._print(f"{one.mark} {clean(one.gate)}", STYLES.get(one.mark, ""))
-        if one.number:
-            self._indented(one.number)
-        if one.bar is not None:
-            self._indented(
-                f"{gauge(one.bar)} {percent(max(0.0, one.bar.left.value))} unknown, target {percent(one.bar.target)}"
-            )
-        for reason in one.reasons:
-            self._indented(("· ", *((reason,) if isinstance(reason, str) else reason)))
-        if one.action:
-            self._indented(
-                ("Next: ", *((one.action,) if isinstance(one.action, str) else one.action)), "bold"
-            )
+        for line in (one.number, *([f"{gauge(one.bar)} {one.bar.text}"] if one.bar else [])):
+            if line:
+                self._indented(line)
+        for begin, text in block.points:
+            self._indented(f"{begin} {said(text)}", "bold" if begin == "Next:" else "")
 
     def _bars(self, block: tree.Bars) -> None:
         schemes, width = unique(bar.scheme for bar in block.found), self.console.width
@@ -238,9 +232,9 @@ def _cell(text: str, width: int) -> Rich:
 def folded(text: str, width: int) -> str:
     """Break a name at its joints, for example after a hyphen."""
     lines = [""]
-    for word in _parts(clean(text), " -_"):
+    for word in _parts(clean(text), r" \-_"):
         # paths and lists break at finer joints if a word is too long
-        for part in [word] if len(word.rstrip()) <= width else _parts(word, "./,=:]"):
+        for part in [word] if len(word.rstrip()) <= width else _parts(word, r"./,=:\]"):
             if len(lines[-1]) + len(part.rstrip()) <= width:
                 lines[-1] += part
             else:
@@ -249,12 +243,7 @@ def folded(text: str, width: int) -> str:
 
 
 def _parts(text: str, joints: str) -> list[str]:
-    parts = [""]
-    for character in text:
-        parts[-1] += character
-        if character in joints:
-            parts.append("")
-    return parts
+    return re.findall(f"[^{joints}]*[{joints}]|[^{joints}]+", text)
 
 
 WRITERS: dict[type[tree.Block], Callable[[Writer, Any], None]] = {

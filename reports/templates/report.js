@@ -22,15 +22,11 @@
     return blocks.get(figure);
   }
 
-  // Columns, with repeated text as numbers, back to one object a row.
+  // Columns back to one object a row.
   function rowsOf(columns) {
     const names = Object.keys(columns);
-    const values = names.map((name) => {
-      const column = columns[name];
-      return Array.isArray(column) ? column : column.at.map((at) => column.of[at]);
-    });
-    const count = names.length ? values[0].length : 0;
-    return Array.from({ length: count }, (_, row) => Object.fromEntries(names.map((name, at) => [name, values[at][row]])));
+    const count = names.length ? columns[names[0]].length : 0;
+    return Array.from({ length: count }, (_, row) => Object.fromEntries(names.map((name) => [name, columns[name][row]])));
   }
 
   const narrow = window.matchMedia("(max-width: 640px)");

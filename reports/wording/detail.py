@@ -215,25 +215,21 @@ def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, s
     """Return ★ or ☆ by knowledge, attack and scheme; empty for one adversary."""
     found: dict[tuple[str, str, str], str] = {}
     for place in range(len(reading.schemes)):
-        held = [(row, row.cells[place]) for row in rows]
-        competing = set(judged(reading, [cell.setting for _, cell in held if cell.setting]))
-        contest = [
-            (row, cell, shown)
-            for row, cell in held
-            if cell.setting in competing
-            and cell.setting is not None
-            and (shown := lowest(losses(reading, cell.setting).values())) is not None
-        ]
-        best = least(reading, [cell.setting for _, cell, _ in contest if cell.setting])
-        if best is None or sum(cell.measured for _, cell in held) < 2:
+        held = {(row.knowledge, row.attack): row.cells[place] for row in rows}
+        settings = {one.setting: who for who, one in held.items() if one.setting}
+        contest = {
+            one: shown
+            for one in judged(reading, [*settings])
+            if (shown := lowest(losses(reading, one).values())) is not None
+        }
+        best = least(reading, [*contest])
+        if best is None or sum(cell.measured for cell in held.values()) < 2:
             continue
-        first = next(shown for _, cell, shown in contest if cell.setting == best)
-        for row, cell, shown in contest:
-            reach = ((shown.half or 0.0) ** 2 + (first.half or 0.0) ** 2) ** 0.5
-            if _equal(shown, first):
-                found[row.knowledge, row.attack, cell.scheme] = BEST
-            elif shown.value - first.value <= reach:
-                found[row.knowledge, row.attack, cell.scheme] = NEAR
+        for one, shown in contest.items():
+            reach = ((shown.half or 0.0) ** 2 + (contest[best].half or 0.0) ** 2) ** 0.5
+            mark = BEST if _equal(shown, contest[best]) else NEAR
+            if mark == BEST or shown.value - contest[best].value <= reach:
+                found[*settings[one], one.scheme] = mark
     return found
 
 

@@ -42,6 +42,11 @@ class Bar(NamedTuple):
     target: float
 
     @property
+    def text(self) -> str:
+        """The share and the target."""
+        return f"{percent(max(0.0, self.left.value))} unknown, target {percent(self.target)}"
+
+    @property
     def state(self) -> State:
         """``good`` if the whole interval is at or above the target, ``bad`` if surely below."""
         if ceiling(self.left) < self.target:
@@ -97,8 +102,8 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
 
 def reproduces_a_figure(result: AuditResult) -> bool:
     """Whether the scenario reproduces a paper's figure and asks for no exposure."""
-    stated, cited = result.scenario.get("expect"), result.scenario.get("cite")
-    asked = isinstance(stated, list) and any("exposure" in one for one in stated if one)
+    cited = result.scenario.get("cite")
+    asked = any(one.expectation == "exposure" for one in result.expectations)
     keys = [f"{key}-" for key in cited] if isinstance(cited, list) else []
     named = result.name.startswith((*keys, "survey-")) or bool(result.scenario.get("sweep"))
     return named and not asked and bool(result.expectations)
@@ -108,8 +113,9 @@ def _claims(result: AuditResult) -> Headline:
     order = ("fails", "undecided", "holds")
     made = sorted(map(check, result.expectations), key=lambda one: order.index(one.status))
     came = outcome(result)
-    state: State = "good" if came == "holds" else "bad" if made[0].status == "fails" else "open"
-    gate = "All claims hold" if state == "good" else "Not all claims hold"
+    # a neutral colour, because claims are no exposure verdict
+    state: State = "plain" if came == "holds" else "bad" if made[0].status == "fails" else "open"
+    gate = "All claims hold" if state == "plain" else "Not all claims hold"
     gate = f"{gate}: {counts(result)}"
     reasons = [(Name(f"{one.stated}{one.where}"), f" {one.status}: {one.why}") for one in made]
     return Headline(state, gate, reasons=reasons[:MOST])
@@ -222,8 +228,12 @@ def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[Text]:
     left = f"{share(bar.left)} of "
     goal = f" stays unknown; the target is at least {percent(bar.target)}."
     strongest = f"Strongest attack, of {_tried(reading)}: {one.who}."
-    away = [text for text in one.reasons if text not in (one.exposure, one.sentence)][:-1]
-    return [(left, name, goal), *away, one.sentence, strongest]
+    return [(left, name, goal), *_away(one), one.sentence, strongest]
+
+
+def _away(one: Verdict) -> list[Text]:
+    # the last reason names the strongest attack
+    return [text for text in one.reasons if text not in (one.exposure, one.sentence)][:-1]
 
 
 def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> list[Text]:
@@ -244,11 +254,8 @@ def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> l
         Name(bar.attribute) if bar.attribute else "the records",
         f" unknown; the target is at least {percent(bar.target)}.",
     )
-    return [
-        least,
-        *([pooled] if helped else []),
-        f"Strongest attack, of {_tried(reading)}: {worst.who}.",
-    ]
+    strongest = f"Strongest attack, of {_tried(reading)}: {worst.who}."
+    return [least, *_away(worst)[:1], *([pooled] if helped else []), strongest]
 
 
 def _tried(reading: Reading) -> str:

@@ -81,19 +81,22 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
     """Return the share that must stay unknown, and the outcome of this expectation."""
-    stated = reading.result.scenario.get("expect")
-    found, statuses = [], []
-    for one in stated if isinstance(stated, list) else ():
-        asked = one.get("exposure") if isinstance(one, dict) else None
-        unknown = asked.get("unknown") if isinstance(asked, dict) else None
-        bound = unknown.get("at-least") if isinstance(unknown, dict) else None
-        if asked and isinstance(bound, (int, float)) and _admits(asked.get("scheme"), scheme):
-            found.append(float(bound))
-    for record in reading.result.expectations if found else ():
-        if record.expectation == "exposure" and _admits(record.where.get("scheme"), scheme):
-            statuses.append(record.status)
+    found = [
+        (float(bound), record.status)
+        for record in reading.result.expectations
+        if record.expectation == "exposure" and _admits(record.where.get("scheme"), scheme)
+        for bound in [_at_least(record.where.get("unknown"))]
+        if bound is not None
+    ]
+    statuses = [status for _, status in found]
     status = next((one for one in ("fails", "undecided", "holds") if one in statuses), "")
-    return max(found, default=HALF), status
+    return max((bound for bound, _ in found), default=HALF), status
+
+
+def _at_least(unknown: Any) -> float | None:
+    # results files may be edited
+    bound = unknown.get("at-least") if isinstance(unknown, dict) else None
+    return bound if isinstance(bound, (int, float)) else None
 
 
 class _Judge:

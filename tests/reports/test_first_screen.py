@@ -142,15 +142,17 @@ def test_a_tick_needs_the_whole_interval_at_the_target(
 
 def test_the_target_is_that_of_the_scenario_and_its_outcome_counts() -> None:
     result = audit(error(0.8, 0.01), error(0.8, 0.01, "*"))
-    asked = result.scenario | {"expect": [{"exposure": {"unknown": {"at-least": 0.9}}}]}
-    strict = result.model_copy(update={"scenario": asked})
-    assert verdicts(Reading(strict))[0].state == "bad"
-    record = ExpectationRecord(
-        expectation="exposure", where={}, status="undecided", observed=None, bound=0.5, why=""
-    )
-    loose = result.scenario | {"expect": [BOUND, {"exposure": {"unknown": {"at-most": 0.1}}}]}
-    unsure = result.model_copy(update={"scenario": loose, "expectations": [record]})
-    assert verdicts(Reading(unsure))[0].state == "open"
+
+    def state(status: Any, **unknown: float) -> str:
+        where = {"unknown": {name.replace("_", "-"): bound for name, bound in unknown.items()}}
+        record = ExpectationRecord(
+            expectation="exposure", where=where, status=status, observed=None, bound=0.5, why=""
+        )
+        return verdicts(Reading(result.model_copy(update={"expectations": [record]})))[0].state
+
+    assert state("holds", at_least=0.9) == "bad"
+    assert state("undecided", at_least=0.5) == "open"
+    assert state("holds", at_least=0.5) == state("fails", at_most=0.1) == "good"
 
 
 def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole() -> None:

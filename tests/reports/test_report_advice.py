@@ -9,11 +9,9 @@ from dataclasses import replace
 import altair as alt
 import pytest
 
-from auditor.errors import AuditorError
 from auditor.results.advice import Advice, Epsilon
 from auditor.results.model import SchemeSummary
 from auditor.results.remedies import Remedy
-from auditor_reports.data_files import Json
 from auditor_reports.html import Html
 from auditor_reports.layout.advice import _chart
 from auditor_reports.markdown import Markdown
@@ -116,11 +114,6 @@ def test_epsilon_is_a_column_where_bounds_are_stated(advice: Advice) -> None:
         replace(advice, chosen=replace(kept, epsilon=Epsilon(3.25, 3.5)))
     )
     assert "ε" not in Markdown().render_advice(advice)
-
-
-def test_a_format_without_a_page_of_advice_says_so(advice: Advice) -> None:
-    with pytest.raises(AuditorError, match="no page of advice"):
-        Json().render_advice(advice)
 
 
 # -- what would change an exposure

@@ -196,21 +196,6 @@ def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -
     page.close()
 
 
-def test_dark_and_light_differ_in_page_and_chart(opened: Opened) -> None:
-    seen = []
-    script = "one => getComputedStyle(one).fill"
-    for theme in ("dark", "light"):
-        opened.page.emulate_media(color_scheme=theme)
-        label = opened.page.locator("#audit-1-collusion svg .role-axis-label text").first.evaluate(
-            script
-        )
-        seen.append(
-            (opened.page.evaluate("getComputedStyle(document.body).backgroundColor"), label)
-        )
-    assert seen[0][0] != seen[1][0]
-    assert seen[0][1] != seen[1][1]
-
-
 def column(page: Page, index: int) -> list[float]:
     script = f"rows => rows.map(row => Number(row.cells[{index}].dataset.sort))"
     values: list[float] = page.locator("table.matrix tbody tr").evaluate_all(script)
@@ -229,14 +214,6 @@ def test_a_heading_sorts_by_mouse_and_keyboard_and_says_so(opened: Opened) -> No
         assert column(opened.page, 1) == sorted(
             column(opened.page, 1), reverse=direction == "descending"
         )
-
-
-def test_a_cell_opens_its_detail_by_mouse(opened: Opened) -> None:
-    opened.page.locator("td button[popovertarget]").first.click()
-    detail = opened.page.locator("[popover]:popover-open")
-    assert "Error bar from" in detail.inner_text()
-    detail.get_by_role("button", name="Close").click()
-    assert opened.page.locator("[popover]:popover-open").count() == 0
 
 
 def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(opened: Opened) -> None:

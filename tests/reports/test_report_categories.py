@@ -14,7 +14,7 @@ from auditor_reports import html, markdown, terminal
 from auditor_reports.figures.figures import said
 from auditor_reports.figures.matrix import matrix
 from auditor_reports.figures.reading import ERROR, Reading, Setting
-from auditor_reports.figures.strongest import guesses, leader, losses
+from auditor_reports.figures.strongest import guesses, losses
 from auditor_reports.wording.card import most_telling
 from auditor_reports.wording.detail import marks
 from auditor_reports.wording.verdict import verdict
@@ -90,43 +90,6 @@ def test_pooling_categories_is_told_by_right_guesses(nominal: AuditResult) -> No
     assert "variance" not in found.sentence
     assert found.severity is not None
     assert found.severity.word == "severe"  # 2 in 9 of the wrong guesses are left
-
-
-def test_without_singles_the_gain_says_where_the_truth_came_from(quickstart: AuditResult) -> None:
-    whole = [
-        record
-        for record in guessed("fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY})
-        if len(record.coalition) > 1
-    ]
-    found = verdict(Reading(audit(quickstart, whole)), "fresh")
-    assert "rises from 40 % to 70.0 ± 0.2 %" in found.sentence
-    assert "instead of" not in found.sentence
-
-
-def test_what_pooling_does_not_gain_is_shown_once(nominal: AuditResult) -> None:
-    found = verdict(Reading(nominal), "multilevel")
-    assert found.finding == "no-gain"
-    assert (
-        "from copy 1 the best guess is right for 50.0 ± 0.2 % of the records (without any copy: 10 %)"
-        in found.sentence
-    )
-    assert [one.shown for one in found.scales] == ["50.0 ± 0.2 %"]
-
-
-def test_categories_without_numbers_are_in_every_report(nominal: AuditResult) -> None:
-    rows = matrix(Reading(nominal))
-    assert [row.reported for row in rows] == [True]
-    assert [cell.worst for cell in rows[0].cells] == [None, None]
-    lead = leader(Reading(nominal))
-    assert lead is not None
-    assert lead.scheme == "fresh"
-    for text in (
-        terminal.Terminal(width=120).render([nominal]),
-        markdown.Markdown().render([nominal]),
-        html.Html().render([nominal]),
-    ):
-        assert "80.0 ± 0.2 %" in text
-        assert "No attack gave" not in text
 
 
 def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
@@ -241,24 +204,3 @@ def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(
     page = html.Html().render([case])
     assert "are over the attributes that were not given in clear" in page
     assert ", given in clear</dd>" in page
-
-
-def test_a_detail_says_when_the_attack_wins_and_what_of_its_assumptions_holds(
-    quickstart: AuditResult,
-) -> None:
-    plugins = [
-        plugin.model_copy(update={"wins": "Wins on Tuesdays; fails on & Mondays."})
-        if plugin.id == "llse"
-        else plugin
-        for plugin in quickstart.plugins
-    ]
-    page = html.Html().render([quickstart.model_copy(update={"plugins": plugins})])
-    # four schemes, two states of knowledge
-    assert (
-        page.count(
-            "<dt>When it wins and fails</dt><dd>Wins on Tuesdays; fails on &amp; Mondays.</dd>"
-        )
-        == 8
-    )
-    assert "What it knows of the data is exact here." in page
-    assert "What it knows of the data is estimated here" in page

@@ -124,28 +124,6 @@ def test_an_exposure_is_told_in_the_columns_own_units(
     assert f"its values known to {told} mean square" in joined(said.exposure)
 
 
-def test_half_of_the_values_are_told_where_errors_were_spread() -> None:
-    """Noise of half a column's deviation, 40: half of it lies within 0.6745 · 20 = 13.5, to the bins' width (a twentieth)."""
-    result = auditor.run({
-        "data": {"source": "gaussian", "covariance": [[1600.0]], "rows": 5_000, "exact": True, "standardize": True}, "seed": 1,
-        "schemes": [{"name": "correlated", "levels": [0.25]}], "attacks": ["ndr"], "measures": ["error-distribution"],
-    })  # fmt: skip
-    (said,) = verdicts(Reading(result))
-    assert said.exposed is not None
-    (near,) = re.findall(r"half of its values known to within ± ([\d.]+)$", said.exposed.near)
-    assert float(near) == pytest.approx(13.49, rel=0.05)
-
-
-def test_nothing_is_singled_out_where_all_are_alike() -> None:
-    said, cell = found(audit([*safe(), *safe(coalition=(2,)), *safe(attack="ndr")]))
-    assert (said.grade, said.severity.word, said.singled_out, cell.exposed) == (
-        "low",
-        "low",
-        None,
-        None,
-    )  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize(
     ("value", "half", "theory", "word"),
     [
@@ -164,12 +142,6 @@ def test_noise_alone_makes_no_attribute_exposed(
     assert (said.severity.word, cell.severity.word) == (word, word)  # type: ignore[union-attr]
 
 
-def test_an_attribute_no_worse_than_the_whole_changes_nothing() -> None:
-    said, cell = found(exposing(0.8))
-    assert (said.grade, cell.exposed) == ("low", None)
-    assert "Most exposed: age (80.0 % of its variance unknown)" in joined(said.exposure)
-
-
 def test_what_was_given_in_clear_is_nobody_s_work() -> None:
     knowledge = "known-attributes(age)"
     given = [
@@ -183,11 +155,6 @@ def test_what_was_given_in_clear_is_nobody_s_work() -> None:
     assert cell.exposed is None
     only, cell = found(audit(given[3:], [{"known-attributes": ["age"]}]))
     assert (only.grade, cell.exposed) == ("low", None)  # salary alone is left to rebuild
-
-
-def test_everything_rebuilt_exactly_needs_no_grade() -> None:
-    said, _ = found(audit([error(name, 0.0, 0.0) for name in ("*", *NAMES)]))
-    assert (said.finding, said.grade) == ("exact", "")
 
 
 def test_every_report_names_the_attribute_and_escapes_it() -> None:
@@ -313,16 +280,6 @@ def test_errors_of_who_was_given_attributes_are_over_the_others() -> None:
     )
     (one,) = reading.figures(reading.settings()[0], attribute="salary").values()
     assert one.value == 0.2
-
-
-def test_where_one_attribute_is_left_its_own_error_is_that_of_the_others() -> None:
-    knowledge = "known-attributes(age)"
-    result = audit([error("*", 0.45, knowledge=knowledge), error("age", 0.0, knowledge=knowledge), error("salary", SAFE, knowledge=knowledge)],
-                   [{"known-attributes": ["age"]}])  # fmt: skip
-    reading = Reading(result)
-    assert reading.figures(reading.settings()[0]) == reading.figures(
-        reading.settings()[0], attribute="salary"
-    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,11 +47,6 @@ def test_it_has_a_row_for_each_coalition_with_every_figure(bounded: AuditResult)
     assert rows["laplace", "{1}"][0].startswith("≤ ")
     assert not rows["laplace", "{1}"][2].startswith("≤ ")
     assert any("free of noise" in str(block) for block in why)
-
-
-def test_what_is_read_from_a_file_shows_the_same(bounded: AuditResult, tmp_path: Path) -> None:
-    bounded.save(tmp_path)
-    assert guarantees(Reading(AuditResult.load(tmp_path))) == guarantees(Reading(bounded))
 
 
 def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_it() -> None:

@@ -229,22 +229,6 @@ def test_several_audits_share_a_summary_and_one_bundle(
     assert page.packed()["bundle"].count("window.vegaEmbed=") == 1
 
 
-def test_an_empty_audit_is_a_page_without_charts(quickstart: AuditResult) -> None:
-    empty = quickstart.model_copy(
-        update={"measurements": [], "distributions": [], "expectations": []}
-    )
-    page = Page(Html().render([empty]))
-    assert not page.all("figure")
-    assert len(page.source) < 100_000
-
-
-def test_the_detail_says_which_assumptions_held(pages: dict[str, Page]) -> None:
-    text = pages["quickstart"].text
-    assert "Its protection does not hold here: this coalition gains" in text
-    assert "Its protection holds here: no coalition rebuilds more than this one copy." in text
-    assert "Borne out here: the closed form that rests on it agrees with the measurement." in text
-
-
 def test_a_sweep_is_compared_at_one_point(pages: dict[str, Page]) -> None:
     text = pages["swept"].text
     assert "Figures are at one sweep point, data.rows = " in text

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from xml.etree import ElementTree
 
 import pytest
 
 from auditor import registry
-from auditor.results.comparison import compare_results
-from auditor.results.model import AuditResult, Partial
+from auditor.results.model import Partial
 
 TOLD = "Partial: 3 of 8 tasks finished; interrupted by SIGINT."
 
@@ -77,27 +75,7 @@ def test_what_stopped_it_is_escaped(stopped):
     ElementTree.fromstring(rendered("junit", hostile))
 
 
-def test_it_survives_saving_and_loading(stopped, tmp_path):
-    stopped.save(tmp_path)
-    assert AuditResult.load(tmp_path).partial == stopped.partial
-
-
-def test_the_file_of_a_whole_audit_is_as_it_was_before_there_were_partial_ones(
-    quickstart, tmp_path
-):
-    quickstart.save(tmp_path)
-    assert "partial" not in json.loads((tmp_path / "results.json").read_text())
-    assert AuditResult.load(tmp_path).partial is None
-
-
 @pytest.mark.parametrize(("signal", "status"), [("SIGINT", 130), ("SIGTERM", 143), (None, 3)])
 def test_its_exit_status_is_the_signal_s(stopped, signal, status):
     part = stopped.partial.model_copy(update={"signal": signal})
     assert stopped.model_copy(update={"partial": part}).exit_status == status
-
-
-def test_a_partial_audit_proves_no_progress(stopped, quickstart):
-    comparison = compare_results(quickstart, stopped)
-    assert comparison.worse
-    assert any("the audit is partial: 3 of 8 tasks" in line for line in comparison.broken)
-    assert "(partial: 3 of 8 tasks)" in comparison.now

@@ -17,7 +17,7 @@ from auditor.runs.result_parts import _file_of
 from auditor.scenario.read import read_scenario
 from auditor.scenario.yaml.document import load
 from auditor.scenario.yaml.positions import Places
-from auditor_reports.sarif import Sarif
+from auditor_reports.ci_formats import Sarif
 
 TEXT = {
     "type": "object",
