@@ -181,7 +181,10 @@ def cells_of(scenario: Scenario) -> list[tuple[AttackUse, Knowledge]]:
 
 
 def _linear(use: AttackUse) -> bool:
-    return isinstance(registry.get("attack", use.name)(use.parameters).form(), LinearAttack)
+    """Whether an attack is linear; also true if it cannot be made, which its cells record."""
+    with contained():
+        return isinstance(registry.get("attack", use.name)(use.parameters).form(), LinearAttack)
+    return True
 
 
 def check_copies(gathered: Gathered) -> None:

@@ -136,7 +136,7 @@ class Workload(NamedTuple):
 
 
 def check_size(scheme: Scheme, table: Table, copies: int) -> None:
-    """Refuse numbers whose joint moments do not fit into memory.
+    """Refuse numbers with joint moments that do not fit into memory.
 
     They grow with the square of copies × attributes.
 
@@ -344,7 +344,7 @@ def _number_bytes(
         rows = BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole
     used: float = drawn + block * (undone + 5 * N) + TESTED * 8 * tested * rows_wanted(n, tested)
     used += MAPS * 8 * N * M * N * linear + working + rows
-    # moments, of groups if apart, and of redraws for estimated knowledge
+    # moments, by group if needed, and of redraws for estimated knowledge
     columns, levels = (M + 1) * N, release_levels(use, here)
     law = None if scheme.has_matrices else scheme.law(levels, table_moments(table).scale)
     pooling = any(judged.expectation.needs_pooling for judged in here.judged)

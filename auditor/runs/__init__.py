@@ -1,5 +1,5 @@
 """Runs of whole scenarios, copies for release, and advice.
 
-Uses every room below. What one release yields is ``auditor.audit``; how it is asked for is
-``auditor.cli`` and ``auditor.api``.
+Uses all lower rooms. ``auditor.audit`` audits one release; ``auditor.api`` and ``auditor.cli`` call
+this room.
 """

@@ -82,7 +82,7 @@ class Request:
 def attack_files(asked: Request) -> Estimate | CategoricalEstimate:
     """Return the estimate from all copies together.
 
-    Without a stated law there is no closed form.
+    A closed form needs a stated law.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
     held = Held(scheme, table, moments, numbers, levels, arrays, used)
     X = pd.DataFrame(table.values, columns=list(table.attributes))
     estimate = measured(plugin, held, X, knows, asked.seed)
-    # theory under an estimated law proves nothing
+    # theory under an estimated law is no proof
     return replace(estimate, theory=None) if estimated else estimate
 
 

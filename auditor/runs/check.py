@@ -93,7 +93,7 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         found.add(where, "cannot be used: the table does not fit into memory")
         return None
     if is_file(here.data.source):
-        # for start-up: file readers take long to import
+        # for start-up: file readers are slow to import
         from auditor.data.load import file_notes
 
         for note in file_notes(here.data.source, here.base):

@@ -1,6 +1,6 @@
 """Releases in folders: copies, and later batches of records, written as files.
 
-Nothing in a folder helps a recipient to undo the noise. A batch needs no secret and no noise of
+No file in a folder helps a recipient to undo the noise. A batch needs no secret and no noise of
 earlier ones. The moments that noise is scaled to are computed again from the originals of the first
 batch and are in no file, because an exact covariance would reveal the last record to an adversary
 who knows all others.
@@ -83,45 +83,43 @@ def write_copies(
     scheme, levels, parameters
         As for ``auditor.perturb``.
     seed : int, optional
-        For studies only, as for ``auditor.perturb``; left out, a secret key that is forgotten. The
+        For studies only, as for ``auditor.perturb``; by default a secret key that is not kept. The
         manifest holds neither.
     output : Path
-        Folder, made if need be. Files appear under their names only when they are whole; copies can
-        be read by their owner alone, the manifest, which may go to every recipient, by whoever the
-        system's settings say.
+        Folder, made if missing. Files get their names when they are whole. Only their owner can
+        read copies; the manifest, which may go to every recipient, follows the system's settings.
     columns, rows
         Selection, as in a scenario's ``data``.
     form : 'csv' or 'parquet', optional
-        Parquet for data in Parquet by default, csv (UTF-8, commas, decimal points) for all others.
+        By default Parquet for data in Parquet, else csv (UTF-8, commas, decimal points).
     precision : 'double' or 'single'
-        Numbers of 64 or 32 bits. Single takes half the room; categories are the same in both.
+        Numbers of 64 or 32 bits; categories do not differ.
     keep : sequence of str or 'rest'
-        Columns of the file that go into every copy **unchanged**; ``rest``: all but those
-        perturbed. None by default: what is not named is not released.
+        Columns of the file in every copy **unchanged**; ``rest``: all that are not perturbed. By
+        default none.
     treatment : Treatment
-        What is done about blank cells, and to copies once they are drawn.
+        Blank cells, rounding and bounds.
     force : bool
-        Whether to replace a release that is in the folder.
+        Whether to replace a release in the folder.
 
     Warns
     -----
     AuditorWarning
-        What was left out, filled in, kept blank, rounded or cut off; that the same columns were
-        released before; what ``force`` lost.
+        Columns left out, blanks, rounding and bounds; an earlier release of these columns; a
+        release lost by ``force``.
 
     Raises
     ------
     AuditorError
-        The data, the scheme or the levels cannot be used, the folder cannot be written, holds the
-        data itself or another release, or single precision would round a copy by more than a
-        thousandth of its noise (of its own deviation, where the scheme states no noise).
+        The data, the scheme or the levels cannot be used; the folder cannot be written, or holds
+        the data or another release; or single precision would round a copy by more than a
+        thousandth of its noise, or of its deviation if the scheme states no noise.
 
     Notes
     -----
-    Numbers are read, perturbed and written block by block, so that neither table nor copies need
-    fit into memory: a block of every copy does, two megabytes each. So are categories, 65,536
-    records at a time. Held in memory are the table of a scheme that must see all of it
-    (k-anonymity), one with dates, and categories that keep their blanks.
+    Data are read, perturbed and written in blocks of two megabytes per copy, categories in blocks of
+    65,536 records. A table is held in memory if the scheme needs all of it (k-anonymity), it has
+    dates, or categories keep their blanks.
     """
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
@@ -152,7 +150,7 @@ def _write(
 ) -> list[Path]:
     """Write the copies of a table, or of a batch, to a folder that is ``taken``.
 
-    ``manifest`` makes the folder's manifest from the entries on these copies.
+    ``manifest`` returns the folder's manifest, given the entries on these copies.
     """
     blank = blank_cells(asked.raw()) if asked.treatment.missing == "drop" else None
     kept = Kept(asked.data, keep, asked.rows, blank) if keep else None
@@ -200,7 +198,7 @@ def _earlier_copies(folder: Path, force: bool) -> set[str]:
     Raises
     ------
     AuditorError
-        A release is there, and it is not to be replaced.
+        The folder has a release, and ``force`` is not set.
     """
     found, manifest = copies_in(folder), read_manifest(folder)
     if not found and not (folder / MANIFEST).exists():
@@ -237,7 +235,7 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
 def _selection(
     data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"]
 ) -> tuple[Sequence[str] | None, list[str]]:
-    """Return the columns to perturb, and those to keep."""
+    """Return the columns to perturb, and the columns to keep."""
     if not keep:
         return columns, []
     if keep == "rest" and columns is None:
@@ -257,7 +255,7 @@ def _selection(
 
 
 def _plugin_parts(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield a scheme's copies; whatever it raises is an AuditorError."""
+    """Yield a scheme's copies; every exception becomes an AuditorError."""
     while True:
         with plugin_errors():
             part = next(parts, None)
@@ -269,7 +267,7 @@ def _plugin_parts(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[
 def beside(
     parts: Iterable[Sequence[pd.DataFrame]], kept: Kept, order: Sequence[str]
 ) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield copies with the columns that are kept, in the file's order; new columns come last."""
+    """Yield copies with the kept columns in the file's order, new columns last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
         if twice := set(kept.columns) & set(copies[0].columns):
@@ -308,7 +306,7 @@ def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
 
 
 def averages_out(scheme: str) -> bool:
-    """Whether copies of two releases of one table tell more together, as noise does.
+    """Whether copies of two releases of one table average out, as noise does.
 
     Examples
     --------
@@ -342,39 +340,36 @@ def append_copies(
     key: str | None = None,
     repeats: bool = False,
 ) -> list[Path]:
-    """Write the copies of a later batch beside a release; return their paths.
+    """Write the copies of a later batch of records; return their paths.
 
     Parameters
     ----------
     data : str
-        A path to a file with the new records: the columns that the release perturbs, and those that
-        it keeps.
+        A path to a file with the new records, in the columns that the release perturbs and keeps.
     folder : Path
-        Of the release, as ``write_copies`` or this has left it. Scheme, levels, columns and what is
-        done to copies are taken from it.
+        Folder of the release, which states scheme, levels, columns and treatment.
     earlier : sequence of str
-        Paths to the originals of every batch that is out, in order; the first one's moments are
-        what noise is scaled to.
+        Paths to the originals of every released batch, in order. The first one's moments scale the
+        noise.
     seed : int, optional
         For studies only, as for ``write_copies``.
     missing, forms
-        What is done about blank cells of the new records, and how text holds dates; see
-        ``Treatment``.
+        Blank cells and date formats of the new records; see ``Treatment``.
     key : str, optional
         A column that identifies records, in ``data`` and in all of ``earlier``.
     repeats : bool
-        Whether records whose key is out already are perturbed again, rather than refused.
+        Whether records with a released key are perturbed again, not refused.
 
     Warns
     -----
     AuditorWarning
-        Records that are out already; columns whose variance is far from the first batch's; and what
-        ``write_copies`` warns of.
+        Released records; columns whose variance is far from the first batch's; and all warnings of
+        ``write_copies``.
 
     Raises
     ------
     AuditorError
-        The folder holds no release, ``earlier`` is not what was released, or the batch cannot be
+        The folder holds no release, ``earlier`` are not its originals, or the batch cannot be
         used.
     """
     if not folder.is_dir():
@@ -482,7 +477,7 @@ def _is_as_drawn(part: Mapping[str, Any]) -> bool:
 
 
 def _check_related(path: str, table: Table, copy: Path) -> None:
-    """Refuse originals that cannot belong to a copy, if the copy is still there.
+    """Refuse originals that cannot belong to a copy, if the copy exists.
 
     A few changed cells are not noticed.
     """

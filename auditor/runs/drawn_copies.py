@@ -48,11 +48,11 @@ class Earlier:
     Attributes
     ----------
     records : int
-        How many are out.
+        Number of earlier records.
     scale : TableMoments or None
-        Of the first batch, to which noise is scaled.
+        Moments of the first batch, which scale the noise.
     domains : mapping
-        Column → the values that a category can have.
+        Column → possible values of a category.
     past : tuple of ndarrays
         As of ``Key``.
     """
@@ -66,8 +66,7 @@ class Earlier:
 ROUNDED = 2.0**-24
 """Half the distance between neighbouring 32-bit numbers, relative to their size."""
 UNSEEN = 1e-3
-"""Rounding beside the noise that changes no conclusion: squared, a millionth of what any attack
-leaves unknown."""
+"""Largest ratio of rounding to noise: squared, a millionth of any attack's error."""
 
 
 @dataclass(frozen=True)
@@ -85,20 +84,20 @@ class Asked:
 
     @property
     def rng(self) -> np.random.Generator:
-        """The randomness of a synthetic source, from the start."""
+        """Random generator of a synthetic source."""
         return stream(self.seed or 0, "data")
 
     def raw(self) -> Iterator[pd.DataFrame]:
-        """Yield the columns as they are found, blanks and all."""
+        """Yield the columns as stored, with blanks."""
         return raw_frames(self.data, self.columns, self.rows, self.rng)
 
     def kinds(self, columns: Sequence[str]) -> dict[str, Stored]:
-        """Return what kinds the columns are of.
+        """Return the kinds of columns.
 
         Raises
         ------
         AuditorError
-            A column whose dates have a format is not among them.
+            A column with a date format is missing.
         """
         other = [name for name in self.treatment.forms if name not in columns]
         if other:
@@ -108,7 +107,7 @@ class Asked:
         return stored_kinds(self.data, columns, self.raw(), self.treatment.forms)
 
     def blanks(self) -> Blanks:
-        """Count blank cells, where there may be any."""
+        """Count blank cells, if they are allowed."""
         return Blanks(0, 0, {}) if self.treatment.missing == "refuse" else Blanks.of(self.raw())
 
     def table(self, categories: Categories | None = None, dates: Sequence[str] = ()) -> Table:
@@ -137,7 +136,7 @@ class Asked:
     def categories(self) -> CategoricalTable:
         """Return categories to perturb.
 
-        Domains are those of earlier records, else observed or declared by the source.
+        Domains are from earlier records, else observed or declared by the source.
         """
         if self.columns is None and is_file(self.data):
             raise AuditorError(
@@ -283,8 +282,8 @@ def _in_single(
 ) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield copies as 32-bit numbers.
 
-    On a grid, 32 bits hold the multiples exactly. Elsewhere a rounded copy tells no more than the
-    copy. But rounding that swallows the noise, or makes copies equal, is refused.
+    On a grid, 32 bits hold the multiples exactly. Elsewhere a rounded copy is a function of the
+    copy. Rounding that swallows the noise, or equates copies, is refused.
     """
     for part in parts:
         for place, copy in enumerate(part):

@@ -56,7 +56,7 @@ from auditor.types import Array, Coalition, Codes, Microdata
 
 @dataclass(frozen=True)
 class Estimate:
-    """A reconstruction of the original, and how good it is.
+    """A reconstruction of the original, and its error.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Estimate:
         ``X̂``, like the original.
     theory : float or None
         Closed-form distortion (mean squared error over rows and attributes, squared data units),
-        where there is one.
+        if it exists.
     distortion : float
         Measured distortion, over the records that the adversary was not given in clear.
     normalized_error : float
@@ -119,7 +119,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class CategoricalEstimate:
-    """A reconstruction of categories, and how good it is.
+    """A reconstruction of categories, and its accuracy.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ def attack(
         A registered attack; ``auditor list attacks`` names them.
     release : Release
     original : array or DataFrame, optional
-        ``X``, to measure against and to take exact moments from; the release's own when left out.
+        ``X``, for the errors and exact moments; by default the release's own.
     coalition : list of int or 'all'
         Copy numbers from 1.
     knowledge : str or mapping

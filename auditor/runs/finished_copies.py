@@ -1,7 +1,7 @@
 """Finishing of drawn copies: bounds, rounding, and blank cells.
 
-Each copy is finished alone. A recipient of one copy learns nothing more by it, because the result is
-a function of the copy, of public bounds and steps, and of the blank cells. Theorem 4 is exact for
+Each copy is finished alone. It reveals no more to a recipient of one copy, because the result is a
+function of the copy, of public bounds and steps, and of the blank cells. Theorem 4 is exact for
 several copies as drawn, and no longer for these (docs/release.md, with measured gains).
 """
 
@@ -52,7 +52,7 @@ class Treatment:
     forms : mapping
         Date columns → the format of their text, if not ISO 8601; rounded copies have it, too.
     steps : mapping, optional
-        Steps that earlier copies were rounded to; by default those of the values.
+        Steps that earlier copies were rounded to; by default the values' own.
     """
 
     missing: Blank = "refuse"
@@ -262,7 +262,7 @@ def filled_categories(
     ----------
     frames : iterable of DataFrames
     domains : mapping
-        Column → its possible values; by default the observed ones.
+        Column → its possible values; by default as observed.
 
     Raises
     ------

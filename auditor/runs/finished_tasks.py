@@ -169,7 +169,7 @@ class FinishedTasks:
         Raises
         ------
         StorageError
-            It cannot be written, for example on a full disk. Earlier results are still there.
+            It cannot be written, for example on a full disk. Earlier results are kept.
         """
         failed = any(audit.measurements.where(status="failed").any() for audit in audits)
         if failed or not self._unchanged():
@@ -211,7 +211,7 @@ class FinishedTasks:
             path.unlink(missing_ok=True)
 
     def _unchanged(self) -> bool:
-        """Whether the scenario's files still are what the run began with."""
+        """Whether the scenario's files are unchanged since the run began."""
         stamps = self._identity.stamps
         changed = [path.name for path, stamp in stamps.items() if _stamp(path) != stamp]
         if changed and not self._identity.unsure:
@@ -227,7 +227,7 @@ class FinishedTasks:
 
 @dataclass
 class Identity:
-    """What the results of a run depend on.
+    """Dependencies of the results of a run.
 
     Attributes
     ----------

@@ -63,7 +63,7 @@ def read_release(X: Any, folder: Path | str) -> Release:
 
 @dataclass(eq=False)
 class FolderLineage(Lineage):
-    """Line of a release in a folder, whose content is the newest state.
+    """Line of a release in a folder, with its content as the newest state.
 
     Attributes
     ----------

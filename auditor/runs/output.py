@@ -1,6 +1,6 @@
 """Files and documents that a run leaves behind, and the report on standard output.
 
-A renderer plugin makes each document (``auditor_reports``).
+Documents are written by renderer plugins (``auditor_reports``).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def deposit(result: AuditResult, folder: Path) -> bool:
 
 @shielded()
 def deposit_page(result: AuditResult, folder: Path, quiet: bool) -> int:
-    """Write the page beside its results; return the exit status."""
+    """Write the page of results; return the exit status."""
     path = folder / "report.html"
     with storing(_near(folder)):
         try:
@@ -169,7 +169,7 @@ def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
 
 
 def check_place(output: str) -> None:
-    """Refuse a file whose folder does not exist.
+    """Refuse a file in a missing folder.
 
     Raises
     ------

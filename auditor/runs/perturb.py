@@ -120,7 +120,7 @@ class Release:
     bounds: Bounds = field(default_factory=dict, repr=False)
     """Largest change of one record by column, if stated."""
     line: Lineage = field(default_factory=Lineage, repr=False, compare=False)
-    """What `extend` and `append` continue: the newest state of this release."""
+    """Newest state of this release, which `extend` and `append` continue."""
 
     @with_plugin_errors
     def extend(self, levels: Any, seed: int | None = None) -> Release:
@@ -138,7 +138,7 @@ class Release:
         seed : int, optional
             For studies, as for ``perturb``; it may differ from the first copies' seed. A release in
             memory is then extended as it is, and the next call does not know the new copies.
-            Without it their noise comes from a fresh secret key.
+            By default their noise is from a fresh secret key.
 
         Notes
         -----
@@ -244,7 +244,7 @@ def perturb(
     bounds: Mapping[str, Sequence[float]] | None = None,
     **parameters: Any,
 ) -> Release:
-    """Make perturbed copies of a table.
+    """Perturb a table into copies.
 
     Parameters
     ----------
@@ -260,10 +260,10 @@ def perturb(
         guarantees alone, ``{"epsilon": [1, 0.5]}`` or ``{"gaussian-dp": [1, 0.5]}``, or its noise's
         size in data units, ``{"scale": [3, 5]}``; these say ``noise`` themselves.
     seed : int, optional
-        **For studies only**: same table and same seed, same copies; so whoever knows or guesses
-        both takes the noise off again, and whoever holds the table but for one cell can try that
-        cell's values. Left out, noise comes from a cipher under a key of the operating system's
-        entropy that is forgotten afterwards, and nobody can make the copies again.
+        **For studies only**: equal table and seed, equal copies. An adversary who knows or guesses
+        both removes the noise, and one who has the table except one cell can try that cell's
+        values. By default noise is from a cipher under a key of the operating system's entropy,
+        which is not kept, so that the copies cannot be drawn again.
     bounds : mapping of column → (low, high), optional
         By how much one record may change, in every column of numbers (``x1``, ``x2`` … of an
         array): for levels by a guarantee and for ``noise="bounds"``. Knowledge from outside the
@@ -489,7 +489,7 @@ def _drawn_numbers(
     before: Sequence[Microdata] = (),
     scale: TableMoments | None = None,
 ) -> list[Microdata]:
-    """Return the copies that follow those ``before``, like ``X``."""
+    """Return the copies that follow the ones ``before``, like ``X``."""
     new = [scheme.blank(table.rows, table.width) for _ in levels[len(before) :]]
     held = HeldCopies(before, new, (table.rows, scheme.output_width(table.width)))
     with one_thread():

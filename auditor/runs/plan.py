@@ -24,7 +24,7 @@ from auditor.text.durations import duration
 SECONDS_PER_RUN, SECONDS_PER_CELL = 0.5, 1e-4
 """To start, read the scenario and write results; for the records of one cell."""
 WORTH_SHARING = 2.0
-"""Seconds of work from which a run takes several processes by default."""
+"""Least seconds of work for several processes by default."""
 MOST_SCHEMES = 40
 LONGEST_SWEEP = 80
 """Characters of the list of a swept path's values."""
@@ -59,7 +59,7 @@ def outline(scenario: Scenario) -> str:
     Raises
     ------
     AuditorError
-        The data cannot be audited as asked.
+        The data cannot be audited in this way.
     """
     lines = plan_lines(scenario, check_data(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)

@@ -60,14 +60,14 @@ def remedy_of(
     """
     exposed = [cell for cell in _strongest(measurements) if _left(cell) < HALF]
     if isinstance(scheme, UniformScheme):
-        # known columns expose the others by what else was published, which retention cannot change
+        # known columns expose others through published data, which retention cannot change
         exposed = [cell for cell in exposed if not in_clear(cell[0].knowledge)]
         return _replaced(exposed[0], scheme, levels, table) if exposed else None
     if not exposed:
         return None
     K_X = moments.covariance
 
-    @cache  # one decomposition for all attributes beside equal known ones
+    @cache  # one decomposition per set of known attributes
     def pencil(known: tuple[int, ...]) -> Pencil:
         law: Any = scheme.law(levels, moments.scale)
         return Pencil.of(_beyond(K_X, known), law.shape)
@@ -82,8 +82,8 @@ def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
 
     The cell of all together if no attribute was measured.
 
-    Measured figures are ranked, because all attacks share one draw of the noise. Of equal ones the
-    cell with a closed form comes first.
+    Measured figures are ranked, because all attacks share one draw of the noise. Among equal cells
+    one with a closed form is preferred.
     """
     errors = measurements.taken(
         measurements.where(metric="normalized_error", status="ok")
@@ -138,7 +138,7 @@ def _added(
     errors = pencil(known)
 
     def multiple(share: float) -> float | None:
-        """Return the noise multiple that leaves a share; None if there is none."""
+        """Return the noise multiple that leaves a share; None if it does not exist."""
 
         def excess(log_v: float) -> float:
             return float(errors.error_of(j, np.exp(log_v)) / K_X[j, j]) - share
@@ -149,7 +149,7 @@ def _added(
         return float(np.exp(scipy.optimize.brentq(excess, -limit, limit, xtol=1e-9)))
 
     if float(errors.error_of(j, np.asarray(FURTHEST)) / K_X[j, j]) <= HALF:
-        # known without any copy: no noise takes that back
+        # known without any copy, so noise cannot hide it
         return remedy.model_copy(update={"lossless": None})
     held = _pooled_level(scheme, levels, one.coalition)
     every = _pooled_level(scheme, levels, tuple(range(1, len(levels) + 1)))

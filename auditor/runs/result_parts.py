@@ -44,7 +44,7 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
     """Return measurements with error bars from five or more replicates.
 
     The spread between replicates, which are other draws, is the error of a single one, with
-    Student's t for the interval. Cells whose levels differ between replicates count as estimated,
+    Student's t for the interval. Cells with levels that differ between replicates count as estimated,
     because their closed form is of one draw of the levels.
     """
     bars, reasons = measurements.columns["error_bar"], measurements.columns["reason"]
@@ -78,7 +78,7 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
 
 
 def _levels_differ(measurements: Measurements) -> NDArray[np.bool_]:
-    """Return the rows of cells whose levels differ between replicates."""
+    """Return the rows of cells with levels that differ between replicates."""
     cell, levels = measurements.cells(), measurements.columns["levels"]
     size = max(1, len(levels.values))
     found = np.unique(cell * size + levels.places) // size  # each cell once per level

@@ -74,7 +74,7 @@ def run_scenario(
     command : str
         The command line, for the record.
     keep : Keep, optional
-        Place of finished tasks, and whether to use those of an earlier run.
+        Place of finished tasks, and whether to reuse them.
 
     Returns
     -------

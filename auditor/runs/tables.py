@@ -51,7 +51,7 @@ def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
 def _table(
     spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]
 ) -> tuple[Table, TableMoments]:
-    # for start-up: whoever checks a scenario may not need the records
+    # for start-up: a check may not need the records
     from auditor.data.load import in_batches, load_table
 
     data = json.loads(spec)

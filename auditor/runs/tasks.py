@@ -1,8 +1,8 @@
 """Tasks of a run: replicates of one scheme at one sweep point.
 
 A task carries texts and paths, never rows of a table in memory, and yields aggregates. A release
-that would take more than one worker's share of the time is divided into steps (stripes of a pass,
-attacks) for the workers, while this process puts them together. Parts are added in order, so
+that exceeds one worker's share of the time is divided into steps (stripes of a pass, attacks) for
+the workers, and combined in this process. Parts are added in order, so
 results are the same bytes for any number of workers.
 """
 
@@ -32,7 +32,7 @@ from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
 
 TASKS_PER_SCHEME = 16
-"""Most tasks that share a scheme's replicates, so that cheap ones do not each pay for a task."""
+"""Most tasks for a scheme's replicates: cheap replicates share one."""
 
 Advance = Callable[[int, int, str], None]
 """Called with the steps done, all steps, and the label of one under way."""
@@ -54,9 +54,9 @@ class Task:
         Its place in the scenario.
     replicates : tuple of int
     pooling : bool
-        Whether an expectation needs evidence on what pooling buys.
+        Whether an expectation needs evidence on the gain of pooling.
     table : Table or None
-        A table that stays in its files; others are loaded by the process that needs them.
+        A table that stays in its files; others are loaded by each process.
     seconds : float
         Estimated time; 0 if not estimated.
     """
@@ -117,7 +117,7 @@ def plan(
             replicates = here.replicates_of(use)
             share = 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
             seconds = 0.0
-            with contained():  # if the estimate fails, the audit fails too and gives the reason
+            with contained():  # if the estimate fails, the audit fails too, with the reason
                 if estimated:
                     seconds = line_of(here, dict(point), use, table).work * share / replicates
             for first in range(1, replicates + 1, share):
@@ -208,7 +208,7 @@ def _carry_out_step(task: Task, step: Step) -> Any:
 
 
 _last: list[Any] = ["", None]
-"""Name and request of the release whose steps this process carried out last."""
+"""Name and request of the release with the last step of this process."""
 
 
 def _kept_request(task: Task) -> ReleaseRequest:

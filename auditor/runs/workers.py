@@ -33,7 +33,7 @@ WATCH_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
 """Longest wait for a Dask scheduler."""
 AHEAD = 8
-"""Steps handed out at once, per worker: their results wait in memory to be added in order."""
+"""Steps submitted at once per worker. Their results wait in memory to be added in order."""
 
 Numbered = Generator[tuple[int, R], None, None]
 """Places of tasks, from 0, with their results, in the order in which they were finished."""
@@ -136,8 +136,8 @@ class Crew:
     def _executor(self, size: int) -> Executor:
         """Return processes that start with their first task, or the cluster.
 
-        In our own program they are forks, which share the table in memory and import nothing. Other
-        programs, whose threads may hold locks, and other systems get loky's.
+        In our own program they are forks, which share the table in memory and have all imports.
+        Other programs, with threads that may hold locks, and other systems use loky.
         """
         if size > self._size:
             self._end_pool()

@@ -34,7 +34,7 @@ from auditor.errors import (
     StorageError,
     WorkersLost,
 )
-from auditor.process.containment import WITHHELD, contained, failure_reason, known, tell_warning
+from auditor.process.containment import WITHHELD, contained, known, tell_warning
 from auditor.process.interrupt import CtrlC, own_interrupt
 from auditor.results.measurements import Measurements
 from auditor.runs import tables
@@ -508,19 +508,6 @@ def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(
     assert how == "an error of ours" or CELL not in shown
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        auditor.perturb,
-        auditor.attack,
-        auditor.perturb(np.eye(3), "corner-wave", [1.0], seed=1).extend,
-    ],
-)
-def test_a_call_that_lacks_an_argument_is_a_python_caller_s_mistake_and_says_which(wrong):
-    with pytest.raises(TypeError, match="missing a required argument"):
-        wrong()
-
-
 @pytest.mark.parametrize("kind", ["odd-additive", "odd-linear", "odd-expectation"])
 @pytest.mark.parametrize("error", [click.exceptions.Exit(0), click.Abort(), click.UsageError(CELL)])
 def test_an_end_that_the_command_line_s_library_knows_is_none(
@@ -769,22 +756,7 @@ def test_a_reason_that_stands_in_the_code_is_told_and_one_put_together_is_not():
     assert found.reason.startswith("NotApplicable at test_containment.py:")
 
 
-def test_an_error_that_our_own_code_raises_is_told_as_it_is():
-    failure = told(lambda: registry.get("attack", "ll5e"))
-    assert isinstance(failure.error, PluginError)
-    assert "did you mean 'llse'" in failure.reason
-
-
 NEEDS = "needs " * 80
-
-
-def test_a_long_reason_is_cut():
-    def long():
-        raise NotApplicable(NEEDS)
-
-    long.__code__ = long.__code__.replace(co_consts=(*long.__code__.co_consts, NEEDS))
-
-    assert len(told(long).reason) == 302
 
 
 def test_blocks_nest_and_leave_everything_as_it_was():
@@ -834,11 +806,3 @@ def test_blocks_in_several_threads_give_os_exit_back():
     for thread in threads:
         thread.join(PATIENCE)
     assert os._exit is before
-
-
-def test_failure_reason_of_an_error_without_a_traceback():
-    assert (
-        failure_reason(ValueError(CELL))
-        == "ValueError (its message is withheld: it might hold original values)"
-    )
-    assert issubclass(CtrlC, KeyboardInterrupt)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from importlib import metadata
 from types import ModuleType
 
 import numpy as np
-import pytest
 import scipy.linalg
 import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from auditor.process import environment
-from auditor.process.environment import one_thread, version
+from auditor.process.environment import one_thread
 from tests.programs import environment as environment_of
 from tests.programs import python
 
@@ -70,9 +68,3 @@ def test_libraries_are_looked_for_again_after_an_import_and_only_then(monkeypatc
     with one_thread():
         pass
     assert len(looked) == 2
-
-
-def test_versions_are_those_installed():
-    assert version("numpy") == version("numpy") == np.__version__
-    with pytest.raises(metadata.PackageNotFoundError):
-        version("no-such-package")

@@ -412,14 +412,6 @@ def test_a_file_without_numbers_and_one_with_few_records_are_refused(here):
         chosen("few.csv", None, None, 1)
 
 
-def test_of_many_records_the_first_are_measured_and_that_is_said(here):
-    pd.DataFrame({"age": np.random.default_rng(0).normal(size=400)}).to_csv("many.csv", index=False)
-    found = chosen("many.csv", None, 100, 1)
-    assert (found.table.rows, found.all_rows, found.measured["rows"]) == (100, 400, 100)
-    assert "rows" not in found.data
-    assert "measured on the first 100 of 400 records" in found.notes[0]
-
-
 # -- measured
 # ----------------------------------------------------------------------------------------------------------
 

@@ -81,19 +81,6 @@ def test_noise_is_independent_between_batches_even_from_one_seed_and_of_the_same
             assert (np.abs(met) < 5 / np.sqrt(n)).all()
 
 
-def test_a_level_added_later_is_of_all_batches_and_a_batch_added_later_is_of_all_levels():
-    release = auditor.perturb(FIRST, "corner-wave", [1.0, 0.25], seed=1).append(SECOND, seed=2)
-    release = release.extend([0.5], seed=3).append(SECOND[:5] + 1, seed=4)
-    assert release.first_batch == len(FIRST)
-    assert [len(copy) for copy in release.copies] == [len(FIRST) + len(SECOND) + 5] * 3
-    Z = np.array([copy[:, 1] - release.original[:, 1] for copy in release.copies]) / np.sqrt(
-        release.law.shape[1, 1]
-    )
-    expected = np.minimum.outer(release.levels, release.levels)
-    for rows in (slice(0, len(FIRST)), slice(len(FIRST), len(FIRST) + len(SECOND))):
-        np.testing.assert_allclose(np.cov(Z[:, rows]), expected, atol=5 * np.sqrt(2 / len(SECOND)))
-
-
 def joint(prior, held, noise):
     """Return the posterior covariance of all records, given looks ``(batch, level place)`` whose noise has a stated covariance."""
     H = np.kron(np.eye(2)[[batch for batch, _ in held]], np.eye(len(prior) // 2))
@@ -160,18 +147,6 @@ def test_equal_rows_and_a_far_variance_are_told_of_in_counts_and_ratios_alone():
     )
     assert [line.split(":")[0] for line in said[1:]] == ["column 'x1'", "column 'x2'"]
     assert all("times the first batch's" in line for line in said[1:])
-
-
-def test_a_batch_may_be_one_record_or_constant_and_comes_in_any_order_of_columns(recwarn):
-    release = auditor.perturb(PEOPLE, "corner-wave", [0.5], seed=1)
-    one = pd.DataFrame({"pay": [2.0], "age": [35.0]}, index=["eve"])
-    assert list(
-        release.append(one).append(one.rename(index={"eve": "fay"}) + 1.0).copies[0].columns
-    ) == ["age", "pay"]
-    assert not [warning for warning in recwarn if issubclass(warning.category, AuditorWarning)]
-    assert auditor.perturb([[1.0], [2.0]], "corner-wave", [0.5]).append([[7.0], [7.0]]).copies[
-        0
-    ].shape == (4, 1)
 
 
 @pytest.mark.parametrize(("batch", "why"), [

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
-import signal
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -214,25 +210,6 @@ def test_what_travels_holds_no_rows(tmp_path, large):
     assert max(result for _, result in sizes) < 2_000_000
 
 
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(
-    short, large, small_blocks, few_redraws, monkeypatch
-):
-    from auditor.schemes.uniform import Uniform
-
-    def broken(self, original, size, key):
-        if key.block == 2:
-            raise ValueError("CANARY")
-        return made(self, original, size, key)
-
-    made = Uniform.copies
-    monkeypatch.setattr(Uniform, "copies", broken)
-    result = auditor.run(scenario(short, schemes=SCHEMES[:2], expect=[]))
-    status = {(record.scheme, record.status) for record in result.measurements}
-    assert status >= {("uniform", "failed"), ("uniform-multilevel", "ok")}
-    assert ("uniform", "ok") not in status
-    assert "CANARY" not in result.to_json()
-
-
 def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(
     short, large, small_blocks, few_redraws, monkeypatch
 ):
@@ -257,48 +234,3 @@ def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(
 
 # -- killed in the middle of a pass
 # ------------------------------------------------------------------------------------
-
-
-def dies_at(folder: Path, number: int):
-    """Go through some stripes, but kill the worker that begins the n-th share of them, once."""
-
-    def work(task, step):
-        marks = [folder / f"share-{k}" for k in range(number + 1)]
-        for mark in marks:
-            try:
-                mark.touch(exist_ok=False)
-            except FileExistsError:
-                continue
-            if mark == marks[-1]:
-                os.kill(os.getpid(), signal.SIGKILL)
-            break
-        return through(task, step)
-
-    through = tasks._carry_out_step
-    return work
-
-
-@cache
-def undisturbed(document: str) -> tuple[Any, ...]:
-    """The figures of a run without workers, made once."""
-    return figures(auditor.run(json.loads(document)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "number", [0, 2, 7], ids=["at once", "at the end of a pass", "in a later pass"]
-)
-def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(
-    file, large, monkeypatch, tmp_path, number
-):
-    document = scenario(
-        file,
-        schemes=SCHEMES[1:2],
-        attacks=["posterior"],
-        knowledge=["perfect", {"known-records": 400}],
-        measures=["belief-gap"],
-    )
-    plain = undisturbed(json.dumps(document))
-    monkeypatch.setattr(tasks, "_carry_out_step", dies_at(tmp_path, number))
-    assert figures(auditor.run(document, workers=2)) == plain
-    assert (tmp_path / f"share-{number}").exists()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -157,44 +156,6 @@ def test_the_same_results_of_categories(cluster, document, tmp_path):
     cluster.workers[0].send_signal(signal.SIGKILL)
     cluster.workers[0].wait(PATIENCE)
     assert without_clock(auditor.run(categorical, cluster=cluster.address)) == expected
-
-
-def mark_and_wait(task: tuple[str, int]) -> int:
-    """Say who works on which number; wait until told to go on."""
-    folder, number = Path(task[0]), task[1]
-    (folder / f"begun-{number}-{os.getpid()}").touch()
-    while not (folder / "go").exists():
-        time.sleep(0.02)
-    return number**2
-
-
-@pytest.mark.slow
-def test_a_killed_worker_s_tasks_are_done_by_the_other(cluster, tmp_path):
-    import threading
-
-    numbers, found = list(range(6)), []
-    marks = tmp_path / "marks"
-    marks.mkdir()
-
-    def work() -> None:
-        with Crew(cluster=cluster.address) as crew:
-            found.extend(crew.in_order(mark_and_wait, [(str(marks), number) for number in numbers]))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    victim = cluster.workers[0]
-    wait_for(
-        lambda: all(list(marks.glob(f"begun-*-{worker.pid}")) for worker in cluster.workers),
-        "a worker has nothing to do",
-    )
-    lost = {path.name.split("-")[1] for path in marks.glob(f"begun-*-{victim.pid}")}
-    victim.send_signal(signal.SIGKILL)
-    victim.wait(PATIENCE)
-    (marks / "go").touch()
-    thread.join(PATIENCE)
-    assert found == [number**2 for number in numbers]
-    again = {path.name.split("-")[1] for path in marks.glob(f"begun-*-{cluster.workers[1].pid}")}
-    assert lost <= again
 
 
 @pytest.mark.slow

@@ -98,30 +98,6 @@ def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, sc
         assert (np.abs(read - copy) <= 1.5 * grid + 1e-6).all(axis=None)
 
 
-@pytest.mark.slow
-def test_single_precision_changes_no_conclusion(tmp_path, frame):
-    """An audit of the files says what it says of the same files in double precision, six digits of it."""
-    source, found = tmp_path / "table.parquet", {}
-    frame.head(3_000).to_parquet(source)
-    for precision in ("double", "single"):
-        files = write_copies(
-            str(source), "corner-wave", LEVELS, 5, tmp_path / precision, precision=precision
-        )
-        found[precision] = auditor.run({
-            "schema": 1, "title": "copies handed out", "seed": 1, "data": {"source": str(source)},
-            "schemes": [{"name": "published", "levels": LEVELS, "copies": [str(path) for path in files[:-1]], "law": {"scheme": "corner-wave"}}],
-            "knowledge": ["perfect"], "coalitions": ["subsets"], "attacks": ["llse", "ndr"], "expect": [{"no-collusion-gain": {"margin": 0.1}}],
-        })  # fmt: skip
-    double, single = (found[precision].frame() for precision in ("double", "single"))
-    errors = double["metric"] == "normalized_error"
-    np.testing.assert_allclose(single["value"][errors], double["value"][errors], rtol=1e-6)
-    assert (
-        [record.status for record in found["single"].expectations]
-        == [record.status for record in found["double"].expectations]
-        == ["holds"]
-    )
-
-
 def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
     """At 10⁹ with deviation 9, neighbouring 32-bit numbers are 64 apart."""
     source = tmp_path / "table.parquet"
@@ -189,29 +165,6 @@ def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation)
     assert (release.copies[3] == frame).all(axis=None)
     blocks = np.split(np.asarray(release.copies[0]["ward"]) == frame["ward"], [4_096, 2 * 4_096])
     assert (blocks[0] != blocks[1]).any()  # no stream is used twice
-
-
-def test_an_extension_of_categories_adds_new_copies_and_changes_none():
-    """Also of copies that were made elsewhere, of several blocks."""
-    frame = pd.Series(np.arange(ROWS) % 5, name="ward")
-    for scheme, parameters in (
-        ("uniform", {}),
-        ("uniform-multilevel", {}),
-        ("uniform-multilevel", {"implementation": "multi-pert"}),
-    ):
-        first = auditor.perturb(frame, scheme, [0.9, 0.3], seed=5, **parameters)
-        before = [copy.copy() for copy in first.copies]
-        more = first.extend([0.6, 0.3], seed=8)
-        elsewhere = auditor.Release(frame, first.copies, first.levels, first.scheme).extend(
-            [0.6, 0.3], seed=8
-        )
-        for release in (more, elsewhere):
-            assert all(copy.equals(old) for copy, old in zip(release.copies, before, strict=False))
-            kept = 0.6 + 0.4 / 5  # five standard errors of a share of 10,000 records
-            assert abs((release.copies[2] == frame).mean() - kept) < 5 * np.sqrt(
-                kept * (1 - kept) / ROWS
-            )
-            assert release.copies[3].equals(before[1]) == (scheme == "uniform-multilevel")
 
 
 # -- where copies must not be written

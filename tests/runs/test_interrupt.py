@@ -155,19 +155,6 @@ def test_results_are_written_though_their_folder_was_removed_during_the_run(
     assert AuditResult.load("audit/first").partial is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_before_the_first_task_ends_the_program_with_its_status(
-    folder, run, monkeypatch, number
-):
-    from auditor.cli import run as command
-
-    monkeypatch.setattr(command, "_check_all", lambda *_: os.kill(os.getpid(), number))
-    status, out, err = run("first.yaml")
-    assert (status, out) == (128 + number, "")
-    assert "Traceback" not in err
-    assert not Path("audit").exists()
-
-
 def test_from_python_ctrl_c_is_python_s_own(folder, signalled):
     signalled["at"] = 2
     with pytest.raises(KeyboardInterrupt):
@@ -335,11 +322,6 @@ with interrupt.interruptible():
         time.sleep(2 * interrupt.ONE_PRESS)
         print("survived")
 """
-
-
-def test_a_signal_that_is_delivered_twice_is_one_request(started):
-    out, _ = said(started("-c", TWICE))
-    assert out == "survived\n"
 
 
 # -- expectations of what is missing

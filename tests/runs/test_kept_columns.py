@@ -118,19 +118,6 @@ def test_what_is_kept_of_a_labelled_column_are_its_labels_and_whole_numbers_have
     assert copy["wave"].dtype.kind == "i"
 
 
-def test_the_perturbed_column_is_what_it_is_without_others_beside_it(path, tmp_path):
-    for folder, keep in (("alone", ()), ("beside", "rest")):
-        write_copies(
-            path, "uniform-multilevel", [0.3], 1, tmp_path / folder, ["illness"], keep=keep
-        )
-    alone, beside = (
-        pd.read_csv(tmp_path / folder / "copy-1.csv") for folder in ("alone", "beside")
-    )
-    assert list(alone.columns) == ["illness"]
-    assert list(beside.columns) == ["id", "illness", "note", "age", "zip"]
-    pd.testing.assert_series_equal(alone["illness"], beside["illness"])
-
-
 def test_parquet_keeps_types_and_a_matrix_brings_columns_of_its_own(tmp_path):
     frame = pd.DataFrame({
         "when": pd.date_range("2020-01-01", periods=90, tz="UTC"), "a": np.arange(90.0), "many": pd.array([2**62 + k for k in range(90)]),

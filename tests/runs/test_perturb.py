@@ -29,13 +29,6 @@ def test_frame_in_frame_out():
     assert copy.index.equals(FRAME.index)
 
 
-def test_series_in_series_out():
-    copy = auditor.perturb(FRAME["age"], scheme="corner-wave", levels=[0.5], seed=1).copies[0]
-    assert isinstance(copy, pd.Series)
-    assert copy.name == "age"
-    assert copy.index.equals(FRAME.index)
-
-
 @pytest.mark.parametrize("shape", [(16,), (16, 1), (8, 2)])
 def test_array_in_array_of_that_shape_out(shape):
     assert (
@@ -52,13 +45,6 @@ def test_all_forms_get_the_same_copies():
     lists = auditor.perturb(X.tolist(), scheme="corner-wave", levels=[0.5, 0.2], seed=1).copies[1]
     np.testing.assert_array_equal(array, frame.to_numpy())
     np.testing.assert_array_equal(array, lists)
-
-
-def test_integers_get_real_noise():
-    whole = np.arange(10).reshape(5, 2)
-    copy = auditor.perturb(whole, scheme="corner-wave", levels=[0.5], seed=1).copies[0]
-    assert copy.dtype == np.float64
-    assert (copy != np.round(copy)).all()
 
 
 def test_estimate_is_like_the_original():
@@ -87,16 +73,6 @@ def recovered(release, first, second):
 def test_two_linearly_dependent_copies_give_the_table():
     release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1)
     np.testing.assert_allclose(recovered(release, 1, 2), X, rtol=1e-12)
-
-
-@pytest.mark.parametrize("pair", [(1, 3), (2, 4), (3, 4), (1, 4)])
-def test_linearly_dependent_copies_give_the_table_across_extensions(pair):
-    release = (
-        auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1)
-        .extend([0.04], seed=2)
-        .extend([4.0], seed=3)
-    )
-    np.testing.assert_allclose(recovered(release, *pair), X, rtol=1e-11)
 
 
 def test_llse_rebuilds_the_table_from_linearly_dependent_copies():
@@ -135,12 +111,6 @@ def test_impossible_levels_are_refused(levels, words):
     )
     release = auditor.perturb(X, scheme="corner-wave", levels=[0.5], seed=1)
     assert words in refusal(AuditorError, release.extend, levels, seed=1)
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, True, "7"])
-def test_impossible_seeds_are_refused(seed):
-    words = refusal(AuditorError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], seed=seed)
-    assert words == f"seed must be an integer of at least 0; got {seed!r}"
 
 
 def test_unknown_scheme_names_the_nearest():

@@ -201,15 +201,6 @@ def test_what_changed_is_named_and_everything_it_touches_is_done_again(
     assert resumed == outcome(output="afresh")
 
 
-@pytest.mark.parametrize(("name", "part"), [("_source_code", "program"), ("_packages", "packages")])
-@pytest.mark.slow
-def test_another_program_does_everything_again(folder, run, carried_out, monkeypatch, name, part):
-    run("small.yaml")
-    monkeypatch.setattr(finished, name, lambda *arguments: {"x": "other"})
-    assert f"changed since: {part}" in run("small.yaml", "--resume")[2]
-    assert len(carried_out) == 2 * TASKS
-
-
 def test_a_changed_line_of_any_plugin_s_package_is_another_program(tmp_path, monkeypatch):
     package = tmp_path / "plugged"
     package.mkdir()
@@ -341,20 +332,6 @@ def test_a_disk_that_is_full_when_a_run_begins_leaves_what_was_finished(folder, 
         )
         assert run("small.yaml", "--seed", "2")[0] == 3
     assert files() == before
-
-
-def test_left_overs_of_killed_programs_are_swept_away_and_nothing_else(folder, run):
-    Path("audit/small").mkdir(parents=True)
-    old, young, other = (
-        Path("audit/small", name)
-        for name in (".results.json-abcd1234", ".report.html-abcd1234", ".other-abcd1234")
-    )
-    for path in (old, young, other):
-        path.touch()
-    for path in (old, other):
-        os.utime(path, (0, 0))
-    run("small.yaml")
-    assert [path.exists() for path in (old, young, other)] == [False, True, True]
 
 
 def limited(size):

@@ -31,8 +31,7 @@ from auditor.runs.output import rendered_advice
 from auditor.schemes.replacement.base import UniformScheme
 
 TIED = 1e-9
-"""Losses that differ by less are equal, and the scheme that was named first is taken: by default
-the lossless one."""
+"""Losses that differ by less are equal; the scheme named first is chosen, by default lossless."""
 
 
 Listener = Callable[[str], None]
@@ -47,13 +46,13 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
     ----------
     request : Request
     listener : callable
-        Told what is done before it is done.
+        Called with a line before each stage.
 
     Raises
     ------
     AuditorError
-        The request or the data cannot be used, or no level meets the target: then the message names
-        the largest that is met.
+        The request or the data cannot be used, or no level meets the target. The message then names
+        the largest target that is met.
     """
     request.check()
     registry.discover(*registry.AUDITING)
@@ -148,7 +147,7 @@ def _advice(
 
 
 def steps_apart(trials: Trials, best: Candidate, place: int) -> int | None:
-    """Return how many places weaker the next surely failing release is, or None.
+    """Return the distance to the next weaker release that surely fails, or None.
 
     Single copies are audited first.
     """
@@ -223,7 +222,7 @@ def write_advice(advice: Advice, folder: Path) -> list[Path]:
         The folder cannot be written.
     """
     text = yaml.safe_dump(advice.scenario, sort_keys=False, allow_unicode=True, width=100)
-    # a comment ends with its line, whatever a column is called
+    # a column's name must not end the comment's line
     command = advice.command.encode("unicode_escape").decode("ascii")
     paths = [folder / "advice.yaml", folder / "advice.html"]
     with writing(folder):

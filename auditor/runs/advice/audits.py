@@ -66,11 +66,11 @@ class Asked:
 
     @property
     def draws(self) -> int:
-        """How many draws an audit has."""
+        """Number of draws per audit."""
         return min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN // self.rows))
 
     def scenario(self, scheme: str, levels: Sequence[float], title: str = "") -> dict[str, Any]:
-        """Return the scenario that makes and audits a release."""
+        """Return the scenario of a release."""
         return {
             "schema": 1,
             "title": title or f"{scheme}, {len(levels)} copies",
@@ -117,12 +117,11 @@ class Asked:
 
         Undecided if the draw decides.
 
-        With ``s`` the spread of one release, a target is met where the mean of many draws lies
-        ``ds`` above it, and missed where it lies as far below: by ten draws d is 6.4 to hold, and
-        over a hundred cells 10.2 to fail (`astray`, Holm). Releases that audits tell apart for sure
-        are therefore 17 s apart, unless a closed form misses the target, for which no draw is
-        needed. Errors of n records spread by ``s ≤ t·√(2/n)`` at a target t: for one half by 1 % in
-        5,000 records and 4 % in 300, so that few records need wide steps.
+        With the spread ``s`` of one release, the target is met if the mean of the draws is ``ds``
+        above it, and missed if as far below. By ten draws d is 6.4 to hold, and over a hundred
+        cells 10.2 to fail (`astray`, Holm). So surely different releases are 17 s apart, unless a
+        closed form misses the target. Errors of n records spread by ``s ≤ t·√(2/n)`` at a target t:
+        for one half 1 % in 5,000 records and 4 % in 300.
         """
         target = target or self.target
         cells = self._single(result, target)
@@ -182,9 +181,9 @@ def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
 
     The error bar at the target is ``√R · se · target/mean``.
 
-    A mean of squares spreads in proportion to its size: an attack that goes astray, and errs by
-    1,600 ± 3,600 times the variance, is no sign that it may err by less than a half, and is cut off
-    as the expectation does. Below the target that widens the error bar by itself.
+    A mean of squares spreads in proportion to its size. An error of 1,600 ± 3,600 times the variance
+    is no sign of one below a half, so it is cut off as the expectation does. Below the target this
+    widens the error bar.
     """
     mean, error = pooled(cut_off(drawn, target))
     size = target / max(mean, target) if drawn[0].metric in ERRORS else 1.0
@@ -206,7 +205,7 @@ def astray(one: Measurement, draws: int, z: float) -> float:
 
     Notes
     -----
-    The audit finds ``m' − z s'`` above the target t. Its error bar comes from nine redraws, which
+    The audit finds ``m' − z s'`` above the target t. Its error bar is from nine redraws, which
     know it to ``s/√(2ν)`` with ν = 8. So ``(m − t)/s`` must be ``d = σ·T(z/σ)``, a quantile of
     noncentral t with ``σ² = 1 + 1/R + z²/2ν``, and ``d − z`` of that is for the draw. A closed form
     knows ``s``: then ν and the degrees are infinite. Errors are taken for normal.
@@ -259,7 +258,7 @@ class Trials:
         None also if its closed form already loses more of the use than ``best``.
         """
         place = candidate.start(self.asked.target, self.most_epsilon)
-        # a measured loss is NaN here, and exceeds nothing
+        # a loss that must be measured is NaN here, which exceeds no number
         if place is None or self._noted(candidate, candidate.levels(place), None).loss > best:
             return None
         for audited in (self.single, self.whole) if candidate.curve else (self.whole,):
@@ -273,7 +272,7 @@ class Trials:
         return place
 
     def single(self, candidate: Candidate, place: int) -> Tried:
-        """Return the audit of one copy that tells as much as the release, shared by a curve."""
+        """Return the audit of one sufficient copy, shared by schemes of a curve."""
         alone = candidate.alone(place)
         audit = self._audited(candidate.curve, candidate, alone)
         return self._noted(candidate, candidate.levels(place), audit)

@@ -8,7 +8,7 @@
 | ``p`` | retention probability of the least perturbed copy | xiao2009, section 1 |
 
 Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of the copies is
-sufficient for the record: all copies together tell as much as one copy at level ``v``. Under
+sufficient for the record: all copies together equal one copy at level ``v``. Under
 corner-wave noise that copy is the least noisy one (li2012, Theorem 4), as under any process with
 independent increments; under fresh noise ``1/v = Σ 1/L_i``. So schemes of one shape and distribution
 share one curve of exposure against ``v``. For retention, Theorem 1 of xiao2009 says the same of
@@ -131,7 +131,7 @@ class Candidate(ABC):
 
     @abstractmethod
     def alone(self, place: int) -> tuple[float, ...]:
-        """Return the level of one copy that tells as much as all."""
+        """Return the level of one copy that is sufficient for all."""
 
     @abstractmethod
     def between(self, weaker: int, place: int) -> str:
@@ -175,7 +175,7 @@ class Candidate(ABC):
 
 
 def within(epsilon: Epsilon | None, most: float | None) -> bool:
-    """Return whether ε at δ is at most the requested one, if there are both."""
+    """Return whether ε at δ is at most the requested one, if both exist."""
     return most is None or epsilon is None or epsilon.at_delta <= most
 
 
@@ -209,7 +209,7 @@ class AddedNoise(Candidate):
         return float(best_unbiased_combination(np.asarray(self.scheme.level_covariance(levels)))[1])
 
     def levels(self, place: int) -> tuple[float, ...]:
-        """Return levels that together tell as much as one copy at the grid's level."""
+        """Return levels that together equal one copy at the grid's level."""
         unit = self.grid[place] / self.pooled_level(self.ratios)
         return tuple(float(f"{unit * ratio:.4g}") for ratio in self.ratios)
 
@@ -257,7 +257,7 @@ def regression_loss(K_X: Array, K_Z: Array) -> float:
 
     Each attribute is regressed on the others. The copy's coefficients ``b = K_Y,oo⁻¹ K_Y,oj`` with
     ``K_Y = K_X + K_Z`` are used on the original, whose best are ``b*``: the loss is
-    ``(b − b*)ᵀ K_X,oo (b − b*) / K_X,jj``. Noise of the data's own shape loses nothing. *Not
+    ``(b − b*)ᵀ K_X,oo (b − b*) / K_X,jj``. Noise of the data's own shape has no loss. *Not
     counted*: the sampling error of n records.
     """
     losses = []
@@ -291,7 +291,7 @@ class Retention(Candidate):
 
     @property
     def curve(self) -> str:
-        """Return its name if the least perturbed copy tells all (xiao2009, Theorem 1)."""
+        """Return its name if the least perturbed copy is sufficient (xiao2009, Theorem 1)."""
         return f"single copies of {self.name}" if self.scheme.multilevel else ""
 
     def alone(self, place: int) -> tuple[float, ...]:
@@ -331,7 +331,7 @@ def share_loss(prior: Array, p: float, pi: Array | None = None) -> float:
 
 def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
     """Return the schemes to compare, all for numbers or all for categories."""
-    # white noise is searched only if closed forms can tell its loss
+    # white noise is searched only if its loss has a closed form
     added = ADDED if request.utility in LOSSES else ADDED[:-1]
     names = request.schemes or (GUARANTEED if request.bounds else added)
     made = []

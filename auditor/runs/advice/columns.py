@@ -18,31 +18,29 @@ from auditor.numerics.random_streams import stream
 from auditor.text.column_names import counted, quoted
 
 MOST_ROWS = 5_000
-"""Records that are measured unless more are asked for; the recommended scenario audits all of
-them."""
+"""Records measured by default; the recommended scenario audits all."""
 FEWEST_ROWS = 20
-"""Fewer records tell nothing for sure, and of fewer than ten nothing may be written
-(docs/privacy.md)."""
+"""Fewer records decide nothing, and figures of fewer than ten are withheld (docs/privacy.md)."""
 
 MOST_TOLD = 8
-"""Columns that an error describes one by one."""
+"""Most columns in one error message."""
 
 
 class Chosen(NamedTuple):
-    """The table that advice is about.
+    """Table of one advice.
 
     Attributes
     ----------
     data : dict
-        A scenario's section ``data`` for all of it.
+        A scenario's section ``data`` for all records.
     measured : dict
-        The same for the records that are measured.
+        The section for the measured records.
     table : Table
-        Those records.
+        The measured records.
     all_rows : int
-        Records that there are, those with blanks not counted.
+        Number of records without blanks.
     notes : tuple of str
-        What is left out, and why.
+        On columns and records that are left out.
     """
 
     data: dict[str, Any]
@@ -67,7 +65,7 @@ def chosen(
     Raises
     ------
     AuditorError
-        Nothing can be, or there are too few records.
+        No column can be perturbed, or there are too few records.
     """
     notes: list[str] = []
     columns = list(bounds) if bounds and columns is None else columns

@@ -10,8 +10,7 @@ from auditor.data.bounds import Bounds
 from auditor.errors import AuditorError
 
 MOST_COPIES = 50
-"""Of more the audit takes hours; further copies of a lossless release, each noisier than the first,
-tell nobody more."""
+"""The audit of more would take hours."""
 LARGEST_SPREAD = 1e6
 USES = {
     "mean": "how much the standard error of a mean grows",
@@ -19,12 +18,12 @@ USES = {
     "share": "how much the standard error of a category's share grows",
     "classifier": "accuracy lost by a decision tree that is trained on a copy",
 }
-"""What loss of use is counted by."""
+"""Measures of the loss of use."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of advice.
+    """Request for advice.
 
     Attributes
     ----------
@@ -32,28 +31,26 @@ class Request:
         A path or a registered source.
     copies : int
     unknown : float
-        Share of every attribute's variance that must stay unknown, in (0, 1).
+        Target: share of every attribute's variance to stay unknown, in (0, 1).
     utility : str
         ``mean``, ``regression`` or ``classifier``, which predicts the column ``target``.
     schemes : tuple of str
-        Those to compare; without any, those that add Gaussian noise to numbers.
+        To compare; by default the schemes that add Gaussian noise to numbers.
     columns : tuple of str, optional
     rows : int, optional
         Records to measure.
     spread : float
-        How many times more the last copy is perturbed than the first; the others lie between in
-        equal ratios.
+        Ratio of the last copy's perturbation to the first; the others in equal ratios between.
     seed : int
-        Of the noise that audits draw, and of nothing that is released.
+        Of the noise in audits, never of a release.
     parameters : mapping
-        Of every scheme that is compared.
+        Of every scheme.
     bounds : mapping
-        By how much one record may change, column → (low, high): noise is sized by that, and
-        releases are told with their ε.
+        Column → (low, high) of one record: they size the noise, and releases get their ε.
     delta : float
-        δ of the (ε, δ) of noise that has no pure ε, in (0, 1).
+        δ of noise without a pure ε, in (0, 1).
     epsilon : float, optional
-        The largest ε that a release may have, to whoever holds all its copies.
+        The largest ε of all copies together.
     """
 
     data: str
@@ -77,7 +74,7 @@ class Request:
         Raises
         ------
         AuditorError
-            Saying what was expected.
+            With the valid range.
         """
         if not 0.0 < self.unknown < 1.0:
             why = "; whatever is released tells something" if self.unknown >= 1.0 else ""
