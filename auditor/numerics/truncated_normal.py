@@ -111,7 +111,9 @@ def set_apart(covariance: Array) -> Array:
     return np.where(np.eye(len(covariance), dtype=bool), covariance, CLOSEST * covariance)
 
 
-def cut_normal(mean: Array, variance: Array, low: float, high: float) -> tuple[Array, Array, Array]:
+def cut_normal(
+    mean: Array, variance: Array, low: Array | float, high: Array | float
+) -> tuple[Array, Array, Array]:
     """Return log mass, mean and variance of normals in an interval.
 
     Parameters
