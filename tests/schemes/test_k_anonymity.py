@@ -21,8 +21,7 @@ from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
-from auditor.schemes.generalisation.classes import earth_mover, promises
-from auditor.schemes.generalisation.copies import from_columns
+from auditor.schemes.generalisation.classes import earth_mover, from_columns, promises
 from auditor.schemes.generalisation.partition import Rules, full_domain, mondrian
 from auditor_attacks._anonymous import Classes, ClassReading
 from auditor_attacks.linkage import Linkage

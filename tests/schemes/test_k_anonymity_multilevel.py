@@ -13,8 +13,14 @@ from auditor.runs.copy_files import read_release, write_copies
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
-from auditor.schemes.generalisation.classes import promises
-from auditor.schemes.generalisation.copies import compose, from_columns, ranges, sufficient, tells
+from auditor.schemes.generalisation.classes import (
+    compose,
+    from_columns,
+    promises,
+    ranges,
+    sufficient,
+    tells,
+)
 from auditor.schemes.generalisation.partition import bounds, merged
 from auditor_reports.figures.reading import Reading
 from auditor_reports.wording.verdict import verdict

@@ -15,10 +15,9 @@ from auditor.errors import AuditorWarning, ScenarioError
 from auditor.numerics.cipher import ReleaseKey
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.draws import coins, replacements
+from auditor.schemes.replacement.draws import between, coins, drawn_between, replacements
 from auditor.schemes.replacement.law import UniformLaw, history_size
 from auditor.schemes.replacement.multi_pert import MultiPertCopies
-from auditor.schemes.replacement.neighbour_coins import between, drawn_between
 
 LEVELS = (0.7, 0.5, 0.3, 0.05)
 PI = {2: np.array([0.9, 0.1]), 3: np.array([0.7, 0.25, 0.05])}

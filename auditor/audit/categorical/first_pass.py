@@ -14,7 +14,7 @@ from auditor.audit.counts.outcome_counts import KEY_BYTES, Counts
 from auditor.audit.numeric.gather import Draw
 from auditor.data.columns.categorical_table import code_type
 from auditor.numerics.passes import Job
-from auditor.schemes.replacement.neighbour_coins import Between
+from auditor.schemes.replacement.draws import Between
 from auditor.types import Codes
 
 
