@@ -36,9 +36,8 @@ def stream(seed: Seed, *name: object) -> Rng:
 
     Notes
     -----
-    SFC64 is numpy's fastest generator of normals. The spawn key is a 128-bit hash of the name. For
-    audits only, which are reproducible by design: its state can be recovered from a few draws.
-    Released noise comes from a cipher.
+    SFC64 is numpy's fastest generator of normals. It is for audits only: a few draws determine its
+    state.
 
     Examples
     --------

@@ -66,16 +66,13 @@ def drawn_blocks(
 
     Parameters
     ----------
-    scheme : Scheme
-    table : Table
-    levels : tuple of M floats
     key : Key
         From ``key_of``.
     copies : sequence of M ndarrays of n rows, optional
-        Destination; the first ``existing`` are only read. Without it each block overwrites the one
+        Destination; the first ``existing`` are only read. By default each block overwrites the one
         before.
     scale : TableMoments, optional
-        Moments that noise is scaled to; the table's own unless the table is a later batch.
+        Moments that noise is scaled to; the table's own by default.
     seen : callable, optional
         Called with each block of the table, to avoid a second read.
     """

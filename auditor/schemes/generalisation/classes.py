@@ -261,8 +261,6 @@ def promises(
         Their sensitive values, all of them among ``whole``'s.
     whole : ndarray of shape (n,)
         The original's sensitive values, the reference distribution.
-    ground : Ground
-        Distance between sensitive values, as places among the original's distinct ones.
     confidential : sequence of float
         Confidential sensitive values; they need not occur.
 

@@ -53,17 +53,8 @@ def coins(
 ) -> tuple[Coin, Coin]:
     """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r``.
 
-    Source: xiao2009, eqs. 3 and 4.
-
-    Parameters
-    ----------
-    high, level, low : float
-        ``p_l > p > p_r``; without a right neighbour ``low`` is None and both coins are ``(p/p_l,
-        0)``.
-    size : int
-        ``s``.
-    pi : ndarray of shape (s,), optional
-        ``π``, uniform by default.
+    Source: xiao2009, eqs. 3 and 4. Levels ``high > level > low``; without a right neighbour ``low``
+    is None and both coins are ``(p/p_l, 0)``.
 
     Examples
     --------
@@ -201,9 +192,8 @@ def drawn_between(
     """Return each copy's coin with its observed frequencies.
 
     ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do. If
-    π is not uniform the coin depends on the shared value c. The stated coin is then its mean over a
-    table with shares ``prior``, with neighbours that agree on c with probability
-    ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
+    π is not uniform, the stated coin is a mean over a table with shares ``prior``: neighbours agree
+    on c with probability ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
     """
     found, levels = [], law.levels
     for three, (agreeing, same) in zip(copies, counts.tolist(), strict=True):
