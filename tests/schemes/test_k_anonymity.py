@@ -133,7 +133,6 @@ def test_earth_mover_against_its_definition_as_a_transport_problem():
 
 
 # -- recursive (c, ℓ), confidence in a template's values, and (k, e)
-# ----------------------------------------------------
 
 
 def test_rarer_values_confidence_and_range_by_hand():

@@ -45,7 +45,6 @@ def members(*copies) -> set[frozenset[int]]:
 
 
 # -- what unions of classes keep
-# ---------------------------------------------------------------------------------------
 
 
 @given(
@@ -80,7 +79,6 @@ def test_every_union_of_classes_keeps_what_all_of_them_promise(n, classes, value
 
 
 # -- classes are nested, in every order
-# --------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -138,7 +136,6 @@ def test_merging_by_hand():
 
 
 # -- leaks are caught
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -243,7 +240,6 @@ def test_a_release_in_files_is_extended_as_one_in_memory(tmp_path):
 
 
 # -- bad input
-# ---------------------------------------------------------------------------------------------------------
 
 
 def test_parameters_and_tables_that_cannot_be_are_refused():

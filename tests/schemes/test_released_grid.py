@@ -31,7 +31,6 @@ def deviation(level):
 
 
 # -- the attack on last digits
-# -----------------------------------------------------------------------------------------
 
 
 def test_last_digits_gave_a_quarter_of_the_records_away():
@@ -70,7 +69,6 @@ def test_last_digits_of_released_copies_rule_nobody_out(scheme, precision, tmp_p
 
 
 # -- Theorem 4
-# ---------------------------------------------------------------------------------------------------------
 
 
 @given(levels=st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0, 3.0]), min_size=1, max_size=8))
@@ -89,7 +87,6 @@ def test_every_copy_but_the_least_perturbed_is_drawn_without_the_original(levels
 
 
 # -- what is stated
-# ----------------------------------------------------------------------------------------------------
 
 
 @given(

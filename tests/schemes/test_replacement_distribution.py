@@ -51,7 +51,6 @@ def table_of(values, labels):
 
 
 # -- the law
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_coin_by_hand():
@@ -102,7 +101,6 @@ def test_joint_law_of_the_process_is_exact_in_any_order_of_requests(levels):
 
 
 # -- draws
-# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [11, ReleaseKey(bytes(32))])
@@ -143,7 +141,6 @@ def test_replacements_by_hand():
 
 
 # -- what it tells
-# ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("multilevel", [True, False])
@@ -192,7 +189,6 @@ def test_history_size_and_neighbours_coin_by_enumeration():
 
 
 # -- what is said of it
-# ----------------------------------------------------------------------------------------------------
 
 
 def test_prior_is_the_table_s_own():
