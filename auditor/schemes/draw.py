@@ -15,8 +15,7 @@ from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
-from auditor.numerics.cipher import ReleaseKey
-from auditor.numerics.random_streams import Seed
+from auditor.numerics.random_streams import ReleaseKey, Seed
 from auditor.schemes.base.grid import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments

@@ -19,8 +19,7 @@ from scipy import stats
 import auditor
 from auditor.data.microdata import as_table
 from auditor.errors import PluginError
-from auditor.numerics.cipher import PIECE, CipherStream, ReleaseKey
-from auditor.numerics.random_streams import stream
+from auditor.numerics.random_streams import PIECE, CipherStream, ReleaseKey, stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.replacement.process import ProcessCopies

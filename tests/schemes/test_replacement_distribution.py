@@ -12,7 +12,7 @@ from scipy.stats import chi2
 import auditor
 from auditor.data.microdata_categories import as_categories
 from auditor.errors import AuditorWarning, ScenarioError
-from auditor.numerics.cipher import ReleaseKey
+from auditor.numerics.random_streams import ReleaseKey
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.draws import between, coins, drawn_between, replacements
