@@ -379,7 +379,12 @@ def is_process(law: NoiseLaw) -> TypeGuard[KroneckerNoise]:
 
 
 class IncrementDensity(NamedTuple):
-    """Increment of one attribute's noise: 0 with probability ``rest``."""
+    """Increment of one attribute's noise: 0 with probability ``rest``.
+
+    Skellam increments never rest. Laplace and geometric noise have characteristic functions
+    ``1/(1 + v·ψ(u))``, and ``(1 + low·ψ)/(1 + high·ψ) = r + (1 − r)/(1 + high·ψ)`` with
+    ``r = low/high``: an increment rests with probability r, else it is noise of variance ``high``.
+    """
 
     rest: float
     moving: NoiseDensity
