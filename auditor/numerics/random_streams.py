@@ -117,7 +117,7 @@ class CipherStream:
     def standard_normal(
         self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None
     ) -> Any:
-        """Return draws from N(0, 1): ``Φ⁻¹(p)`` of p uniform on (0, ½), with a random sign.
+        """Return draws from N(0, 1), ``±Φ⁻¹(p)`` of p uniform on (0, ½).
 
         A word's first bit is the sign, the others are p. No draw is beyond 9.3.
         """

@@ -46,7 +46,7 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
 
 
 def column_ranks(values: Array) -> Array:
-    """Return each value's rank in its column, over n; ties have their mean rank.
+    """Return each value's rank in its column, over n; ties share their mean.
 
     Of one column, shape (n,), or several, (n, N).
     """

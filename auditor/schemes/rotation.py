@@ -1,4 +1,4 @@
-"""Rotation: records multiplied by a secret orthogonal matrix, also with noise.
+"""Rotation: records times a secret orthogonal matrix, also with noise.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |

@@ -53,7 +53,7 @@ from auditor.types import Array
 
 
 class Process(NamedTuple):
-    """A process with independent increments: two functions that draw one attribute.
+    """A process with independent increments, as two functions of an attribute.
 
     Attributes
     ----------

@@ -110,7 +110,7 @@ def check_covariance(rows: Any) -> Array:
 def noise_shape(
     shape: NoiseShape, K_X: Array, base: Path | None = None, spans: Array | None = None
 ) -> Array:
-    """Return ``K_0``, the covariance across attributes of noise at level 1, (N, N).
+    """Return ``K_0``, the covariance of a row's noise at level 1, (N, N).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Equivalence classes: k-anonymous copies, alone and pooled, and their promises.
+"""Equivalence classes: copies, alone and pooled, and their promises.
 
 | symbol | meaning | source |
 | --- | --- | --- |

@@ -41,7 +41,7 @@ def categories_of(table: Table) -> CategoricalTable:
 
 
 class Copies(ABC):
-    """The copies of one block of records, registered one by one and read at will.
+    """Copies of one block of records, registered in order and read at will.
 
     ``pi`` is the distribution of replacements.
     """

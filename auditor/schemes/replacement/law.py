@@ -230,7 +230,7 @@ def _inverse(chance: float) -> float:
 
 
 def independent(transitions: Sequence[Array], size: int) -> Array:
-    """Return ``Π T_i[x, y_i]`` of copies independent given x, shape (s, …, s) with x first."""
+    """Return ``Π T_i[x, y_i]``, shape (s, …, s) with x first."""
     joint = np.ones(size)
     for T in transitions:
         joint = joint[..., None] * T.reshape(size, *(1,) * (joint.ndim - 1), size)
