@@ -30,8 +30,7 @@ from auditor.plugin import (
     RowAttack,
     View,
 )
-from auditor.schemes.generalisation.classes import counted
-from auditor.schemes.generalisation.copies import classes, ranges, released
+from auditor.schemes.generalisation.classes import classes, counted, ranges, released
 
 
 def target_of(view: View) -> int:

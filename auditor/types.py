@@ -17,7 +17,7 @@ Codes = NDArray[np.unsignedinteger]
 """Category codes in the smallest unsigned integer type."""
 ClassRecords = NDArray[Any]
 """Records of a k-anonymous copy: class and attribute ranges
-(``auditor.schemes.generalisation.copies``)."""
+(``auditor.schemes.generalisation.classes``)."""
 Coalition = tuple[int, ...]
 """Copy numbers, ascending, from 1."""
 Block = tuple[int, Array, list[Array]]

@@ -10,7 +10,7 @@ import pytest
 
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
-from auditor.numerics.cipher import ReleaseKey
+from auditor.numerics.random_streams import ReleaseKey
 from auditor.registry import get
 from auditor.schemes.base.additive import CHUNK_VALUES
 from auditor.schemes.base.scheme import Key, RowsOf, table_moments

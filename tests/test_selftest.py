@@ -48,7 +48,6 @@ def noise_of(case, rows, seed=1):
 
 
 # -- the catalogue
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_the_catalogue_has_leaks_and_honest_releases_of_every_kind_of_table():
@@ -137,7 +136,6 @@ def test_tables_are_what_they_are_called():
 
 
 # -- the verdicts
-# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -234,7 +232,6 @@ def test_a_plugin_is_not_lent_where_its_name_is_taken():
 
 
 # -- the command
-# -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_prints_json_and_ends_with_the_status():

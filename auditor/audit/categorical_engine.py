@@ -81,8 +81,8 @@ from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import AttackUse
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import categories_of
+from auditor.schemes.replacement.draws import MOST_COPIES, between, drawn_between
 from auditor.schemes.replacement.law import MatrixLaw
-from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
 from auditor.types import Array, Coalition
 
 

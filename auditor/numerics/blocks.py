@@ -118,10 +118,9 @@ def block_head(rows: int, width: int, wanted: int) -> int | None:
 def moment_groups(rows: int, width: int, columns: int = 0) -> list[list[tuple[int, int, int]]]:
     """Return, block by block, ``(group, start, stop)`` for joint moments.
 
-    As ``row_groups`` for few blocks. Of more than ``STRIPES`` blocks, groups are ``STRIPES`` runs
-    of equally many whole stripes, so memory does not grow with the table. If moments of ``columns``
-    are large, neighbouring groups are merged evenly, to at most ``MOST_PRODUCTS`` products but at
-    least ``FEWEST_GROUPS`` groups.
+    As ``row_groups`` for few blocks. More than ``STRIPES`` blocks form ``STRIPES`` groups of whole
+    stripes, so memory does not grow with the table. Large moments of ``columns`` have fewer groups:
+    at most ``MOST_PRODUCTS`` products, but at least ``FEWEST_GROUPS`` groups.
     """
     cuts, lines = row_groups(rows, width), stripes(rows, width)
     if len(cuts) <= STRIPES:

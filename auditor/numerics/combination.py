@@ -37,14 +37,12 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
     """Return weights and variance of the least-noise combination of copies.
 
     Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``,
-    ``v = 1/(1ᵀSigma⁻¹1)``. If ``Sigma`` is singular and 1 is outside its range, a noise-free
-    combination exists (linearly dependent copies), and ``v
-    = 0``.
+    ``v = 1/(1ᵀSigma⁻¹1)``. With 1 outside the range of a singular ``Sigma``, ``v = 0``.
 
     Parameters
     ----------
     Sigma : ndarray of shape (..., k, k)
-        Level covariances of one coalition or, with leading axes, of several.
+        Level covariances of coalitions.
     grain : float, or ndarray of shape (...)
         Rounding error of each copy, as standard deviation in roots of noise multiples. Large
         weights are bounded as in ``within_grain``.
@@ -56,9 +54,7 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
 
     Notes
     -----
-    Under noise ``Sigma ⊗ K_0`` this combination suffices for the best linear estimate: its weights
-    are ``wᵀ ⊗ G(v)``, one k-vector and one N×N matrix. By eigen-decomposition, since equal levels
-    make ``Sigma`` singular.
+    Under noise ``Sigma ⊗ K_0`` it suffices for the best linear estimate, ``wᵀ ⊗ G(v)``.
     """
     k = Sigma.shape[-1]
     if k == 1:
@@ -140,11 +136,10 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
 def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
     """Return the best combination of copies that are known up to a grain.
 
-    Minimises ``wᵀ Sigma w + grain² |w|²`` subject to ``1ᵀw = 1``. For linearly dependent copies of
-    close levels the exact weights are ``σ/(σ_2 − σ_1)``, which amplify rounding. Computed as the
-    residual of the best copy's noise on its differences from the others, with ``Sigma = F Fᵀ``:
-    ``u = −Δ (ΔᵀΔ + grain²)⁻¹ f_b``, rows ``f_j − f_b`` of Δ, whose subtraction is exact for close
-    levels. The variance includes the grain; the minimum excludes the best copy's own grain.
+    Minimises ``wᵀ Sigma w + grain² |w|²`` subject to ``1ᵀw = 1``, as the residual of the best copy's
+    noise on its differences from the others. With ``Sigma = F Fᵀ`` and rows ``f_j − f_b`` of Δ, whose
+    subtraction is exact for close levels: ``u = −Δ (ΔᵀΔ + grain²)⁻¹ f_b``. The variance includes the
+    grain; the minimum excludes the best copy's own grain.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Originals that a released double can come from, given its noise generator.
+"""Possible originals of a released double, given its noise generator.
 
 | symbol | meaning |
 | --- | --- |
@@ -169,7 +169,7 @@ def numpy_uniform(U: Array, a: float) -> Array:
 def likeliest(
     y: Array, x: Array, weights: Array, tried: Sequence[Generator], grid: float
 ) -> Generator | None:
-    """Return the likeliest generator; None if a rounded smooth law fits as well.
+    """Return the likeliest generator; None if a rounded smooth law fits too.
 
     None too for values written with fewer digits than doubles.
 

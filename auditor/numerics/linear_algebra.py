@@ -237,12 +237,7 @@ class Regressors:
     """``d`` regressors of N attributes, for regressions on subsets.
 
     By Cauchy's interlacing theorem a principal submatrix of the correlations is conditioned no
-    worse than the whole. One decomposition of the whole can thus vouch for every subset.
-
-    Parameters
-    ----------
-    K_xy, K_y : ndarrays of shapes (N, d) and (d, d)
-        Their covariances with the attributes, and with each other.
+    worse than the whole. ``K_xy, K_y``, shapes (N, d) and (d, d), are covariances.
     """
 
     def __init__(self, K_xy: Array, K_y: Array) -> None:

@@ -160,7 +160,7 @@ LAID_VALUES = 3 * 2**16
 
 
 class Stack:
-    """Stacks rows of tables, ``[x, y_1 … y_M]``, and sums their centred moments.
+    """Sums the centred moments of stacked rows ``[x, y_1 … y_M]`` of tables.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Eigenvalues of copies: edge, median and shrinkage of noise, error of projections.
+"""Eigenvalues of copies: noise edge, median, shrinkage, projection error.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |

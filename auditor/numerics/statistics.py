@@ -46,7 +46,7 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
 
 
 def column_ranks(values: Array) -> Array:
-    """Return each value's rank in its column, over n; ties have their mean rank.
+    """Return each value's rank in its column, over n; ties share their mean.
 
     Of one column, shape (n,), or several, (n, N).
     """
@@ -201,10 +201,9 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
 def noncentral_f(F: float, degrees: int, rest: int, noncentrality: float) -> float:
     """Return the distribution function of noncentral F, or a bound on it.
 
-    SciPy gives NaN for one in 200 arguments with values below some 1e-100, e.g. for 100,000 rows
-    without a gain of 1 %. The result is then a bound below 1e-30, from the definition: a central F
-    with ``degrees + 2 j`` for Poisson j of mean ``noncentrality / 2``. Only the probability of j
-    beyond 12 standard deviations is included.
+    SciPy gives NaN for one in 200 arguments with values below some 1e-100. The result is then a
+    bound below 1e-30: a central F with ``degrees + 2 j`` for Poisson j of mean
+    ``noncentrality / 2``, over j within 12 standard deviations, plus the rest's probability.
     """
     found = float(scipy.special.ncfdtr(degrees, rest, noncentrality, F))
     if math.isfinite(found):

@@ -90,9 +90,8 @@ class CornerWave(AdditiveScheme):
     def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
         """Return the steps for copies that are rounded to a grid.
 
-        The bridge's steps from the lowest new level up; the steps of ``plan`` for the paper's
-        algorithms. Above the last level a copy is a function of the copy before and of noise
-        independent of ``X``, for any rounding. So Theorem 4 holds exactly.
+        Above the last level a copy is a function of the copy before and of noise independent of ``X``,
+        for any rounding. So the bridge draws from the lowest new level up, and Theorem 4 holds exactly.
         """
         if self.parameters.algorithm != "bridge":
             return self.plan(levels, existing)
@@ -157,22 +156,19 @@ def _used(copies: dict[float, int], factors: list[float]) -> tuple[tuple[int, fl
 def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
     """Return weights and covariance of ``Z''`` given ``Z'`` (units ``K_0``).
 
-    Source: li2012 (17) and (18).
+    Source: li2012 (17) and (18), with ERRATA's last factor.
 
     Parameters
     ----------
-    s_given : ndarray of shape (L,)
-        Distinct positive levels of the existing copies.
-    s_new : ndarray of shape (m,)
-        Distinct levels of the new copies.
+    s_given, s_new : ndarrays of shapes (L,) and (m,)
+        Distinct positive levels of existing copies, distinct levels of new ones.
 
     Returns
     -------
     weights : ndarray of shape (m, L)
         ``K_{Z''Z'} K_{Z'}⁻¹``.
     covariance : ndarray of shape (m, m)
-        ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ`` (the last factor's index is misprinted in the
-        journal).
+        ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ``.
 
     Raises
     ------

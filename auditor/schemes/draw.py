@@ -15,8 +15,7 @@ from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
-from auditor.numerics.cipher import ReleaseKey
-from auditor.numerics.random_streams import Seed
+from auditor.numerics.random_streams import ReleaseKey, Seed
 from auditor.schemes.base.grid import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments
@@ -66,16 +65,13 @@ def drawn_blocks(
 
     Parameters
     ----------
-    scheme : Scheme
-    table : Table
-    levels : tuple of M floats
     key : Key
         From ``key_of``.
     copies : sequence of M ndarrays of n rows, optional
-        Destination; the first ``existing`` are only read. Without it each block overwrites the one
+        Destination; the first ``existing`` are only read. By default each block overwrites the one
         before.
     scale : TableMoments, optional
-        Moments that noise is scaled to; the table's own unless the table is a later batch.
+        Moments that noise is scaled to; the table's own by default.
     seen : callable, optional
         Called with each block of the table, to avoid a second read.
     """

@@ -3,7 +3,7 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | k of a copy | scalar | samarati2001 |
-| copy | the class of each record, and the range of each of its attributes (``auditor.schemes.generalisation.copies``) | (n,) records | |
+| copy | the class of each record, and the range of each of its attributes (``auditor.schemes.generalisation.classes``) | (n,) records | |
 | file | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | 2q + (N − q) + 1 columns | |
 
 ``method: mondrian`` cuts the table at medians while the rules allow. ``full-domain`` gives every
@@ -16,8 +16,17 @@ Sensitive attributes are released unperturbed: k-anonymity hides identity, not c
 class's sensitive values are equal (homogeneity), skewed (skewness) or close in meaning
 (similarity); options ℓ, α, h, e and t address this. A quasi-identifier missing from the list is an
 attack route. Several copies do not compose: classes of different copies intersect in fewer than k
-records, unless one partition refines the other (``k-anonymity-multilevel``).
-``measures: [anonymity]`` reports the remaining promises.
+records. ``measures: [anonymity]`` reports the remaining promises.
+
+``k-anonymity-multilevel`` nests the classes. With ``P_f, P_c`` the earlier copies of the next
+smaller and the next larger k, every class of ``P_k`` is a union of classes of ``P_f`` and lies
+within one of ``P_c``. Without ``P_f`` the classes of ``P_c`` are cut as Mondrian cuts the whole
+table (lefevre2006); otherwise the cuts separate whole classes of ``P_f``. Two records share a class
+in all copies held exactly if they share one in the finest, and every union of classes keeps k, ℓ, α
+and t. So a coalition sees its finest copy's classes and ranges only (docs/method.md, «Several
+levels of k»). In ascending order of k, all copies are functions of the first. In descending order
+coarse copies lose less utility. Classes released before a finer copy may disclose that Mondrian
+cuts were refused; no attack here uses that.
 """
 
 from __future__ import annotations
@@ -32,7 +41,14 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.registry import register
 from auditor.schemes.generalisation.anonymous_scheme import AnonymousScheme
-from auditor.schemes.generalisation.partition import Partition, Rung, bounds, full_domain, mondrian
+from auditor.schemes.generalisation.partition import (
+    Partition,
+    Rung,
+    bounds,
+    full_domain,
+    merged,
+    mondrian,
+)
 
 
 @register
@@ -109,3 +125,57 @@ class KAnonymity(AnonymousScheme):
         if hierarchy is None:
             return [*sorted({0.0, *self.parameters.rungs[name]}), np.inf]
         return [0.0, *(hierarchy.borders(height) for height in range(1, hierarchy.height)), np.inf]
+
+
+@register
+class KAnonymityMultilevel(AnonymousScheme):
+    """Nested classes of k records: no coalition gains over its finest copy.
+
+    Each coarser copy merges classes of a finer one (level = k).
+    """
+
+    name = "k-anonymity-multilevel"
+    nested = True
+    claims = "Any copies held show the classes of the finest among them, which keep its k, ℓ, α and t; nothing else."
+    reference = "lefevre2006; xiao2009, Table 1"
+    assumes = "The quasi-identifiers are all that an adversary can know of a record."
+
+    def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
+        """Return all copies' classes, each from its earlier neighbours."""
+        made: list[Partition] = []
+        for k in levels:
+            Q, codes, rules = self.rules(k, table)
+            finer, coarser = (
+                None if place is None else made[place]
+                for place in neighbours(k, levels[: len(made)])
+            )
+            if finer is not None:
+                made.append(merged(finer, rules.k, coarser))
+            # the finest so far: Mondrian cuts of the table, or of each class of the finest copy
+            # before it
+            else:
+                made.append(
+                    bounds(
+                        Q,
+                        Q,
+                        mondrian(Q, codes, rules, None if coarser is None else coarser.classes),
+                    )
+                )
+        return made
+
+
+def neighbours(k: float, levels: Sequence[float]) -> tuple[int | None, int | None]:
+    """Return the places of the next finer and the next coarser level.
+
+    An existing level is both.
+
+    Examples
+    --------
+    >>> neighbours(10, [30, 3, 5]), neighbours(10, [30]), neighbours(5, [30, 5])
+    ((2, 0), (None, 0), (1, 1))
+    """
+    finer = [place for place, level in enumerate(levels) if level <= k]
+    coarser = [place for place, level in enumerate(levels) if level >= k]
+    return max(finer, key=levels.__getitem__, default=None), min(
+        coarser, key=levels.__getitem__, default=None
+    )

@@ -41,9 +41,10 @@ from auditor.types import Array
 
 
 def increment(rng: Rng, low: float, high: float, size: int) -> Array:
-    """Return ``Z_high − Z_low``, shape (size,): 0 with probability low/high, else Laplace.
+    """Return ``Z_high − Z_low``, shape (size,).
 
-    Variances ``0 ≤ low ≤ high``; the Laplace noise has variance ``high``.
+    0 with probability low/high, else Laplace noise of variance ``high``.
+    Variances ``0 ≤ low ≤ high``.
     """
     # for near-equal levels the difference is exact, 1 − low/high is not
     moves = (high - low) / high if high > 0 else 0.0
@@ -55,9 +56,9 @@ def increment(rng: Rng, low: float, high: float, size: int) -> Array:
 
 
 def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
-    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low ≥ 0``, shape (rows,).
+    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low ≥ 0``.
 
-    Variances ``low < middle < high``.
+    Shape (rows,); variances ``low < middle < high``.
     """
     b, c = np.sqrt(middle / 2.0), np.sqrt(high / 2.0)
     apart = (high - middle) / (2.0 * (b + c))  # c − b without cancellation

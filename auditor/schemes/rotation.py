@@ -1,35 +1,43 @@
-"""Rotation: records multiplied by one secret orthogonal matrix.
+"""Rotation: records times a secret orthogonal matrix, also with noise.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``M`` | orthogonal, uniformly distributed (Haar) | (N, N) | liu2008, (12.4) |
+| ``M_i`` | orthogonal matrix of copy i, uniformly distributed (Haar) | (N, N) | liu2008, (12.4) |
 | ``t`` | translation, 0 or normal with the data's covariance | (N,) | chen2007 |
-| ``y`` | ``M x + t`` | (N,) | |
+| ``Z_i`` | 0, or white noise ``σ_i² (tr K_X/N) I``; fresh or corner-wave across copies | (N,) | li2012, section 5 |
+| ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) | |
 
-Distances are preserved, so k-means, nearest neighbours and support vector machines give equal
-results. Fails against an adversary with N independent known records, or with a sample of the
-population. Without a translation, lengths of records and the sum of squares of all attributes are
-also disclosed.
+Rotations preserve distances, so k-means, nearest neighbours and support vector machines give equal
+results. ``rotation`` fails against an adversary with N independent known records, or with a sample
+of the population. Without a translation, lengths of records and the sum of squares of all
+attributes are also disclosed. Several copies have independent matrices. ``Y_2 = (M_2 M_1ᵀ) Y_1``,
+and the rows determine that product, so pooled copies disclose no more than one.
 
-Several copies have independent matrices. ``Y_2 = (M_2 M_1ᵀ) Y_1``, and the rows determine that
-product, so pooled copies disclose no more than one.
+Rotated white noise is white, so a copy of ``rotation-noise`` is ``M_i x + R_i`` with white ``R_i``.
+It fails against known records by regression, with the noise's error. Fresh noise also fails by
+collusion: recipients align their copies and average. Under corner-wave noise (li2012) the least
+noisy copy is sufficient for every coalition.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
+from auditor import registry
 from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
+from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.multiplicative import TransformScheme
-from auditor.schemes.base.noise_law import psd_root
-from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.noise_law import NoiseLaw, psd_root
+from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 from auditor.schemes.base.transform import Transform, haar
+from auditor.types import Array
 
 
 @register
@@ -62,3 +70,95 @@ class Rotation(TransformScheme):
         M = haar(N, rng)
         spread = psd_root(clip_to_psd(table.covariance, table.covariance)) @ rng.standard_normal(N)
         return Transform(M, spread if self.parameters.translation else np.zeros(N))
+
+
+NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
+
+
+@register
+class RotationNoise(TransformScheme):
+    """Secret rotation plus noise, Y = MX + R. Broken by known records.
+
+    The attack's error is the noise.
+    """
+
+    name = "rotation-noise"
+    family = "rotation-noise"
+    claims = "With corner-wave noise pooled copies disclose as much as the least noisy copy; with fresh noise nothing under collusion."
+    reference = "chen2007; liu2008, section 4.4"
+    assumes = "The adversary knows only a few records, and not the distribution of the population."
+    needs_levels = True
+
+    class Parameters(PluginParameters):
+        """Dependence of noise between copies, and their rotations."""
+
+        noise: Literal["fresh", "corner-wave"] = Field(
+            "fresh", description="new noise in every copy, or nested as li2012 has it"
+        )
+        rotations: Literal["fresh", "shared"] = Field(
+            "fresh", description="a rotation for each copy, or one for all"
+        )
+        translation: bool = Field(
+            False, description="whether a secret vector is added to every record"
+        )
+
+    def default_levels(self) -> tuple[float, ...]:
+        """Return none: the noise level must be stated."""
+        return ()
+
+    @property
+    def additive(self) -> AdditiveScheme:
+        """The additive scheme applied before the rotation."""
+        scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(
+            noise="white"
+        )
+        return scheme
+
+    def draw(self, table: TableMoments, rng: Rng) -> Transform:
+        """Return a rotation, and a translation of a white copy's covariance."""
+        N = table.mean.size
+        M = haar(N, rng)
+        shift = np.sqrt(np.trace(table.covariance) / N) * rng.standard_normal(N)
+        return Transform(M, shift if self.parameters.translation else np.zeros(N))
+
+    def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
+        """Return each copy's transform, or the first for all."""
+        if self.parameters.rotations == "shared":
+            return super().transforms(1, table, key) * copies
+        return super().transforms(copies, table, key)
+
+    def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
+        """Return the law of the white noise."""
+        law = self.additive.law(levels, table)
+        assert law is not None
+        return law
+
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Any:
+        """Return the sampler of copies ``existing + 1 … M``."""
+        return BlurredSampler(
+            self.additive.sampler(levels, table, key, existing),
+            self.transforms(len(levels), table, key),
+        )
+
+
+class BlurredSampler:
+    """Draws additive copies and rotates them.
+
+    Earlier copies are first rotated back, so all of them are needed.
+    """
+
+    def __init__(self, additive: Sampler, transforms: Sequence[Transform]) -> None:
+        self._additive = additive
+        self._transforms = transforms
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        blurred = [
+            np.ascontiguousarray(self._transforms[copy].undo(out[copy])) for copy in range(existing)
+        ]
+        blurred += [np.empty(x.shape) for _ in range(existing, len(self._transforms))]
+        self._additive.block(index, x, blurred, existing)
+        for copy in range(existing, len(self._transforms)):
+            self._transforms[copy].apply(blurred[copy], out[copy])

@@ -15,7 +15,7 @@ from auditor.numerics.random_streams import stream
 from auditor.registry import _plugins, get, register
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme, stream_of
-from auditor.schemes.replacement.draws import kept_or_replaced
+from auditor.schemes.replacement.draws import replacements
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 
 
@@ -169,8 +169,9 @@ def next_only():
                 (p, y) for p, y in zip(self.levels[:-1], self._kept, strict=True) if p >= level
             ]
             p, y = min(above, key=lambda pair: pair[0]) if above else (1.0, self.original)
-            u = stream_of(key or self.key, len(self.levels)).random(y.size)
-            self._kept.append(kept_or_replaced(y, level / p, u, self.size))
+            rng = stream_of(key or self.key, len(self.levels))
+            kept = rng.random(y.size) < level / p
+            self._kept.append(np.where(kept, y, replacements(rng, y.size, self.size)))
 
         def copy(self, number):
             return self._kept[number - 1]

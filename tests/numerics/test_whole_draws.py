@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 from scipy.special import ive
 
-from auditor.numerics.cipher import ReleaseKey
-from auditor.numerics.random_streams import stream
+from auditor.numerics.random_streams import ReleaseKey, stream
 from auditor.numerics.whole_draws import (
     LARGEST_TABLE,
     _skellam_table,

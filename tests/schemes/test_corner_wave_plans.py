@@ -97,7 +97,6 @@ def test_every_algorithm_states_min(algorithm):
 
 
 # -- the bridge is the paper's conditional Gaussian
-# --------------------------------------------------------------------
 
 
 def solve_exactly(A, b):
@@ -192,7 +191,6 @@ def test_level_asked_twice_is_copied_without_fresh_noise():
 
 
 # -- theorems 1 and 5, and the errata
-# ----------------------------------------------------------------------------------
 
 
 @given(arrivals=rational_arrivals)
@@ -284,7 +282,6 @@ def test_linearly_dependent_noise_has_a_law_of_rank_one(levels, data):
 
 
 # -- extensions of any additive scheme
-# ---------------------------------------------------------------------------------
 
 ADDITIVE = [
     Correlated(),

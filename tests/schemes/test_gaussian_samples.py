@@ -137,7 +137,6 @@ def test_singular_table_gets_noise_in_its_range_only():
 
 
 # -- streams
-# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

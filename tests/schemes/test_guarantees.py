@@ -58,7 +58,6 @@ def product_law(distribution, levels, variances, *, one_process=False):
 
 
 # -- one loss at a time, against the accountant
-# ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("mu", "epsilon", "delta"), ACCOUNTANT["gaussian_delta"])
@@ -96,7 +95,6 @@ def test_concentrated_dp_of_pooled_independent_copies_is_the_accountants(sigmas,
 
 
 # -- Gaussian noise
-# ----------------------------------------------------------------------------------------------------
 
 
 def test_one_copy_of_one_attribute_is_the_change_over_the_deviation():
@@ -193,7 +191,6 @@ def test_beyond_20_attributes_the_length_is_bounded_and_says_so_unless_they_are_
 
 
 # -- other laws
-# --------------------------------------------------------------------------------------------------------
 
 
 def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_process_costs_its_best():

@@ -21,8 +21,7 @@ from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
-from auditor.schemes.generalisation.classes import earth_mover, promises
-from auditor.schemes.generalisation.copies import from_columns
+from auditor.schemes.generalisation.classes import earth_mover, from_columns, promises
 from auditor.schemes.generalisation.partition import Rules, full_domain, mondrian
 from auditor_attacks._anonymous import Classes, ClassReading
 from auditor_attacks.linkage import Linkage
@@ -134,7 +133,6 @@ def test_earth_mover_against_its_definition_as_a_transport_problem():
 
 
 # -- recursive (c, ℓ), confidence in a template's values, and (k, e)
-# ----------------------------------------------------
 
 
 def test_rarer_values_confidence_and_range_by_hand():

@@ -14,8 +14,14 @@ from auditor.runs.folder_release import read_release
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
-from auditor.schemes.generalisation.classes import promises
-from auditor.schemes.generalisation.copies import compose, from_columns, ranges, sufficient, tells
+from auditor.schemes.generalisation.classes import (
+    compose,
+    from_columns,
+    promises,
+    ranges,
+    sufficient,
+    tells,
+)
 from auditor.schemes.generalisation.partition import bounds, merged
 from auditor_reports.figures.reading import Reading
 from auditor_reports.wording.verdict import verdict
@@ -40,7 +46,6 @@ def members(*copies) -> set[frozenset[int]]:
 
 
 # -- what unions of classes keep
-# ---------------------------------------------------------------------------------------
 
 
 @given(
@@ -75,7 +80,6 @@ def test_every_union_of_classes_keeps_what_all_of_them_promise(n, classes, value
 
 
 # -- classes are nested, in every order
-# --------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -133,7 +137,6 @@ def test_merging_by_hand():
 
 
 # -- leaks are caught
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -237,7 +240,6 @@ def test_a_release_in_files_is_extended_as_one_in_memory(tmp_path):
 
 
 # -- bad input
-# ---------------------------------------------------------------------------------------------------------
 
 
 def test_parameters_and_tables_that_cannot_be_are_refused():

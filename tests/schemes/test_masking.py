@@ -39,7 +39,6 @@ def people(rows=600, seed=1):
 
 
 # -- rounding
-# ----------------------------------------------------------------------------------------------------------
 
 
 def test_rounding_by_hand():
@@ -66,7 +65,6 @@ def test_rounded_values_are_within_half_a_base_and_two_origins_tell_more_than_on
 
 
 # -- top coding
-# --------------------------------------------------------------------------------------------------------
 
 
 def test_top_coding_by_hand():
@@ -90,7 +88,6 @@ def test_a_mean_for_code_keeps_the_total_and_ties_at_the_quantile_are_not_coded(
 
 
 # -- multiplicative noise
-# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("logs", [False, True])
@@ -136,7 +133,6 @@ def test_factors_other_than_those_stated_are_found_out(monkeypatch):
 
 
 # -- groups: micro-aggregation and condensation
-# ------------------------------------------------------------------------
 
 
 def test_mdav_by_hand():
@@ -221,7 +217,6 @@ def test_a_table_of_fewer_records_than_a_group_is_refused_by_their_number():
 
 
 # -- values exchanged
-# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=50, deadline=None)
@@ -266,7 +261,6 @@ def test_resampled_values_have_their_ranks_and_go_to_the_quantiles_with_many_sam
 
 
 # -- sampling
-# ----------------------------------------------------------------------------------------------------------
 
 
 def test_sampled_records_are_out_and_others_hold_the_sample_s_mean():
@@ -278,7 +272,6 @@ def test_sampled_records_are_out_and_others_hold_the_sample_s_mean():
 
 
 # -- all
-# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

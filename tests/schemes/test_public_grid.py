@@ -27,7 +27,6 @@ def drawn(scheme, X, key, existing=0, out=None):
 
 
 # -- Laplace noise on a grid
-# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["laplace", "laplace-multilevel"])
@@ -105,7 +104,6 @@ def test_copies_rounded_one_by_one_break_theorem_4_and_a_rounded_process_keeps_i
 
 
 # -- in audits
-# ---------------------------------------------------------------------------------------------------------
 
 
 def scenario(**scheme):

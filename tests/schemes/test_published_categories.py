@@ -91,7 +91,6 @@ def verdicts(result):
 
 
 # -- verdicts
-# ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_honest_multilevel_release_holds_without_a_word_of_its_law_and_nothing_is_theory(large):
@@ -162,7 +161,6 @@ def test_honest_copies_are_not_accused_at_a_thousand_records_of_domains_of_any_s
 
 
 # -- what is odd in copies
-# ---------------------------------------------------------------------------------------------
 
 
 def test_another_number_of_rows_and_columns_without_answers_are_refused(small):

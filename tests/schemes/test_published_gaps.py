@@ -139,7 +139,6 @@ def test_too_few_complete_records_are_refused_with_a_way_out(copies):
 
 
 # -- columns
-# -----------------------------------------------------------------------------------------------------------
 
 
 @QUIETLY

@@ -188,7 +188,6 @@ def test_knowledge_beyond_the_records_in_common_is_refused_before_the_run(folder
 
 
 # -- keys by themselves
-# ------------------------------------------------------------------------------------------------
 
 
 def cells(values):

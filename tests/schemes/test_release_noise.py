@@ -19,8 +19,7 @@ from scipy import stats
 import auditor
 from auditor.data.microdata import as_table
 from auditor.errors import PluginError
-from auditor.numerics.cipher import PIECE, CipherStream, ReleaseKey
-from auditor.numerics.random_streams import stream
+from auditor.numerics.random_streams import PIECE, CipherStream, ReleaseKey, stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.replacement.process import ProcessCopies
@@ -37,7 +36,6 @@ def drawn(name="test"):
 
 
 # -- the generator attack
-# ----------------------------------------------------------------------------------------------
 
 
 def staff():
@@ -103,7 +101,6 @@ def test_no_seed_reaches_the_generator_of_audits_when_none_is_given(monkeypatch)
 
 
 # -- seeds: for study only
-# ---------------------------------------------------------------------------------------------
 
 
 def test_a_seed_could_be_found_by_trying_and_the_table_s_fingerprint_is_in_the_way():
@@ -146,7 +143,6 @@ def test_the_same_seed_gives_another_table_other_noise(scheme):
 
 
 # -- keys
-# --------------------------------------------------------------------------------------------------------------
 
 
 def test_two_releases_and_two_names_share_nothing():
@@ -220,7 +216,6 @@ def test_a_plugin_that_asks_for_more_than_there_is_is_told_what_there_is():
 
 
 # -- samplers against their laws
-# ---------------------------------------------------------------------------------------
 
 
 class Fixed(CipherStream):

@@ -38,7 +38,6 @@ def deviation(level):
 
 
 # -- the attack on last digits
-# -----------------------------------------------------------------------------------------
 
 
 def test_last_digits_gave_a_quarter_of_the_records_away():
@@ -77,7 +76,6 @@ def test_last_digits_of_released_copies_rule_nobody_out(scheme, precision, tmp_p
 
 
 # -- Theorem 4
-# ---------------------------------------------------------------------------------------------------------
 
 
 @given(levels=st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0, 3.0]), min_size=1, max_size=8))
@@ -169,7 +167,6 @@ def test_audited_files_of_a_release_keep_theorem_4_and_every_figure(
 
 
 # -- what is stated
-# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [None, 3])

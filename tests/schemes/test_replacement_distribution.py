@@ -12,13 +12,12 @@ from scipy.stats import chi2
 import auditor
 from auditor.data.microdata import as_categories
 from auditor.errors import AuditorWarning, ScenarioError
-from auditor.numerics.cipher import ReleaseKey
+from auditor.numerics.random_streams import ReleaseKey
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.draws import coins, replacements
+from auditor.schemes.replacement.draws import between, coins, drawn_between, replacements
 from auditor.schemes.replacement.law import UniformLaw, history_size
 from auditor.schemes.replacement.multi_pert import MultiPertCopies
-from auditor.schemes.replacement.neighbour_coins import between, drawn_between
 
 LEVELS = (0.7, 0.5, 0.3, 0.05)
 PI = {2: np.array([0.9, 0.1]), 3: np.array([0.7, 0.25, 0.05])}
@@ -52,7 +51,6 @@ def table_of(values, labels):
 
 
 # -- the law
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_coin_by_hand():
@@ -103,7 +101,6 @@ def test_joint_law_of_the_process_is_exact_in_any_order_of_requests(levels):
 
 
 # -- draws
-# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [11, ReleaseKey(bytes(32))])
@@ -144,7 +141,6 @@ def test_replacements_by_hand():
 
 
 # -- what it tells
-# ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("multilevel", [True, False])
@@ -193,7 +189,6 @@ def test_history_size_and_neighbours_coin_by_enumeration():
 
 
 # -- what is said of it
-# ----------------------------------------------------------------------------------------------------
 
 
 def test_prior_is_the_table_s_own():

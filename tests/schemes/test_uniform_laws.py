@@ -46,7 +46,6 @@ def exact(levels, size):
 
 
 # -- the paper's numbers
-# -------------------------------------------------------------------------------------------------
 
 
 def test_example_1_of_xiao2009():
@@ -82,7 +81,6 @@ def test_equation_7_by_the_corrected_form():
 
 
 # -- exact joint laws
-# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -179,7 +177,6 @@ def test_posterior_of_every_coalition_equals_that_of_its_best_copy():
 
 
 # -- wrong schemes are caught
-# ------------------------------------------------------------------------------------------------
 
 
 def test_next_less_perturbed_copy_alone_has_another_law():
@@ -202,7 +199,6 @@ def test_printed_history_rule_returns_values_never_released():
 
 
 # -- a million tuples
-# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [ProcessCopies, Bridge, MultiPertCopies])
@@ -236,7 +232,6 @@ def test_fresh_copies_follow_their_law_and_are_drawn_again_alike():
 
 
 # -- the process
-# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_process_does_not_depend_on_order_or_on_what_else_was_asked():
@@ -265,7 +260,6 @@ def held_bytes(copies):
 
 
 # -- the law's own figures
-# ---------------------------------------------------------------------------------------------------------
 
 
 def test_sufficiency_is_computed_from_the_law():

@@ -219,7 +219,6 @@ def test_drawn_copies_have_the_joint_law(law):
 
 
 # -- Theorem 4 by exact posteriors
-# -------------------------------------------------------------------------------------
 
 VARIANCES = (0.05, 0.15, 0.3)
 PRIOR = np.array([0.5, 0.1, 0.3, 0.1])

@@ -13,7 +13,7 @@ from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import Counts
 from auditor.audit.numeric.gather import Draw
 from auditor.numerics.passes import Job
-from auditor.schemes.replacement.neighbour_coins import Between
+from auditor.schemes.replacement.draws import Between
 from auditor.types import Codes
 
 

@@ -188,7 +188,7 @@ class AdditiveSampler:
                     snap(y, self._grid)
 
     def _innovation(self, rng: Rng | SerialRows, shape: tuple[int, ...]) -> Array:
-        """Draw rows of independent numbers of variance 1, times any root of ``K_0``."""
+        """Draw rows of independent numbers of variance 1, coloured by ``K_0``."""
         if not self._uniform:
             g = rng.standard_normal(shape)
         else:

@@ -40,13 +40,12 @@ def grid_of(
 ) -> Array:
     """Return the grid ``g`` of each attribute, shape (N,).
 
-    0 where an attribute has no noise; NaN where numbers of this many bits cannot hold noise and
-    value.
+    0 without noise; NaN where numbers of this many bits cannot hold noise and value.
 
     Parameters
     ----------
     deviations : ndarray of shape (M, N)
-        Standard deviation of the noise of every copy in every attribute.
+        Standard deviations of the noise.
     largest : ndarray of shape (N,)
         Largest absolute value of the originals.
     bits : int
@@ -54,7 +53,7 @@ def grid_of(
     units : ndarray of shape (N,), optional
         Units of noise on a lattice; they are then the grid.
     farthest : float
-        Number of deviations that no draw of the noise exceeds.
+        Number of deviations that no draw exceeds.
 
     Examples
     --------

@@ -5,6 +5,7 @@
 | ``Δ`` | a change of one record, ``|Δ_j| ≤ high_j − low_j`` | (N,) |
 | ``H`` | identities stacked, one per copy held: every copy changes by Δ | (kN, N) |
 | ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, covariance of the noise in the best unbiased combination of the copies (sufficient) | (N, N) |
+| ``Q`` | ``diag(spans) C⁻¹ diag(spans)``: the squared length of the corner with signs v is ``vᵀQv`` | (N, N) |
 | ``μ`` | ``max_Δ √(Δᵀ C⁻¹ Δ)``, the largest Mahalanobis length of a change | scalar |
 
 With ``serial:``, ``K_Z`` is the conditional covariance of a record's noise given the noise of all

@@ -53,24 +53,22 @@ from auditor.types import Array
 
 
 class Process(NamedTuple):
-    """A process with independent increments: two functions that draw one attribute.
+    """A process with independent increments, as two functions of an attribute.
 
     Attributes
     ----------
     distribution : str
         Distribution of ``Z_v``.
     increment : callable
-        ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,), of variances
-        ``low ≤ high``.
+        ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,).
     bridge : callable
         ``bridge(rng, gap, low, middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low
-        = gap ≥ 0``, shape (rows,), of variances ``low < middle < high``. Exactly 0, or exactly the
+        = gap ≥ 0``, shape (rows,), for variances ``low < middle < high``. Exactly 0, or exactly the
         gap, if the middle copy equals a neighbour. Laws are symmetric.
 
     Notes
     -----
-    On a lattice variances are in squared units, and differences in units. Neither function changes
-    its inputs.
+    On a lattice variances are in squared units, and differences in units.
     """
 
     distribution: Distribution
@@ -89,19 +87,8 @@ class Process(NamedTuple):
 class ProcessSampler:
     """Executes a plan block by block on the copies, with ``X`` as level 0.
 
-    Noise is never stored. A step uses its parents only: none drawn (a copy of its one parent), one
-    (an increment), or two (a bridge).
-
-    Parameters
-    ----------
-    process : Process
-    steps : sequence of Step
-    variances : ndarray of shape (N,)
-        The diagonal of ``K_0``.
-    levels : sequence of M floats
-    key : Key
-    units : ndarray of shape (N,), optional
-        Lattice step of released values.
+    Noise is never stored. A step is a copy of its one parent, an increment, or a bridge between two
+    parents. ``variances`` is the diagonal of ``K_0``, ``units`` the lattice step of released values.
     """
 
     in_order = False

@@ -96,14 +96,7 @@ def units_of(
 ) -> Array:
     """Return the unit of each attribute, shape (N,).
 
-    As stated, else the recording step, else 1.
-
-    Parameters
-    ----------
-    stated : float, mapping of column → float, or None
-    recorded : Recorded
-    variances : ndarray of shape (N,)
-        Of the noise at level 1; attributes with variance 0 are not checked.
+    As stated, else the recording step, else 1. Attributes without noise are not checked.
 
     Raises
     ------

@@ -195,7 +195,7 @@ def _skellam_table(v: float, size: int) -> Array:
 
 
 def log_skellam(k: Array, v: float) -> Array:
-    """Return ``log e^{−v} I_k(v)`` for whole k, from a cached table for long k."""
+    """Return ``log e^{−v} I_k(v)`` for whole k, by a table for long k."""
     k = np.abs(k)
     most = float(k.max(initial=0.0)) + 1.0
     if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):

@@ -44,28 +44,23 @@ class KroneckerNoise:
     Attributes
     ----------
     level_covariance : ndarray of shape (M, M)
-        ``Sigma``; its diagonal holds the levels ``σ_i²``. Positive semi-definite, *not checked*.
+        ``Sigma``, the levels ``σ_i²`` on its diagonal; positive semi-definite, *not checked*.
     shape : ndarray of shape (N, N)
-        ``K_0``. Positive semi-definite, *not checked*.
+        ``K_0``; positive semi-definite, *not checked*.
     follows_data : bool
-        Whether ``K_0`` is the data's covariance: an adversary who estimates ``K_X`` must then also
-        estimate ``K_0``.
+        Whether ``K_0`` is the data's covariance, which adversaries may have to estimate.
     distribution : str
-        One of ``auditor.schemes.base.noise_density.DISTRIBUTIONS``. ``uniform``:
-        ``Z = (Sigma^½ ⊗ K_0^½) u`` with u independent and uniform on ±√3, ``Sigma`` diagonal.
-        ``laplace``, ``geometric``, ``skellam``: independent attributes, ``K_0`` diagonal. Expected
-        errors of linear attacks need second moments only, so they do not depend on it; their spread
-        does. ``unstated``: only second moments are known. The noise is uncorrelated with the data
-        in every row; its size may depend on the values.
+        ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u``, u independent and uniform on ±√3, ``Sigma``
+        diagonal. ``laplace``, ``geometric``, ``skellam``: independent attributes, ``K_0`` diagonal.
+        ``unstated``: uncorrelated with the data in every row; its size may depend on the values.
+        Errors of linear attacks need second moments only; their spread needs the distribution.
     one_process : bool
         Whether non-Gaussian copies are one process with independent increments,
-        ``Sigma_ij = min(σ_i², σ_j²)``. The least perturbed copy is then sufficient. Otherwise
-        copies are independent, ``Sigma`` diagonal.
+        ``Sigma_ij = min(σ_i², σ_j²)``. Otherwise copies are independent.
     units : ndarray of shape (N,), optional
         Lattice step of each attribute's noise, in data units.
     serial : Autoregression, optional
-        Serial dependence of the noise over records, equal in all copies and attributes: the noise
-        of all records has covariance ``R ⊗ K_Z``. Without it records are independent.
+        Serial dependence over records: the noise of all records has covariance ``R ⊗ K_Z``.
     """
 
     level_covariance: Array = field(repr=False)
@@ -384,7 +379,12 @@ def is_process(law: NoiseLaw) -> TypeGuard[KroneckerNoise]:
 
 
 class IncrementDensity(NamedTuple):
-    """Increment of one attribute's noise: 0 with probability ``rest``."""
+    """Increment of one attribute's noise: 0 with probability ``rest``.
+
+    Skellam increments never rest. Laplace and geometric noise have characteristic functions
+    ``1/(1 + v·ψ(u))``, and ``(1 + low·ψ)/(1 + high·ψ) = r + (1 − r)/(1 + high·ψ)`` with
+    ``r = low/high``: an increment rests with probability r, else it is noise of variance ``high``.
+    """
 
     rest: float
     moving: NoiseDensity

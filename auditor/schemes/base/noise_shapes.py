@@ -110,24 +110,18 @@ def check_covariance(rows: Any) -> Array:
 def noise_shape(
     shape: NoiseShape, K_X: Array, base: Path | None = None, spans: Array | None = None
 ) -> Array:
-    """Return ``K_0``, the covariance across attributes of noise at level 1.
+    """Return ``K_0``, the covariance of a row's noise at level 1, (N, N).
 
     Parameters
     ----------
     shape : 'white', 'data', 'bounds' or a shape model
-        ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``; ``variance``:
-        ``v·I``; ``spectrum``: the data's eigenvectors with other eigenvalues; ``dissimilar``:
-        eigenvalues from the data's to the reverse; ``matrix``: given.
+        ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``.
     K_X : ndarray of shape (N, N)
         The data's covariance.
     base : Path, optional
         Folder that a matrix file's path is relative to.
     spans : ndarray of shape (N,), optional
         ``Δ``: largest change of one record, from stated bounds.
-
-    Returns
-    -------
-    ndarray of shape (N, N)
 
     Raises
     ------

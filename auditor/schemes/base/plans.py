@@ -28,8 +28,7 @@ class Step:
     parents : tuple of (int, float)
         Copies drawn before (0 is the original) and their weights, which sum to 1.
     fresh : tuple of (int, float)
-        Innovation streams, named by copy number, and their scales (standard deviations, in
-        multiples of ``K_0``'s root).
+        Innovation streams, named by copy number, and their standard deviations.
     """
 
     copy: int

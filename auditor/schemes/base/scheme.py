@@ -124,15 +124,13 @@ class Key:
     seed, scheme, replicate
         Of the release.
     block : int
-        Number of the block of records, for categorical schemes, which perturb one block at a time.
+        Number of the block of records, for categorical schemes.
     grid : tuple of N floats
-        Grid of released values, by attribute; empty in audits, whose copies are not released.
+        Grid of released values, by attribute; empty in audits.
     past : tuple of ndarrays
-        Last records before a later batch, the originals first, then every copy's; serial noise
-        continues from them.
+        Last records before a later batch, originals first; serial noise continues from them.
     matrices : int or ReleaseKey, optional
-        Seed of secret matrices, if not ``seed``: an extension has its own seed, and the matrices of
-        the first copies.
+        Seed of secret matrices, if not ``seed``: an extension keeps the first copies' matrices.
     """
 
     seed: Seed
@@ -354,9 +352,8 @@ class Scheme(Plugin):
     ) -> tuple[Array, list[Array], NoiseLaw] | None:
         """Return the draws separately from the values, where the law is unstated.
 
-        For tests, on some rows: points of shape (r, N), copies equal to the points plus noise, and
-        the law of that noise, which is independent of the points. None if the scheme has no such
-        noise.
+        For tests, on some rows: points of shape (r, N), copies equal to the points plus independent
+        noise, and the law of that noise. None if the scheme has no such noise.
         """
         return None
 
@@ -369,18 +366,8 @@ class Scheme(Plugin):
     ) -> dict[Coalition, dict[str, float]]:
         """Return, by coalition, measured promises; empty by default.
 
-        Promises can be computed from copies alone.
-
-        Parameters
-        ----------
-        blocks : iterable of (int, ndarray, list of M ndarrays)
-            Number of the block, original rows, all copies' rows.
-        coalitions : sequence of tuples of int
-
-        Returns
-        -------
-        dict
-            Metric → value, by coalition; a coalition that kept nothing has no entry.
+        Metric → value, from copies alone; a coalition that kept nothing has no entry. ``blocks`` yields
+        the number of a block, its original rows, and all copies' rows.
         """
         return {}
 
@@ -458,9 +445,8 @@ Records = Literal["normal", "lognormal", "heaped", "whole", "categories"]
 class Case(Scheme):
     """A scheme that ``auditor selftest`` audits, honest or leaking by design.
 
-    It states a law, and the audit tests it, as for any scheme. A self-test of another scheme
-    inherits both classes: ``class Mine(Case, MyScheme)`` with ``honest = True``. Its kind is
-    ``case``, so no scenario can name it.
+    It states a law, and the audit tests it. A self-test of another scheme inherits both classes:
+    ``class Mine(Case, MyScheme)`` with ``honest = True``. No scenario can name a case.
     """
 
     kind = "case"
@@ -518,9 +504,8 @@ MOST_LAGS = 12
 def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array, int]:
     """Return mean autocorrelations by lag, and the number of values used.
 
-    ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), from ``n · rank K_X`` values; one pass over
-    the table. ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``. The mean is over all directions of the
-    data, each scaled to variance 1.
+    ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), from ``n · rank K_X`` values, with
+    ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``; one pass over the table.
     """
     most = min(MOST_LAGS, table.rows // 4)
     undo, sums, past = undo_root(K_X), np.zeros(most + 1), np.zeros((most, len(K_X)))

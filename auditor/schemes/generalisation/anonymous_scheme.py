@@ -1,7 +1,7 @@
 """Base of schemes that release equivalence classes of records.
 
 A subclass states in ``partitions`` which records share a class in each copy, without randomness.
-Copies are built in ``auditor.schemes.generalisation.copies``, their promises in
+Copies are built in ``auditor.schemes.generalisation.classes``, their promises in
 ``auditor.schemes.generalisation.classes``.
 """
 
@@ -21,9 +21,10 @@ from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, check_sizes
-from auditor.schemes.generalisation.classes import Ground, by_coalition
-from auditor.schemes.generalisation.copies import (
+from auditor.schemes.generalisation.classes import (
+    Ground,
     blank,
+    by_coalition,
     compose,
     from_columns,
     sufficient,

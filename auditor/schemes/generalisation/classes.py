@@ -1,4 +1,4 @@
-"""Promises of equivalence classes: k, ℓ of three kinds, α, h, e and t.
+"""Equivalence classes: copies, alone and pooled, and their promises.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -17,6 +17,14 @@
 Earth mover's distance: for unordered values ``½ Σ |P_E − P|`` (all distances 1). For numbers,
 ranked 1 … m, neighbours are 1/(m−1) apart: ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a
 hierarchy, the distance is the height of the lowest common ancestor over the tree's.
+
+A copy is a structured array of records. ``class`` is the number of a record's class (−1:
+suppressed). ``low`` and ``high``, shapes (N,), are the range of each attribute: of a
+quasi-identifier its class's, of any other the value itself. In a suppressed record
+quasi-identifiers range over the whole domain, and other values are the table's means. Records that
+every copy held suppresses are in no class. ``anonymity_size`` is the mean size of a record's class.
+With fewer quasi-identifiers an adversary faces several classes and their mean confidence, which
+``anonymity_confidence`` also bounds.
 """
 
 from __future__ import annotations
@@ -28,8 +36,123 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.schemes.generalisation.copies import classes, released
-from auditor.types import Array, Block, Coalition, Indices
+from auditor.types import Array, Block, ClassRecords, Coalition, Indices
+
+
+def blank(rows: int, width: int) -> ClassRecords:
+    """Return memory for records of ``width`` attributes."""
+    return np.empty(
+        rows,
+        dtype=[("class", np.intp), ("low", np.float64, (width,)), ("high", np.float64, (width,))],
+    )
+
+
+def compose(
+    values: Array, quasi: Sequence[int], numbers: Indices, low: Array, high: Array
+) -> ClassRecords:
+    """Return a copy.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, N)
+        Released values of all attributes that are no quasi-identifiers.
+    quasi : sequence of q int
+        Places of the quasi-identifiers.
+    numbers : ndarray of shape (n,)
+        Class of each record.
+    low, high : ndarrays of shape (n, q)
+        Its range in each quasi-identifier.
+    """
+    copy = blank(*values.shape)
+    copy["class"], copy["low"], copy["high"] = numbers, values, values
+    copy["low"][:, quasi], copy["high"][:, quasi] = low, high
+    return copy
+
+
+def to_columns(copy: ClassRecords, quasi: Sequence[int]) -> Array:
+    """Return the released table, shape (n, q + N + 1).
+
+    Lower bounds, upper bounds, other attributes, suppression flag.
+    """
+    low, high = copy["low"], copy["high"]
+    return np.hstack(
+        [low[:, quasi], high[:, quasi], np.delete(low, quasi, axis=1), copy["class"][:, None] < 0]
+    )
+
+
+def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
+    """Return a copy from the released table; see ``to_columns``."""
+    q = len(quasi)
+    low, high, others, suppressed = np.split(columns, [q, 2 * q, -1], axis=1)
+    values = np.zeros((len(columns), q + others.shape[1]))
+    values[:, np.delete(np.arange(values.shape[1]), quasi)] = others
+    found = np.unique(columns[:, : 2 * q], axis=0, return_inverse=True)[1].ravel()
+    return compose(values, quasi, np.where(suppressed[:, 0] > 0, -1, found), low, high)
+
+
+def classes(copies: Sequence[ClassRecords]) -> Indices:
+    """Return each record's class in every copy held, shape (b, k).
+
+    Records equal in all cannot be distinguished by quasi-identifiers.
+    """
+    return np.stack([copy["class"] for copy in copies], axis=1)
+
+
+def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Return an attribute's values from the first copy that has the record.
+
+    Shape (b,), with an indicator of records that some copy does not suppress.
+    """
+    shown = classes(copies) >= 0
+    values = np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
+    return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
+
+
+def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
+    """Return each attribute's range over all copies that have the record.
+
+    A record that all suppress has the first copy's range.
+    """
+    shown = classes(copies) >= 0
+    shown[:, 0] |= ~shown.any(axis=1)
+    low = [
+        np.where(seen[:, None], copy["low"], -np.inf)
+        for seen, copy in zip(shown.T, copies, strict=True)
+    ]
+    high = [
+        np.where(seen[:, None], copy["high"], np.inf)
+        for seen, copy in zip(shown.T, copies, strict=True)
+    ]
+    return np.max(low, axis=0), np.min(high, axis=0)
+
+
+def tells(one: ClassRecords, other: ClassRecords) -> bool:
+    """Whether a copy makes another useless: classes and ranges are nested.
+
+    Then records share a class in both copies exactly when they share one in the first, and the
+    first's ranges are the narrower ones.
+    """
+    mine, theirs = one["class"], other["class"]
+    # place −1, the last, is for suppressed records
+    of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)
+    of_class[mine] = theirs
+    shown = theirs >= 0
+    return bool(
+        (of_class[mine] == theirs).all()
+        and (mine >= 0)[shown].all()
+        and (other["low"] <= one["low"])[shown].all()
+        and (one["high"] <= other["high"])[shown].all()
+    )
+
+
+def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
+    """Return whether one copy of each coalition makes its others useless."""
+    parts = [[copy.copy() for copy in copies] for _, _, copies in blocks]
+    whole = [np.concatenate(copy) for copy in zip(*parts, strict=True)]
+    held = sorted({copy for coalition in coalitions for copy in coalition})
+    told = {(i, j) for i in held for j in held if i != j and tells(whole[i - 1], whole[j - 1])}
+    return {c: any(all(i == j or (i, j) in told for j in c) for i in c) for c in coalitions}
+
 
 Ground = Literal["equal", "ordered"] | Mapping[Hashable, Sequence[Hashable]]
 """Distance between sensitive values: equal, by rank, or by each value's ancestors from parent to
@@ -138,8 +261,6 @@ def promises(
         Their sensitive values, all of them among ``whole``'s.
     whole : ndarray of shape (n,)
         The original's sensitive values, the reference distribution.
-    ground : Ground
-        Distance between sensitive values, as places among the original's distinct ones.
     confidential : sequence of float
         Confidential sensitive values; they need not occur.
 

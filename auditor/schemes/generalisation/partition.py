@@ -156,23 +156,18 @@ def mondrian(
 def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
     """Return a partition that merges classes of a finer one.
 
-    Its classes are unions of the finer one's, of k records or more, within the coarser one's. It
-    depends on the two partitions only, so an adversary who holds both can compute it.
+    Its classes have k records or more, and lie within the coarser one's. It depends on the two
+    partitions only. Mondrian's cuts between classes, by k alone: every union of classes keeps the
+    other promises (docs/method.md).
 
     Parameters
     ----------
     finer : Partition
         Classes do not overlap, and no record is suppressed.
     k : int
-        At least as large as ``finer``'s, at most as large as ``coarser``'s.
+        From ``finer``'s to ``coarser``'s.
     coarser : Partition, optional
-        Classes that are unions of ``finer``'s, *not checked*; one class of the whole table by
-        default.
-
-    Notes
-    -----
-    Mondrian's cuts between classes of ``finer``, by k alone: every union of classes keeps the other
-    promises (docs/method.md).
+        Classes that are unions of ``finer``'s, *not checked*; the whole table by default.
     """
     _, first, member, sizes = np.unique(
         finer.numbers, return_index=True, return_inverse=True, return_counts=True
@@ -200,18 +195,7 @@ def _divided(
 ) -> list[Indices]:
     """Return the parts of records, or of whole classes, after all cuts.
 
-    Parameters
-    ----------
-    low, high : ndarrays of shape (m, q)
-        Range of each member.
-    sizes : ndarray of shape (m,)
-        Records in each.
-    k : int
-        Fewest records in a part.
-    allowed : callable
-        Whether a part, given by its members' numbers, is allowed.
-    parts : sequence of ndarrays
-        Initial parts.
+    Members have ranges ``low, high``, shapes (m, q), and ``sizes`` records, shape (m,).
     """
     domain = np.ptp(np.vstack([low, high]), axis=0)
     domain = np.where(domain > 0, domain, 1.0)

@@ -20,7 +20,7 @@ from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, check_each
-from auditor.schemes.replacement.draws import code_type, kept_or_replaced
+from auditor.schemes.replacement.draws import code_type, replacements
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, Codes
 
@@ -41,7 +41,7 @@ def categories_of(table: Table) -> CategoricalTable:
 
 
 class Copies(ABC):
-    """The copies of one block of records, registered one by one and read at will.
+    """Copies of one block of records, registered in order and read at will.
 
     ``pi`` is the distribution of replacements.
     """
@@ -114,8 +114,10 @@ class FreshCopies(Copies):
         return self._drawn(self.levels[number - 1], rng)
 
     def _drawn(self, level: float, rng: Rng) -> Codes:
-        u = rng.random(self.original.size)
-        return kept_or_replaced(self.original, level, u, self.size, self.pi)
+        values = self.original.copy()
+        fresh = np.flatnonzero(rng.random(values.size) >= level)
+        values[fresh] = replacements(rng, fresh.size, self.size, self.pi)
+        return values
 
 
 def code_blocks(codes: Codes) -> list[Codes]:

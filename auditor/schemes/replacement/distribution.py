@@ -109,7 +109,7 @@ def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence
 def check_columns(
     held: Iterable[str], names: Sequence[str], what: str, none: str, remedy: str = ""
 ) -> None:
-    """Refuse a parameter by column that does not name exactly the perturbed columns.
+    """Refuse a parameter by column that lacks or adds a perturbed column.
 
     Raises
     ------

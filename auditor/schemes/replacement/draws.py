@@ -24,6 +24,8 @@ which is the paper's with ``1/π_c`` for s. Without a right neighbour ``ρ_0 = 0
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,18 +33,11 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import code_type
 from auditor.numerics.random_streams import Rng
-from auditor.schemes.replacement.law import step
+from auditor.results.evidence import Drawn
+from auditor.schemes.replacement.law import UniformLaw, step
 from auditor.types import Array, Codes
 
-__all__ = [
-    "Coin",
-    "Draws",
-    "code_type",
-    "coins",
-    "kept_or_replaced",
-    "replacements",
-    "sent_through",
-]
+__all__ = ["Coin", "Draws", "code_type", "coins", "replacements", "sent_through"]
 
 
 class Coin(NamedTuple):
@@ -58,17 +53,8 @@ def coins(
 ) -> tuple[Coin, Coin]:
     """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r``.
 
-    Source: xiao2009, eqs. 3 and 4.
-
-    Parameters
-    ----------
-    high, level, low : float
-        ``p_l > p > p_r``; without a right neighbour ``low`` is None and both coins are ``(p/p_l,
-        0)``.
-    size : int
-        ``s``.
-    pi : ndarray of shape (s,), optional
-        ``π``, uniform by default.
+    Source: xiao2009, eqs. 3 and 4. Levels ``high > level > low``; without a right neighbour ``low``
+    is None and both coins are ``(p/p_l, 0)``.
 
     Examples
     --------
@@ -112,39 +98,6 @@ def inverse(u: Array, pi: Array) -> NDArray[np.intp]:
     """Return the π quantiles of [0, 1) numbers, shape (n,)."""
     sums = np.cumsum(pi)
     return np.searchsorted(sums / sums[-1], u, side="right")
-
-
-SHORT_OF_1 = 1.0 - 2.0**-50
-"""Largest number, so that rounding never reaches the end of the domain."""
-
-
-def kept_or_replaced(
-    values: Codes, level: float, u: Array, size: int, pi: Array | None = None
-) -> Codes:
-    """Return values kept where ``u < p``, else replaced by use of u, (n,).
-
-    Given ``u ≥ p``, ``(u − p)/(1 − p)`` is uniform; probabilities are exact to 2⁻⁵⁰.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-    level : float
-        ``p``.
-    u : ndarray of shape (n,)
-        Uniform on [0, 1).
-    size, pi
-        The domain and ``π``.
-
-    Examples
-    --------
-    >>> kept_or_replaced(np.full(4, 3), 0.5, np.array([0.49, 0.5, 0.74, 0.99]), 4).tolist()
-    [3, 0, 1, 3]
-    """
-    if level >= 1.0:
-        return values.copy()
-    again = np.maximum(u - level, 0.0) * (SHORT_OF_1 / (1.0 - level))
-    fresh = again * size if pi is None else inverse(again, pi)
-    return np.where(u < level, values, fresh.astype(values.dtype))
 
 
 class Draws:
@@ -199,3 +152,65 @@ def sent_through(x: Codes, T: Array, rng: Rng) -> Codes:
                 np.flatnonzero(chances)[-1],
             )
     return y
+
+
+MOST_COPIES = 50
+
+
+class Between(NamedTuple):
+    """A copy and its neighbours by level among earlier copies.
+
+    ``left`` is 0 if the neighbour is the original.
+    """
+
+    copy: int
+    left: int
+    right: int
+
+
+def between(levels: Sequence[float]) -> list[Between]:
+    """Return every copy with a more perturbed copy before it.
+
+    Without a less perturbed copy X is the left neighbour.
+    """
+    found = []
+    for number, level in enumerate(levels[:MOST_COPIES], start=1):
+        before = sorted((other, k) for k, other in enumerate(levels[: number - 1], start=1))
+        place = bisect_left(before, (level, 0))
+        if place and not any(other == level for other, _ in before):
+            found.append(
+                Between(
+                    number, before[place][1] if place < len(before) else 0, before[place - 1][1]
+                )
+            )
+    return found
+
+
+def drawn_between(
+    law: UniformLaw, prior: Array, copies: Sequence[Between], counts: NDArray[Any]
+) -> list[Drawn]:
+    """Return each copy's coin with its observed frequencies.
+
+    ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do. If
+    π is not uniform, the stated coin is a mean over a table with shares ``prior``: neighbours agree
+    on c with probability ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
+    """
+    found, levels = [], law.levels
+    for three, (agreeing, same) in zip(copies, counts.tolist(), strict=True):
+        high = 1.0 if three.left == 0 else levels[three.left - 1]
+        level, low = levels[three.copy - 1], levels[three.right - 1]
+        equal, _ = coins(high, level, low, law.size, law.pi)
+        fresh = 1.0 - equal.left - equal.right
+        if law.pi is None:
+            tails, kept = equal.right, equal.left + equal.right + fresh / law.size
+        else:
+            rho = step(high, low)
+            agree = (high * prior + (1.0 - high) * law.pi) * (rho + (1.0 - rho) * law.pi)
+            tails, kept = (
+                float(agree @ part / agree.sum())
+                for part in (equal.right, 1.0 - fresh * (1.0 - law.pi))
+            )
+        found.append(
+            Drawn(three.copy, step(high, level), float(tails), float(kept), agreeing, same)
+        )
+    return found

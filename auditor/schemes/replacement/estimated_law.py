@@ -232,16 +232,8 @@ def estimated(
 ) -> EstimatedLaw:
     """Return the law of some copies, estimated from records.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Codes of the originals.
-    copies : dict of int to ndarrays of shape (n,)
-        Codes of each copy, by its number.
-    shape : sequence of int
-        Values of each attribute; their product is the domain's size.
-    coalitions : iterable of tuples of int
-        Coalitions whose pairwise dependence is estimated.
+    ``copies`` holds codes of shape (n,) by copy number, ``shape`` the number of values of each
+    attribute. Pairwise dependence is estimated for pairs within ``coalitions``.
     """
     size, members = math.prod(shape), tuple(copies)
     levels = {copy: estimated_retention(x, y, size) for copy, y in copies.items()}

@@ -136,15 +136,9 @@ class UniformLaw:
     ) -> Array:
         """Return P(copy ``target`` | copy ``source`` or original), shape (s, s).
 
-        Rows are the source, or the original if None; columns are the target.
-
-        Parameters
-        ----------
-        source, target : int
-            Copy numbers from 1.
-        prior : ndarray of shape (s,), optional
-            Required if copies are fresh or the target is less perturbed. A row is NaN if the source
-            cannot show its value.
+        Rows are the source, or the original if None; copies count from 1. The prior is required if
+        copies are fresh or the target is less perturbed. A row is NaN if the source cannot show its
+        value.
 
         Raises
         ------
@@ -236,7 +230,7 @@ def _inverse(chance: float) -> float:
 
 
 def independent(transitions: Sequence[Array], size: int) -> Array:
-    """Return ``Π T_i[x, y_i]`` of copies independent given x, shape (s, …, s) with x first."""
+    """Return ``Π T_i[x, y_i]``, shape (s, …, s) with x first."""
     joint = np.ones(size)
     for T in transitions:
         joint = joint[..., None] * T.reshape(size, *(1,) * (joint.ndim - 1), size)
@@ -246,12 +240,10 @@ def independent(transitions: Sequence[Array], size: int) -> Array:
 def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
     """Return the expected size of a tuple's compressed history.
 
-    ``1 + (s−1)/s · Σ (1 − p_{i+1}/p_i)``. If π is not uniform, ``1 − Σ_y m_y π_y`` replaces
-    ``(s−1)/s``, with
-    ``m = p_i q + (1 − p_i)π`` the expected shares of the copy before and q, ``prior``, the table's.
+    ``1 + (s−1)/s · Σ (1 − p_{i+1}/p_i)``, below ``1 + ln(p_max/p_min)``. If π is not uniform,
+    ``1 − Σ_y m_y π_y`` replaces ``(s−1)/s``, with ``m = p_i q + (1 − p_i)π`` and q the table's shares.
 
-    Source: xiao2009, proof of Lemma 2; a history holds ``1 + disp`` elements, so it is below ``1 +
-    ln(p_max/p_min)``.
+    Source: xiao2009, proof of Lemma 2; a history holds ``1 + disp`` elements.
     """
     ordered = sorted(set(levels), reverse=True)
     if pi is None:
@@ -268,16 +260,7 @@ def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None)
 def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -> float:
     """Return the share of the categories' variance left by one copy.
 
-    By exact Bayes estimates.
-
-    Parameters
-    ----------
-    prior : ndarray of shape (s,)
-        ``q``, all above 0.
-    retention : float
-        ``p``.
-    pi : ndarray of shape (s,), optional
-        ``π``, uniform by default.
+    By exact Bayes estimates, from the prior q, all above 0, and one retention p.
 
     Notes
     -----

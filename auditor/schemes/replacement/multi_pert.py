@@ -117,7 +117,7 @@ class History:
 
 
 class MultiPertCopies(Copies):
-    """The paper's algorithm with its compressed history, for levels in any order.
+    """The paper's algorithm on compressed histories, for levels in any order.
 
     It also continues a release whose ``copies`` at ``levels`` were made elsewhere: given its
     neighbours a new copy is independent of all others (xiao2009, Lemma 1).
