@@ -51,14 +51,6 @@ class IncrementDensity(NamedTuple):
         ) * self.moving.cdf(at)
         return middle, point + self.rest * (at == 0.0)
 
-    def near_zero(self, reach: float) -> float:
-        """Return the probability of ``|t| ≤ reach``."""
-        beside = np.array([reach, -reach])
-        inside = float(self.moving.between(beside)[0])
-        if self.moving.on_lattice:  # half of the probability of either end
-            inside += float(self.moving.pdf(np.array(reach)))
-        return self.rest + (1.0 - self.rest) * inside
-
 
 def increment_density(
     law: KroneckerNoise, low: float, high: float, attribute: int
