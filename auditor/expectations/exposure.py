@@ -1,24 +1,19 @@
-"""How much stays unknown: a bound on what the strongest adversary knows of the worst attribute, from whatever copies it may hold.
+"""Bounds on the share of an attribute that stays unknown.
 
-``unknown`` is the normalized error of one attribute, the share of its variance that a
-reconstruction leaves; 1 less what is exposed. It is bounded in every attribute, for every attack
-and coalition measured (or those that the filter names): a mean over attributes would hide the one
-that is rebuilt. Of an adversary who was given attributes in clear the others are judged, as those
-are nobody's work.
+``unknown`` is the normalized error of one attribute. Every attribute, attack and coalition must
+meet the bound (Holm): a mean over attributes would hide one that is rebuilt. Attributes that the
+adversary is given in clear are left out.
 
-Of classes of records ``unknown`` is also the share of sensitive values that no attack claims
-rightly, beyond what naming them by their shares in the table is right of: who names a class's
-commonest value is right for most and far off for the others, so that a squared error alone would
-acquit it; and where nearly all have one value, being right is no news.
+Three more shares count as ``unknown``:
 
-Of copies that nobody states a law of it is the share of values that no copy shows as they are, too:
-a few large ones make most of a long tail's variance. Where records stand as they were among others
-that are perturbed a bound is not met, and undecided: whoever knows which they are knows these. Of
-several columns of categories it is the doubt left of the value that is given away most, too.
+- classes of records: sensitive values that no attack claims rightly, beyond their base rates;
+- copies without a law: values that no copy shows unchanged, since a few large values make most of
+  a long tail's variance;
+- several categorical columns: doubt about the value that is given away most.
 
-It holds against the attacks that were tried, and says how many these are; no figure bounds what
-another attack would do. Of copies from files that lack records, cells or columns the rest is
-audited; a lower bound is undecided where what was left out is less perturbed.
+A lower bound is undecided if some records are unchanged among perturbed ones, or if excluded
+records or columns are less perturbed. It holds against the attacks that were tried, and states
+their number. No figure bounds attacks that were not tried.
 """
 
 from __future__ import annotations
@@ -72,7 +67,7 @@ class Exposure(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every attribute, attack and coalition that the filter selects."""
+        """Return the verdict over every selected attribute, attack and coalition."""
         found, asked = (
             shares_unknown(evidence.measurements, self.parameters, copies_released(evidence)),
             self.parameters.unknown,
@@ -119,7 +114,15 @@ def shares_unknown(
     filters: Exposure.Parameters,
     copies: dict[tuple[str, str], int],
 ) -> list[Measurement]:
-    """Return what is judged, each a share that stays unknown; ``copies`` are how many a release has, by sweep point and scheme."""
+    """Return the shares that are judged.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+    filters : Exposure.Parameters
+    copies : dict
+        Number of copies by sweep point and scheme.
+    """
     # all attributes together are judged where they are asked for
     whole = filters.attribute is not None
     metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
@@ -144,12 +147,12 @@ def shares_unknown(
 
 
 def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:
-    """Return whose cell it is: of one column of categories, or of those that somebody was not given, there is but the error of all."""
+    """Return sweep point, scheme, knowledge and attack."""
     return str(record.sweep), record.scheme, record.knowledge, record.attack
 
 
 def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
-    """Return the schemes that some records are of, and whose records or columns beyond those audited are more exposed."""
+    """Return the schemes with excluded records or columns that are more exposed."""
     judged = {(str(record.sweep), record.scheme) for record in found}
     worse = [
         release
@@ -160,7 +163,7 @@ def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
 
 
 def _kept(record: Measurement) -> Measurement:
-    """Return the share of records whose value is not given away, or shown."""
+    """Return the share of records whose value is not given away, or not shown."""
     value, low, high, theory = (
         None if each is None else 1 - each
         for each in (record.value, record.ci_high, record.ci_low, record.theory)
