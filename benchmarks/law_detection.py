@@ -64,11 +64,7 @@ def false_alarms(releases: int, seed: int) -> Iterator[str]:
         n = min(int(rng.choice(ROWS_OF_HONEST)), WIDEST if kind == "wide" else 10**9)
         plugin = registry.get("scheme", scheme)
         # no grid is looked for in these
-        exact = plugin.on_lattice or scheme in (
-            "multiplicative-noise",
-            "rotation",
-            "rotation-noise",
-        )
+        exact = plugin.on_lattice or scheme == "multiplicative-noise"
         try:
             tests = honest(
                 scheme, levels, parameters, kind, n, seed * 10**6 + k, "none" if exact else grid

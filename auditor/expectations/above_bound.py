@@ -1,20 +1,14 @@
-"""No attack does better than is proved to be possible: errors beside their bounds, in every cell that has one.
+"""Errors beside their bounds: no attack is better than is proved to be possible.
 
-| bound | of | allowed for |
+| bound | applies to | tolerance |
 | --- | --- | --- |
-| the least that copies leave possible | every attack that was told no true values | the cell's error bar, and chance |
-| what a theorem says an attack's error is at least, and at most | that attack | rounding alone: it is sure |
+| least error that the copies permit | attacks that are given no true values | error bar, and chance |
+| a theorem's bounds on one attack | that attack | rounding |
 
-The first holds on average over tables drawn from the declared law. In one table of n records even
-the best attack's mean squared error, of errors that are normal, has a standard error of √(2/n) of
-itself; so much is added to the cell's own, which is of the noise alone.
-
-Who was told true values of some attributes, or which values the table has (the table's
-distribution, which ``perfect`` knowledge gives to those who ask for it), knows more than copies
-tell, and is left out: of 200 records under weak noise such an attack errs by a third.
-
-A cell below its bound says that somebody sees more than records of the declared law through noise
-of the stated one: that copies, or records, are not what is said of them.
+The first holds on average over tables of the declared law. In one table of n records the best
+attack's mean squared error has a relative standard error of √(2/n) if errors are normal. This is
+added to the cell's own error. Attacks that know true values, or the table's distribution, are left
+out. A cell below its bound shows that copies or records do not follow the stated law.
 """
 
 from __future__ import annotations
@@ -45,7 +39,7 @@ class AboveBound(Expectation):
     needs_metrics = (FLOOR,)
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every selected cell that has a bound."""
+        """Return the verdict over every selected cell with a bound."""
         bounds = {
             _key(group[0]): pooled(group)[0]
             for metric in (FLOOR, CEILING)
@@ -71,7 +65,10 @@ class AboveBound(Expectation):
 
 
 class Side(NamedTuple):
-    """A cell and one of its bounds: ``sign`` 1 if it is to be above, −1 below; ``error`` of their difference."""
+    """A cell and one of its bounds.
+
+    ``sign`` is 1 for a lower bound and −1 for an upper one; ``error`` is of the difference.
+    """
 
     cell: Sequence[Measurement]
     bound: float
@@ -81,12 +78,12 @@ class Side(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """How far the cell is on the right side."""
+        """Distance of the cell from the bound, positive on the right side."""
         return self.sign * (pooled(self.cell)[0] - self.bound)
 
     @property
     def coarse(self) -> bool:
-        """Whether the cell is measured too coarsely to show that it is not on the wrong side."""
+        """Whether the cell's interval is too wide to decide."""
         return self.slack < Z_95 * self.error and Z_95 * self.error > COARSE * self.bound + ROUNDING
 
 
@@ -96,7 +93,7 @@ def _sides(
     rows: int,
     copies_alone: bool,
 ) -> list[Side]:
-    """Return a cell beside each of its bounds; ``copies_alone``: whether its attack was told no true values."""
+    """Return a cell with each of its bounds; ``copies_alone``: it is given no true values."""
     first, found = cell[0], list[Side]()
     floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
     if floor is not None and copies_alone:

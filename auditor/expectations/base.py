@@ -1,4 +1,4 @@
-"""What an expectation is: a statement of a scenario that the audit must prove or refute."""
+"""Base of expectations: a statement that the audit must prove or refute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Names = str | list[str]
 
 
 class Filter(PluginParameters):
-    """Which cells an expectation speaks of; a field left out means all of them."""
+    """The cells that an expectation covers; an absent field covers all."""
 
     scheme: Names | None = Field(None, description="scheme ids")
     attack: Names | None = Field(None, description="attack ids")
@@ -33,7 +33,7 @@ class Filter(PluginParameters):
 
 
 class Expectation(Plugin):
-    """A statement that is proved, refuted or left undecided by the evidence."""
+    """A statement that the evidence proves, refutes or leaves undecided."""
 
     kind = "expectation"
     needs_pooling: ClassVar[bool] = False
@@ -48,7 +48,7 @@ class Expectation(Plugin):
 
     @classmethod
     def made(cls, parameters: Any) -> Expectation:
-        """Return an expectation, or what stands in for one that cannot be made."""
+        """Return an expectation, or a stand-in if its parameters fail."""
         with contained() as failure:
             return cls(parameters)
         assert failure.error is not None
@@ -56,10 +56,10 @@ class Expectation(Plugin):
 
     @abstractmethod
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict, with what was observed and why."""
+        """Return the verdict with its reason."""
 
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
-        """Return the verdict as results hold it."""
+        """Return the verdict as a result record."""
         judged = self.judge(evidence)
         if not isinstance(judged, Judgement) or type(judged.why) is not str:
             raise PluginError("the expectation returned no judgement with a reason")
@@ -74,14 +74,14 @@ class Expectation(Plugin):
 
 
 class Broken(Expectation):
-    """Stands in for an expectation that cannot be made, so that the run finishes the rest and says so."""
+    """Stand-in for an expectation that cannot be made: the run finishes the rest."""
 
     def __init__(self, cls: type[Expectation], parameters: Any, failure: AuditorError) -> None:
         self.name, self.reference = cls.name, cls.reference  # type: ignore[misc]
         self.parameters, self._failure = parameters, failure
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Raise what was raised then.
+        """Raise the error that its parameters raised.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Judgement:
 
 
 def worst(statuses: Sequence[Verdict]) -> Verdict:
-    """Return ``fails`` if any fails, else ``undecided`` if any is, else ``holds``; nothing to judge is undecided."""
+    """Return ``fails`` if any fails, else ``undecided`` if any is or none is given, else ``holds``."""
     if "fails" in statuses:
         return "fails"
     return "undecided" if "undecided" in statuses or not statuses else "holds"
@@ -118,7 +118,7 @@ def selector(
     pooled_only: bool = False,
     each_attribute: bool = False,
 ) -> Selector:
-    """Return the predicate that a filter stands for.
+    """Return the predicate of a filter.
 
     Parameters
     ----------
@@ -127,11 +127,11 @@ def selector(
     metric : str or None
         Only this metric.
     copies : dict
-        Number of copies released, by (sweep point as text, scheme id): ``all`` means that many.
+        Number of copies released, by (sweep point as text, scheme id), for ``all``.
     pooled_only : bool
-        Only coalitions of two copies or more, unless the filter names coalitions itself.
+        Only coalitions of two copies or more, unless the filter names coalitions.
     each_attribute : bool
-        Every attribute beside all together, unless the filter names attributes itself.
+        Every attribute and all together, unless the filter names attributes.
     """
     coalition = None if filters.coalition is None else parse_coalitions(filters.coalition)
     knowledge = (
@@ -159,7 +159,7 @@ def selector(
 def measured(
     evidence: Evidence, filters: Filter, metric: str, pooled_only: bool = False
 ) -> list[list[Measurement]]:
-    """Return the cells that a filter selects and that were measured, each the records of its replicates; as for ``selector``."""
+    """Return the selected cells that were measured, each with its replicates."""
     selected = selector(filters, metric, copies_released(evidence), pooled_only)
     return list(
         cells(
@@ -169,7 +169,7 @@ def measured(
 
 
 def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
-    """Return whether a filter by ``scheme`` and ``sweep`` covers the releases of a scheme at a sweep point; without such fields it does."""
+    """Whether a filter by ``scheme`` and ``sweep`` covers a scheme at a sweep point."""
     sweep = getattr(filters, "sweep", None) or {}
     return _among(scheme, getattr(filters, "scheme", None)) and all(
         point.get(path) == value for path, value in sweep.items()
@@ -192,7 +192,7 @@ def copies_released(evidence: Evidence) -> dict[tuple[str, str], int]:
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list of one for a lone value, and an empty one for None."""
+    """Return a list: of one lone value, or empty for None."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -203,7 +203,7 @@ def _among(value: str | None, names: Names | None) -> bool:
 
 
 def _knows(label: str | None, wanted: list[str]) -> bool:
-    """A label matches itself, its kind (``estimated``), and any narrower spelling resolved to a label beforehand."""
+    """Whether a label matches itself or its kind (``estimated``)."""
     return label is not None and (label in wanted or label.partition("(")[0] in wanted)
 
 

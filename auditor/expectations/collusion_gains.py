@@ -1,7 +1,7 @@
-"""The gains that a claim of no collusion gain is tested by: of attacks, of measured noise, and of the best attack there can be.
+"""Gains that `no-collusion-gain` tests: of attacks, of measured noise and of the insider learner.
 
-A gain is the share of its best copy's error that a coalition takes off. Each comes with an error
-bar of its own kind, so each knows its own test against a margin, and how many rows would settle it.
+A gain is the share of its best copy's error that a coalition removes. Each kind of gain has its
+own test against a margin, and its own estimate of the rows that would settle it.
 
 Sources: two one-sided tests (Schuirmann 1987); shares of noise by their exact law
 (``auditor.numerics.statistics.share_tests``).
@@ -46,7 +46,7 @@ POWER = 0.8
 
 
 class PooledCopies(NamedTuple):
-    """What pooling buys one coalition of one release; ``point`` is the sweep point as text."""
+    """Evidence on one coalition of one release; ``point`` is the sweep point as text."""
 
     point: str
     scheme: str
@@ -57,7 +57,29 @@ class PooledCopies(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """One gain to be tested: whose, by how much, how surely."""
+    """One gain to be tested.
+
+    Attributes
+    ----------
+    who : str
+        The adversary, for messages.
+    coalition : tuple of int
+    gain, std_error, degrees : float
+    rows : int
+    guard : bool
+        Whether it can only refute.
+    noise : tuple of NoiseGain
+        Measured shares of noise, one a replicate; they are tested exactly.
+    estimated : bool
+        Whether it is the insider learner's.
+    insider : InsiderGain or None
+    flattered : float
+        Largest bias of a gain whose law was estimated from the copies themselves.
+    from_files : bool
+        Whether the copies come from files.
+    covered : bool
+        Whether the claim covers exactly these copies; else the gain refutes nothing.
+    """
 
     who: str
     coalition: Coalition
@@ -66,21 +88,12 @@ class Gain(NamedTuple):
     degrees: float
     rows: int
     guard: bool = False
-    """Whether it can only refute: the insider learner where a law proves that there is no gain."""
     noise: tuple[NoiseGain, ...] = ()
-    """Measured shares of noise taken off, one a replicate; they are tested exactly."""
     estimated: bool = False
-    """Whether it is of the insider learner, which is fitted to the originals."""
     insider: InsiderGain | None = None
-    """Gains of the insider learner, all attributes together."""
     flattered: float = 0.0
-    """By how much the gain may be too large, of an attack whose law was learnt from the very
-    copies: so much of it refutes nothing."""
     from_files: bool = False
-    """Whether the copies come from files: of these there is one release, and no law is proof."""
     covered: bool = True
-    """Whether the claim speaks of these very copies, and not only of some of them: else the gain
-    refutes nothing."""
 
     def p_values(self, margin: float) -> tuple[float, float]:
         """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
@@ -98,7 +111,7 @@ class Gain(NamedTuple):
         ), above
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
-        """Return how many rows would rule the margin out, if there is no gain."""
+        """Return the number of rows that would exclude the margin if there is no gain."""
         if self.noise:
             regressors = sum(part.regressors for part in self.noise)
             observations = sum(part.observations for part in self.noise)
@@ -111,7 +124,7 @@ class Gain(NamedTuple):
 
     @property
     def beyond(self) -> float:
-        """Gain that is ruled out, with 97.5 % confidence."""
+        """Gain that is excluded with 97.5 % confidence."""
         if self.insider:
             return max(
                 (max(r, 0.0) + Z_95 * e) ** 2
@@ -121,12 +134,12 @@ class Gain(NamedTuple):
 
     @property
     def cell(self) -> str:
-        """Whose gain it is, in words."""
+        """Adversary and coalition in words."""
         return f"{self.who}, copies {describe(self.coalition)}"
 
     @property
     def measured(self) -> bool:
-        """Whether there is anything to test."""
+        """Whether there is a gain and an error bar."""
         return math.isfinite(self.gain) and not math.isnan(self.std_error)
 
 
@@ -140,10 +153,10 @@ DEGREES = {
 
 
 def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
-    """Return mean, standard error and degrees of freedom of the same gain in several replicates.
+    """Return mean, standard error and degrees of freedom over replicates.
 
-    By each one's own error or, where one release does not tell, by the spread between replicates;
-    infinite when they are too few for that.
+    The errors are each replicate's own. If some have none, the spread between replicates is used, and
+    is infinite for too few.
     """
     gains, errors, degrees = (
         np.array(part, dtype=np.float64) for part in zip(*paired, strict=True)
@@ -159,7 +172,7 @@ def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
 def attack_gains(
     records: Sequence[Measurement], releases: Iterable[ReleaseEvidence]
 ) -> Iterator[Gain]:
-    """Gains over the copy with least noise by law, replicates pooled; over the best measured one where there is no law."""
+    """Yield gains over the copy of least noise by law, or over the best measured copy."""
     by_place = {
         (str(release.sweep), release.scheme, release.replicate): release for release in releases
     }
@@ -190,7 +203,7 @@ def attack_gains(
 
 
 def unpaired(group: Sequence[Measurement]) -> tuple[float, float, float]:
-    """Return mean, standard error and degrees of freedom of one cell's gains as they were measured."""
+    """Return mean, standard error and degrees of freedom of gains as measured."""
     mean, pooled_error = pooled(group)
     bar = group[0].error_bar
     error = (
@@ -204,7 +217,7 @@ def unpaired(group: Sequence[Measurement]) -> tuple[float, float, float]:
 
 
 def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
-    """What the measured noise of the copies lets a coalition take off its best copy's."""
+    """Yield the shares of the best copy's noise that coalitions can remove."""
     for scheme, coalition, parts, rows in together(pooling):
         noise = tuple(part.noise for part in parts if part.noise is not None)
         if noise:
@@ -220,7 +233,7 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
 
 
 def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
-    """Gains of the insider learner; a guard where the scheme's own law proves that there are none, else they must show none."""
+    """Yield gains of the insider learner, as guards where a law is proved."""
     named = {(copies.point, copies.scheme, copies.coalition) for copies in pooling}
     seen: set[tuple[str, str, Coalition]] = set()
     for copies in pooling:
@@ -262,7 +275,7 @@ def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
 def together(
     pooling: Iterable[PooledCopies],
 ) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:
-    """Yield scheme, coalition, what pooling buys it in every replicate, and rows in all, for each sweep point."""
+    """Yield scheme, coalition, evidence of each replicate and total rows."""
     groups = grouped(
         ((copies.point, copies.scheme, copies.coalition), copies) for copies in pooling
     )

@@ -1,11 +1,9 @@
-"""Two schemes are equally good at equal levels, within a margin: two one-sided tests (TOST).
+"""Equality of two schemes at equal levels, within a margin: two one-sided tests (TOST).
 
-«Not significantly different» is no evidence of being the same: with little data nothing differs.
-Here the *difference* must be shown to lie within ± margin: both «it is at least +margin» and «it is
-at most −margin» are rejected at 5 %. Every level must pass, and since all must, none needs a
-correction for their number (intersection–union). A refutation, which one level suffices for, is
-held to 5 % in all (Holm). Differences are paired by replicate, which shares the folds; with fewer
-than five replicates the figures' own errors are used, as if the two were independent.
+Both «the difference is at least +margin» and «at most −margin» must be rejected at 5 %. Every level
+must pass, so no correction is needed (intersection–union). A refutation is held to 5 % over all
+levels (Holm). Differences are paired by replicate. With fewer than five replicates the figures' own
+errors are used, as if both were independent.
 """
 
 from __future__ import annotations
@@ -74,7 +72,10 @@ class Equivalent(Expectation):
 def judge_differences(
     found: Sequence[tuple[float, float, float]], levels: Sequence[str], margin: float, metric: str
 ) -> Judgement:
-    """Return the verdict on differences, each with its standard error and degrees of freedom (NaN error: none known)."""
+    """Return the verdict on differences.
+
+    Each has a standard error, NaN if unknown, and degrees of freedom.
+    """
     if any(math.isnan(error) for _, error, _ in found):
         return Judgement("undecided", f"{metric} has no error bar; add replicates", None, margin)
     inside = [
@@ -110,7 +111,7 @@ def judge_differences(
 
 
 def _more(found: tuple[float, float, float], margin: float) -> str:
-    """Say how many replicates would settle it, at 80 % power, if the difference is what it looks like."""
+    """Return the replicates that would settle it at 80 % power, in words."""
     difference, error, degrees = found
     room = margin - abs(difference)
     if room <= 0 or math.isinf(degrees):
@@ -120,7 +121,7 @@ def _more(found: tuple[float, float, float], margin: float) -> str:
 
 
 def _rest(record: Measurement) -> tuple[Any, ...]:
-    """Everything of a cell but its scheme."""
+    """Return the cell without its scheme."""
     return (
         str(record.sweep),
         record.knowledge,
@@ -141,7 +142,7 @@ def _level(record: Measurement) -> str:
 def _paired(
     first: Sequence[Measurement], second: Sequence[Measurement]
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return differences by replicate, of the replicates that both have."""
+    """Return differences of the replicates that both have."""
     ours, theirs = (
         {record.replicate: record.value for record in group if record.value is not None}
         for group in (first, second)
@@ -170,7 +171,7 @@ def _difference(
 def _all_together(
     pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]],
 ) -> tuple[float, float, float]:
-    """A replicate's mean difference over levels: copies of one release depend on each other, replicates do not."""
+    """Return the mean difference over levels, by replicate; replicates are independent."""
     by_level = [_paired(*pair) for pair in pairs]
     count = min(len(differences) for differences in by_level)
     if count < FEWEST_REPLICATES or any(len(differences) != count for differences in by_level):

@@ -1,4 +1,4 @@
-"""Whether guarantees by law are borne out by the noise that was drawn, and whether a coalition's is that of its best copy alone."""
+"""Guarantees of a law: supported by the drawn noise, and no worse for coalitions than for copies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement, describe
 
 SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ", "concentrated_dp": "ρ"}
-"""Figures that are compared, each exact for some noise: of a coalition the first that is."""
+"""Figures that are compared: the first that is exact for the noise."""
 COMPARED = tuple(SYMBOL)
 ROUNDING = 1e-9
 BY_GUARANTEE = "by guarantee: "
@@ -20,11 +20,10 @@ BY_GUARANTEE = "by guarantee: "
 def as_drawn(
     judged: Judgement, metric: str, high: float | None, filters: Filter, evidence: Evidence
 ) -> Judgement:
-    """Return a verdict that holds by law as it stands once the noise that was drawn is looked at.
+    """Return a verdict that holds by law, revised by the noise that was drawn.
 
-    A guarantee is one of the law that a scheme states. It is refuted where an audited lower bound
-    lies above what is allowed, and nothing follows from it where the noise drawn is found not to
-    follow that law (``noise-follows-law``).
+    An audited lower bound above the allowed value refutes the guarantee. If the noise does not follow
+    the law (``noise-follows-law``), the guarantee is undecided.
     """
     selected = selector(filters, f"empirical_{metric}", copies_released(evidence))
     beyond = [
@@ -44,11 +43,10 @@ def as_drawn(
 
 
 def by_guarantees(records: Iterable[Measurement]) -> Judgement | None:
-    """Return the verdict on records of ``COMPARED``; None where no coalition can be compared with all its copies alone.
+    """Return the verdict on records of ``COMPARED``; None if nothing can be compared.
 
-    A figure that is but an upper bound (its record says so in ``reason``) is compared with none:
-    bounds of a coalition may be looser than those of one copy. Nor is one where a single copy
-    guarantees nothing, to which pooling adds nothing.
+    Figures that are only upper bounds (their ``reason`` says so) are left out, since a coalition's
+    bound may be looser than one copy's. So are single copies without a guarantee.
     """
     found = {
         (str(r.sweep), r.scheme, r.replicate, r.metric, r.coalition): r
@@ -76,7 +74,7 @@ def _bound(record: Measurement) -> bool:
 
 
 def _judged(pairs: Sequence[tuple[Measurement, Measurement]]) -> Judgement:
-    """Return the verdict on coalitions, each beside its best copy alone; infinite ones are worst."""
+    """Return the verdict on coalitions, each with its best copy alone; infinite is worst."""
     worse = [
         (pooled, best)
         for pooled, best in pairs

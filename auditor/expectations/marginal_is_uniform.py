@@ -1,9 +1,7 @@
-"""Each copy alone is what conventional uniform perturbation would have made, whatever was released beside it.
+"""Each copy alone has the law of conventional uniform perturbation.
 
-A chi-square test of every copy's law given the original against ``T(p)`` (xiao2009, eq. 1 and
-Theorem 2), with the replacements that the scheme states where these are not uniform, and with
-Holm's step-down over all copies of all releases covered, so that a true claim about a thousand
-copies is refuted one time in a hundred.
+A chi-square test compares every copy, given the original, with ``T(p)`` (xiao2009, eq. 1 and
+Theorem 2), or with the stated replacements. Holm's step-down covers all copies of all releases.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ class MarginalIsUniform(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every copy of every uniform release that the filter covers.
+        """Return the verdict over every copy of the covered uniform releases.
 
-        Observed is the least p-value after Holm's correction, which is what the bound is on.
+        Observed is the least p-value after Holm's correction; the bound is on it.
         """
         tests = [
             (release.scheme, *test)

@@ -1,9 +1,8 @@
-"""A bound on any metric: every cell the filter selects must meet it, in theory and in measurement.
+"""A bound on any metric, for every selected cell, in theory and in measurement.
 
-A cell *holds* when its interval, pooled over replicates, lies within the bound and so does its
-closed form; it *fails* when the interval lies wholly outside, or the closed form does; else it is
-undecided. Intervals are widened for the number of cells looked at (Holm), so that a true statement
-about a thousand coalitions is not refuted by the unluckiest.
+A cell *holds* if its interval, pooled over replicates, and its closed form lie within the bound.
+It *fails* if either lies wholly outside; else it is undecided. Intervals are widened for the number
+of cells (Holm), so that a true statement about many coalitions is not refuted by chance.
 """
 
 from __future__ import annotations
@@ -155,7 +154,7 @@ def judge_bounds(
 def _without_bars(
     sides: Sequence[tuple[Sequence[Measurement], float, float]], verdicts: Sequence[Verdict]
 ) -> str:
-    """Say of how many cells that are undecided one release tells no error bar, and what would."""
+    """Say how many undecided cells have no error bar, and the remedy."""
     bare = sum(
         verdict == "undecided" and math.isinf(uncertainty(cell))
         for (cell, _, _), verdict in zip(sides, verdicts, strict=True)
@@ -172,7 +171,7 @@ def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 
 
 def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    """p-value against «the truth violates the bound»; rounding is no violation."""
+    """Return the p-value against «the truth violates the bound»."""
     slack, cell = ROUNDING * max(1.0, abs(limit)), cut_off(cell, limit) if sign > 0 else cell
     return one_sided(
         -sign * pooled(cell)[0], -sign * limit + slack, uncertainty(cell) * at_bound(cell, limit)
@@ -185,11 +184,10 @@ def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 
 
 def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
-    """Return the draws of an error with what lies beyond twice a lower bound cut off there; as they are where nothing does.
+    """Return the draws of an error, cut off at twice a lower bound.
 
-    Their mean is no larger so, and if it lies above the bound, the truth does. An attack that goes
-    astray in one draw of ten, and errs by 2,600 times the variance, would else leave it open
-    whether it errs by a half, as its spread is as large as its mean.
+    The mean becomes no larger, so if it exceeds the bound the truth does. Otherwise one extreme draw of
+    ten would leave the verdict open, since its spread is as large as its mean.
     """
     if cell[0].metric not in ERRORS or cell[0].error_bar != "replicates" or pooled(cell)[1] is None:
         return cell
@@ -203,12 +201,11 @@ def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
 
 
 def at_bound(cell: Sequence[Measurement], limit: float) -> float:
-    """Return how many times wider an error bar would be if the truth were at a bound above what was found.
+    """Return how much wider an error bar would be if the truth were at a bound above the estimate.
 
-    A mean of squares spreads in proportion to its size: two rows whose errors came out at 0.6 ± 0.6
-    are no sign that they are not 1.5 on average. Of thousands of rows, whose bars are a few
-    hundredths of the figure, it decides nothing. A gain is the quotient of two such means; of very
-    few rows nothing is known of how it spreads.
+    A mean of squares spreads in proportion to its size: errors of 0.6 ± 0.6 from two rows do not
+    exclude 1.5. For thousands of rows the factor decides nothing. A gain is a quotient of two means,
+    and with very few rows its spread is unknown.
     """
     if cell[0].metric == "collusion_gain" and uncertainty(cell) > COARSE:
         return math.inf
@@ -254,7 +251,7 @@ def _why(
 
 
 def measured_at(record: Measurement) -> str:
-    """Return where a figure was measured, ``corner-wave, llse, perfect, copies 1–5``; a figure of the release has no attack."""
+    """Return where a figure was measured: ``corner-wave, llse, perfect, copies 1–5``."""
     who = [part for part in (record.scheme, record.attack, record.knowledge) if part is not None]
     return ", ".join(
         [*who, f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"]
@@ -263,7 +260,7 @@ def measured_at(record: Measurement) -> str:
 
 @register
 class CollusionGain(MetricBound):
-    """Pooling buys the attackers at least, or at most, so much over their best copy alone."""
+    """Pooling gains at least, or at most, so much over the best copy alone."""
 
     name = "collusion-gain"
     trial = MappingProxyType({"at-least": 0.5})

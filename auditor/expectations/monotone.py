@@ -1,9 +1,8 @@
-"""A metric rises, or falls, along a sweep: each swept value against the next, in every line of a figure.
+"""Monotone metrics: each swept value against the next, in every line of a figure.
 
-A step holds where theory settles it, where the two values tie to rounding, or where the data show
-it beyond the error bars (Holm's correction over all steps); it fails where either shows the
-opposite. A step that neither can tell is undecided, whichever way it was measured: `slack` states
-how much of a step the other way is of no interest, and more rows or replicates narrow the bars.
+A step holds if theory settles it, if both values are equal up to rounding, or if the data show it
+beyond the error bars (Holm over all steps). It fails if either shows the opposite. Otherwise it is
+undecided. `slack` is the size of an irrelevant step in the other direction.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Monotone(Expectation):
             return self
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every step of every line: one scheme, attack, knowledge, coalition and attribute."""
+        """Return the verdict over every step of every line."""
         p = self.parameters
         lines: dict[str, list[tuple[float, Sequence[Measurement]]]] = {}
         for group in measured(evidence, p, p.metric):
@@ -74,7 +73,7 @@ class Monotone(Expectation):
 
 
 def _line(record: Measurement, against: str) -> str:
-    """Everything of a cell but the swept value looked along."""
+    """Return the cell without the swept value."""
     others = {path: value for path, value in record.sweep.items() if path != against}
     return json.dumps(
         [

@@ -1,8 +1,8 @@
-"""The coin that is thrown for a copy between two others, its neighbours by level, has the chances one says, and falls as they say.
+"""Chances of the coin for a copy between two others.
 
-By the law: u and v of xiao2009, equations 3 and 4, for records on which the neighbours agree, from
-the levels and the domain alone. On the data: how often the new value is the neighbours' there, ``u
-+ v + (1 − u − v)/s``, by an exact binomial test.
+*Law*: u and v of xiao2009, equations 3 and 4, for records on which the neighbours agree. *Data*:
+the share of those records whose new value is the neighbours', ``u + v + (1 − u − v)/s``, by an
+exact binomial test.
 """
 
 from __future__ import annotations

@@ -1,35 +1,23 @@
-"""No collusion gain (Theorem 4), decided in several ways at once; it holds only when all of them say so.
+"""No collusion gain (Theorem 4): by law, by theory, by guarantees and on the data.
 
-1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b,
-   Z_j) = Var(Z_b)`` for all j, which for jointly Gaussian noise settles it for every attack
-   (li2012, Theorem 4 and Corollary 1). What another copy adds must then not help to predict what
-   the best copy leaves unknown. Where the insider learner (``auditor.audit.insider.gain``) gains by
-   it, the noise is not of the stated law, nothing follows from its covariance, and the claim is
-   undecided. Of copies from files a stated law is no proof. Copies of classes have no law; whether
-   one copy's classes and ranges lie within all others' is seen on the copies themselves.
-2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it
-   predicts must be zero.
-3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and
-   for the best linear attack that the originals themselves teach (which trusts no law), two
-   one-sided tests of the gain against ± a margin. Holm's step-down over all of them keeps the
-   chance of one false «no gain» at 5 %. «Not significant» is not «no gain»: too little data leaves
-   it undecided, and the number of rows that would settle it is given. An attack is paired with the
-   coalition's copy of least noise by law, for the copy measured best is the luckiest. Attacks that
-   use the law may be blind to the copies by law, so the noise that was drawn must show it too: the
-   auditor has ``Y_i − X``, and the share of its best copy's noise that a coalition can take off is
-   tested exactly against the margin. Beside that test the best linear attack is a guard that can
-   only refute; where no law is stated it must show no gain itself. The insider learner is such a
-   guard where a law proves that there is no gain, and must show that there is none where no law
-   does. Of categorical copies the best attack of any kind is judged instead, by the originals of
-   records that look alike to a coalition.
-4. *By the guarantees*, where bounds of the data state by how much a record may change: a
-   coalition's must be that of its best copy.
+The claim holds only if all four agree.
 
-Gains of an attack that is surely worse than naming the mean are not tested: nobody would carry it
-out.
+1. *Law.* In every coalition some copy b has ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j. For jointly
+   Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). If the insider learner
+   (``auditor.audit.insider.gain``) gains nevertheless, the noise does not follow the law, and the
+   claim is undecided. A law stated for copies from files is no proof. Copies of classes have no
+   law: their classes and ranges are compared.
+2. *Theory.* The gain that an attack's closed form predicts must be 0.
+3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm). Gains are
+   those of the attacks, of the noise that was drawn, and of the insider learner. An attack is
+   compared with the copy of least noise by law: the copy measured best is the luckiest. Where a law
+   is proved the learner is a guard, which can only refute. Elsewhere it must show no gain.
+4. *Guarantees.* If bounds of the data are stated, a coalition's guarantee must be that of its best
+   copy.
 
-Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that
-estimates too much from too few rows, is no leak, and is told in the reason.
+«Not significant» is not «no gain»: the verdict is then undecided and names the rows that decide.
+Gains of an attack that is surely worse than the mean are not tested. A coalition that does worse
+than its best copy is no leak.
 """
 
 from __future__ import annotations
@@ -96,7 +84,7 @@ class NoCollusionGain(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict of all ways together."""
+        """Return the verdict of all four parts."""
         margin, level = self.parameters.margin, self.parameters.level
         pooling = list(self._pooling(evidence))
         # The insider's gain is measured by a finer test than the errors of the attack by that
@@ -131,7 +119,6 @@ class NoCollusionGain(Expectation):
         return Judgement(status, "; ".join(part.why for part in decisive), observed, margin)
 
     def _records(self, evidence: Evidence) -> list[Measurement]:
-        """Return the measured gains that the filter covers."""
         selected = selector(
             self.parameters,
             "collusion_gain",
@@ -144,7 +131,6 @@ class NoCollusionGain(Expectation):
         ]
 
     def _by_guarantees(self, evidence: Evidence) -> list[Judgement]:
-        """Return the verdict of the guarantees that the filter covers; none where no bounds are stated."""
         selected = selector(self.parameters, None, copies_released(evidence))
         found = by_guarantees(
             record
@@ -154,7 +140,6 @@ class NoCollusionGain(Expectation):
         return [] if found is None else [found]
 
     def _pooling(self, evidence: Evidence) -> Iterator[PooledCopies]:
-        """Yield what pooling buys, for every release and coalition that the filter covers."""
         wanted = (
             None
             if self.parameters.coalition is None
@@ -176,10 +161,9 @@ class NoCollusionGain(Expectation):
 
 
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
-    """Return the cells in which an attack is surely worse than who guesses the mean without any copy, in every replicate.
+    """Return the cells of attacks that are surely worse than the mean, in every replicate.
 
-    Of copies that say nothing at all the mean is half as far off as one of them is: a gain, of an
-    attack that nobody would carry out.
+    Pooling halves the noise of copies without information, and nobody would carry out the attack.
     """
     errors = [
         record
@@ -207,16 +191,15 @@ def _cell(record: Measurement) -> tuple[object, ...]:
 
 
 def _beside(gain: Gain, margin: float) -> Gain:
-    """Return an attack's gain as a guard where one release tells no error bar: it may refute what else decides, and not undo it.
+    """Return an attack's gain as a guard if one release has no error bar.
 
-    What decides is a law that is proved; of copies from files, whose law is no proof, the insider
-    learner, which needs none.
+    A proved law decides instead, or the insider learner for copies from files.
     """
     return gain._replace(guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
 
 def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judgement:
-    """Decide by second moments, or by classes: in every coalition one copy must make the others useless."""
+    """Decide by second moments, or by classes."""
     stated = {
         (copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient
         for copies in pooling
@@ -255,7 +238,7 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
 
 
 def _predicted(pooling: Sequence[PooledCopies], level: float) -> str:
-    """Return why the law settles nothing: the insider learner gains more than noise of the stated law lets it; or nothing."""
+    """Say why the law settles nothing if the insider learner gains; else return ""."""
     found = [
         (copies.scheme, copies.pooling.insider)
         for copies in pooling
@@ -276,7 +259,7 @@ def _predicted(pooling: Sequence[PooledCopies], level: float) -> str:
 
 
 def by_theory(records: Sequence[Measurement]) -> Judgement:
-    """Decide by the gain that each attack's closed form predicts: it must be zero."""
+    """Decide by the gains that closed forms predict."""
     predicted = [record for record in records if record.theory is not None]
     if not predicted:
         return Judgement("holds", "by theory: no attack here has a closed form")
@@ -291,7 +274,7 @@ def by_theory(records: Sequence[Measurement]) -> Judgement:
 
 
 def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
-    """Decide by equivalence tests of measured gains: every one must be below the margin, and no guard may refute."""
+    """Decide by equivalence tests of the measured gains."""
     tested = [gain for gain in gains if gain.measured]
     if not tested:
         why = "too few rows to test anything" if gains else "nothing to test"
@@ -323,7 +306,7 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
 
 
 def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdict]:
-    """Return the verdict on each gain, the level kept over all of them by Holm's step-down, in either direction."""
+    """Return the verdict on each gain (Holm in both directions)."""
     p_values = [gain.p_values(margin) for gain in tested]
     none, some = holm([none for none, _ in p_values]), holm([some for _, some in p_values])
     return [
@@ -333,7 +316,7 @@ def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdi
 
 
 def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
-    """Say that no gain reaches the margin, and what else the tests found."""
+    """Say that no gain reaches the margin."""
     hurt = sum(gain.gain + 3.0 * gain.std_error < -margin for gain in tested)
     more = f" (pooling does harm in {hurt} of them)" if hurt else ""
     more += _ruled_out(tested)
@@ -342,7 +325,7 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
 
 
 def _ruled_out(tested: Sequence[Gain]) -> str:
-    """Say which adversaries the data rule out, and from which gain on: the noise tells of linear ones most finely."""
+    """Name the adversaries that the data rule out, and the gain beyond which they do."""
     noise = [gain.beyond for gain in tested if gain.noise]
     learnt = [gain.beyond for gain in tested if gain.insider]
     named = ("linear", noise), ("boosted-tree" if noise else "linear or boosted-tree", learnt)
@@ -351,7 +334,7 @@ def _ruled_out(tested: Sequence[Gain]) -> str:
 
 
 def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
-    """Say what the data leave open, and what would settle it."""
+    """Name the open question, and the rows that would settle it."""
     # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
     needed = gain.rows_to_decide(margin, level)
     rows = (
@@ -374,7 +357,7 @@ def _bar(gain: Gain) -> str:
 
 
 def _share(value: float, *, signed: bool = False) -> str:
-    """Write a share with two decimals, or as many significant digits where that would read as exactly nothing."""
+    """Write a share with two decimals, or with one significant digit if it is smaller."""
     percent = 100 * value
     form = ".2f" if percent == 0 or abs(percent) >= 0.01 else ".1g"
     return f"{percent:{'+' if signed else ''}{form}}%"

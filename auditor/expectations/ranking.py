@@ -1,4 +1,4 @@
-"""Who beats whom: attacks, knowledge, schemes or coalitions in order of a metric; and how a metric grows along a sweep."""
+"""Order of attacks, knowledge, schemes or coalitions by a metric; and growth along a sweep."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Ranking(Expectation):
             return self
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every pair of neighbours in the order, in every cell where both were measured."""
+        """Return the verdict over neighbours in the order, in cells with both measured."""
         groups = measured(evidence, self.parameters, self.parameters.metric)
         pairs = [
             pair
@@ -88,7 +88,7 @@ class Ranking(Expectation):
         return [(smaller[key], larger[key]) for key in smaller if key in larger]
 
     def _rest(self, record: Measurement) -> str:
-        """Everything of a cell but what is being compared."""
+        """Return the cell without the compared field."""
         by = self.parameters.by
         rest = {
             field: value
@@ -120,11 +120,10 @@ def judge_pairs(
 ) -> Judgement:
     """Return the verdict on ``first ≤ second + slack`` for pairs of cells.
 
-    It holds where the measured difference is below the slack beyond its error bar, where the two
-    tie to rounding, or where theory settles the order: a tie within the error bar does not unsettle
-    that, an interval wider than the figures themselves does. The two share their copies, so their
-    errors are dependent in a way the records do not hold; ``se₁ + se₂`` bounds that of the
-    difference whatever the dependence. Replicates give the paired difference.
+    It holds if the difference is below the slack beyond its error bar, if both are equal up to
+    rounding, or if theory settles the order and the interval is narrower than the figures. Both share
+    their copies, so their errors depend on each other; ``se₁ + se₂`` bounds the error of the
+    difference. Replicates give the paired difference.
     """
     tests = [_difference(first, second, slack) for first, second in pairs]
     refuted = holm(
@@ -157,7 +156,7 @@ def _verdict(test: Difference, refuted: bool, shown: bool) -> Verdict:
 
 
 def _compared(first: Measurement, second: Measurement) -> str:
-    """Return the two of a pair: ``llse (perfect) on s ≤ ndr (perfect) on s``, or one at two points or in two coalitions."""
+    """Return both names of a pair: ``llse (perfect) on s ≤ ndr (perfect) on s``."""
     names = [_named(record) for record in (first, second)]
     if names[0] != names[1]:
         return " ≤ ".join(names)
@@ -172,7 +171,7 @@ def _compared(first: Measurement, second: Measurement) -> str:
 
 
 def _named(record: Measurement) -> str:
-    """Return who was compared: ``llse (perfect) on corner-wave``; the scheme alone for a figure of the release, as its history is."""
+    """Return ``llse (perfect) on corner-wave``, or the scheme for a figure of the release."""
     return (
         record.scheme
         if record.attack is None
@@ -181,7 +180,7 @@ def _named(record: Measurement) -> str:
 
 
 class Difference(NamedTuple):
-    """How far the first of a pair is above the second and the slack: measured, its standard error, and what theory says of it."""
+    """Excess of the first of a pair over the second and the slack."""
 
     measured: float
     error: float
@@ -190,12 +189,12 @@ class Difference(NamedTuple):
 
     @property
     def tied(self) -> bool:
-        """Whether the two are one but for rounding."""
+        """Whether both are equal up to rounding."""
         return max(abs(self.measured), self.error) <= ROUNDING
 
     @property
     def blank(self) -> bool:
-        """Whether the interval is wider than either figure, so that nothing was measured and theory would have to speak alone."""
+        """Whether the interval is wider than either figure."""
         return 1.96 * self.error > self.larger
 
 
@@ -216,10 +215,9 @@ def _difference(
 def _settled(
     first: Sequence[Measurement], second: Sequence[Measurement], slack: float
 ) -> Literal["above", "below"] | None:
-    """Return the order that theory settles: in every replicate, as theory given what an adversary drew is another in each.
+    """Return the order that theory settles in every replicate.
 
-    «Above» refutes, so that theory given a draw, as its error bar betrays, must agree with itself
-    on as many as chance seldom would.
+    «Above» refutes. So theory given a draw must agree in enough replicates that chance seldom would.
     """
     gaps = [
         None if x.theory is None or y.theory is None else x.theory - y.theory - slack
@@ -238,7 +236,7 @@ def _settled(
 
 @register
 class GrowthRate(Expectation):
-    """How a metric grows along a sweep: the slope of log metric against log swept value is at most, or at least, so much."""
+    """Bound on the slope of log metric against log swept value."""
 
     name = "growth-rate"
     reference = "li2012, Fig. 5"
@@ -258,7 +256,7 @@ class GrowthRate(Expectation):
             return self
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict on the least-squares slope, scheme by scheme and line by line; the worst decides."""
+        """Return the verdict on the least-squares slope of each line; the worst decides."""
         p = self.parameters
         lines: dict[str, list[tuple[float, float]]] = {}
         for group in measured(evidence, p, p.metric):

@@ -1,4 +1,4 @@
-"""What can be said of an audit that was stopped: what is missing leaves every expectation that covers it undecided."""
+"""Verdicts of an audit that was stopped: missing tasks leave an expectation undecided."""
 
 from __future__ import annotations
 
@@ -20,19 +20,17 @@ class Missing(NamedTuple):
 def undecided(
     record: ExpectationRecord, expectation: Statement, missing: Sequence[Missing]
 ) -> ExpectationRecord:
-    """Return the verdict that an expectation deserves when some tasks are missing.
+    """Return the verdict if some tasks are missing.
 
-    Undecided if any task it speaks of is missing, even where what was finished would refute it: a
-    test is corrected for all the cells it covers, and they were not all looked at. What was found
-    so far is reported.
+    It is undecided if any covered task is missing, even if the finished ones refute the claim: tests
+    are corrected for all cells covered.
 
     Parameters
     ----------
     record : ExpectationRecord
-        The verdict on what was finished.
+        The verdict on the finished tasks.
     expectation : Statement
-        Its filter by ``scheme`` and ``sweep`` says which tasks it speaks of; without such fields it
-        speaks of all.
+        Its filter by ``scheme`` and ``sweep`` names the tasks it covers; without one it covers all.
     missing : sequence of Missing
     """
     lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)

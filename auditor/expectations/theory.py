@@ -1,4 +1,4 @@
-"""Measurement against closed form: in general, and for the law of independent copies (Theorem 3)."""
+"""Measurement against closed form, and Theorem 3 for independent copies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MatchesTheory(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every selected cell that has a closed form."""
+        """Return the verdict over every selected cell with a closed form."""
         selected = selector(self.parameters, self.parameters.metric, copies_released(evidence))
         records = [
             r
@@ -70,7 +70,7 @@ class MatchesTheory(Expectation):
 def compare(
     groups: Sequence[Sequence[Measurement]], expected: Sequence[float], resolution: float
 ) -> Judgement:
-    """Return the verdict on cells against the values theory gives them.
+    """Return the verdict on cells, compared with their theory.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def compare(
         Each the records of its replicates.
     expected : sequence of float
     resolution : float
-        A cell measured with an interval wider than ± this share of theory proves nothing.
+        Intervals wider than ± this share of theory leave the verdict undecided.
     """
     found = [agreement(group, truth) for group, truth in zip(groups, expected, strict=True)]
     p = holm([each.p for each in found])
@@ -115,19 +115,18 @@ def compare(
 
 
 class Agreement(NamedTuple):
-    """One cell beside its theory.
+    """One cell compared with its theory.
 
     Attributes
     ----------
     value : float
         Measured, replicates pooled.
     half : float
-        Half of a 95 % interval of measurement less theory.
+        Half of the 95 % interval of measurement minus theory.
     p : float
-        Against «they are one».
+        Of «they are equal».
     few : bool
-        Whether no measurement could have refuted theory: it is of draws that all records of a
-        release share, and too few were made.
+        Whether too few draws, which all records share, were made to refute theory.
     """
 
     value: float
@@ -137,14 +136,12 @@ class Agreement(NamedTuple):
 
 
 def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
-    """Return how the replicates of one cell agree with theory.
+    """Return the agreement of one cell's replicates with theory.
 
-    A secret matrix and an adversary's guess are drawn once for all records, and so is what it was
-    given; theory may be another for each of the latter. So replicates are compared with their own
-    theory, in pairs, by Student's t. An error has but a few outcomes where little is left to guess
-    (two, with one direction unknown), of which t knows nothing: sign flips must refute it, too,
-    whose least p-value is ``2^(1 − R)``; over many cells of that kind these chances of a false
-    alarm add up. The error bar of a single release is of its rows, and says nothing of such draws.
+    Secret matrices and guesses are drawn once for all records, and theory may depend on them. So
+    replicates are compared with their own theory, in pairs, by Student's t. An error with few possible
+    outcomes is not normal: sign flips must refute it too, with least p-value ``2^(1 − R)``. The error
+    bar of a single release omits these draws.
     """
     value, error = pooled(group)
     if all(
@@ -169,7 +166,7 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
 
 
 def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
-    """Return Student's p-value against differences of mean 0, and their standard error."""
+    """Return Student's p-value of mean 0, and the standard error."""
     mean, R = float(off.mean()), off.size
     # Errors are skewed: few draws are mostly too small, and then spread too little as well. Their
     # spread is as a share of their size.
@@ -179,10 +176,10 @@ def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
 
 
 def _differences(group: Sequence[Measurement], truth: float) -> list[Array]:
-    """Return measurement less theory, replicate by replicate; before that, where no theory is 0, as shares of each one's theory.
+    """Return measurement minus theory by replicate, after relative differences if no theory is 0.
 
-    An unlucky draw has a large theory and a large spread about it, and would drown the others; a
-    lucky one counts too much in shares.
+    A draw with a large theory also has a large spread, and would dominate. A draw with a small one
+    counts too much in relative terms.
     """
     values = np.array([r.value or 0.0 for r in group])
     theory = np.array([truth if r.theory is None else r.theory for r in group])
@@ -191,9 +188,10 @@ def _differences(group: Sequence[Measurement], truth: float) -> list[Array]:
 
 
 def sign_flips(differences: Array) -> float:
-    """Return the share of all choices of signs that bring a sum at least as far from 0 as it is: exact for symmetric differences.
+    """Return the share of sign choices with a sum at least as far from 0.
 
-    Beyond ``MOST_FLIPPED`` differences 0, as their mean is normal enough by then.
+    The p-value is exact for symmetric differences. Beyond ``MOST_FLIPPED`` differences it is 0, since
+    their mean is nearly normal.
 
     Examples
     --------
@@ -209,7 +207,7 @@ def sign_flips(differences: Array) -> float:
 
 
 def _scale(group: Sequence[Measurement]) -> float:
-    """Size against which a difference counts as rounding: an error of 0 next to data of size s is known to 1e-9 of s."""
+    """Return the size relative to which a difference is rounding."""
     record = group[0]
     # Below 1e-12 of the variance an error is reported as 0: one side of the comparison may be just
     # there, and the other just beyond.
@@ -219,7 +217,7 @@ def _scale(group: Sequence[Measurement]) -> float:
 
 @register
 class Theorem3(Expectation):
-    """Copies of independent noise pool as (1 + Σ 1/σ_i²)⁻¹ says: the error falls with every copy (li2012, Theorem 3)."""
+    """Independent copies pool to the error (1 + Σ 1/σ_i²)⁻¹ (li2012, Theorem 3)."""
 
     name = "theorem-3"
     reference = "li2012, Theorem 3"
@@ -232,7 +230,7 @@ class Theorem3(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict on the joint LLSE's normalized error, cell by cell, and on its fall from copy to copy."""
+        """Return the verdict on the joint LLSE's normalized error, cell by cell."""
         filters = self.parameters
         selected = selector(filters, "normalized_error", copies_released(evidence))
         fitting, best = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,57 +224,6 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=keep)
     in_basis = (K_xy / scale[..., None, :]) @ Q * inverse[..., None, :]
     return np.asarray(in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :]), keep.sum(axis=-1)
-
-
-WELL_CONDITIONED = 1e-8
-"""Least over largest eigenvalue of correlations from which a plain solve keeps half the digits and
-full rank is certain.
-"""
-
-
-class Regressors:
-    """``d`` regressors of N attributes, for regressions on subsets.
-
-    By Cauchy's interlacing theorem a principal submatrix of the correlations is conditioned no
-    worse than the whole. ``K_xy, K_y``, shapes (N, d) and (d, d), are covariances.
-    """
-
-    def __init__(self, K_xy: Array, K_y: Array) -> None:
-        self._xy, self._y = K_xy, K_y
-        self._correlations, self._scale = in_own_units(K_y)
-
-    @cached_property
-    def _sound(self) -> bool:
-        values = np.linalg.eigvalsh(self._correlations)
-        return bool(values[0] > WELL_CONDITIONED * values[-1])
-
-    def chosen(
-        self, index: NDArray[np.intp], less: NDArray[np.intp] | None = None
-    ) -> tuple[Array, NDArray[np.intp]]:
-        """Return ``W`` and ranks of the regressions on several subsets of size k.
-
-        Shapes (B, N, k) and (B,).
-
-        Parameters
-        ----------
-        index : ndarray of shape (B, k)
-            The regressors of each subset.
-        less : ndarray of shape (B, k), optional
-            Regressors to subtract from each.
-        """
-        if less is not None:
-            return ranked_regression(
-                (self._xy[:, index] - self._xy[:, less]).swapaxes(0, 1),
-                of_differences(self._y, index, less),
-            )
-        chosen = self._correlations[index[:, :, None], index[:, None, :]]
-        cross = (self._xy / self._scale)[:, index].swapaxes(0, 1)
-        if self._sound:
-            W = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2)
-            ranks = np.full(len(index), index.shape[1])
-        else:
-            W, ranks = ranked_regression(cross, chosen)
-        return W / self._scale[index][:, None, :], ranks
 
 
 def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:

@@ -73,14 +73,6 @@ def tail(statistic: float, degrees: float = math.inf) -> float:
     return float(scipy.special.stdtr(degrees, -statistic))
 
 
-def correlation_tail(r: float, n: int) -> float:
-    """Return P(correlation ≥ r > 0) for n independent normal pairs.
-
-    About known means.
-    """
-    return tail(r * math.sqrt((n - 1) / (1.0 - r**2)), n - 1)
-
-
 def wave_tail(t: float) -> float:
     """Return the bound ``t e^{1−t}`` on ``P(|Σ w exp(iθ)|² ≥ t Σ |w|²)``.
 

@@ -12,41 +12,15 @@ from auditor.audit.insider.noise_gain import noise_gains
 from auditor.audit.numeric import stacked_maps
 from auditor.audit.numeric.linear_errors import squared_errors
 from auditor.audit.numeric.stacked_maps import Maps, Members
-from auditor.numerics.linear_algebra import Regressors, ranked_regression
+from auditor.numerics.linear_algebra import ranked_regression
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
-
-
-def _choices(d, k):
-    return np.array(list(itertools.combinations(range(d), k)))
 
 
 def _covariance(seed, d, rank):
     # years beside dollars
     A = np.random.default_rng(seed).standard_normal((d, rank)) * np.logspace(0, 6, d)[:, None]
     return A @ A.T
-
-
-@pytest.mark.parametrize("rank", [7, 4, 1])
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_regressions_on_choices_equal_one_regression_each(rank, k):
-    K = _covariance(rank, 7, rank)
-    index = _choices(5, k)
-    W, ranks = Regressors(K[5:, :5], K[:5, :5]).chosen(index)
-    for chosen, got, got_rank in zip(index, W, ranks, strict=True):
-        K_xy, K_y = K[5:, chosen], K[np.ix_(chosen, chosen)]
-        assert (
-            got_rank
-            == min(rank, k)
-            == np.linalg.matrix_rank(K_y / np.sqrt(np.outer(np.diag(K_y), np.diag(K_y))))
-        )
-        # What a regression explains is unique even where its weights are not.
-        np.testing.assert_allclose(
-            got @ K_y @ got.T,
-            K_xy @ np.linalg.pinv(K_y, hermitian=True, rcond=1e-13) @ K_xy.T,
-            rtol=1e-4,
-        )
-        np.testing.assert_allclose(got, ranked_regression(K_xy, K_y)[0], rtol=1e-6)
 
 
 def test_a_stack_of_regressions_may_mix_ranks():

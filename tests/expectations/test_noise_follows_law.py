@@ -119,6 +119,14 @@ def test_copies_on_a_grid_are_left_alone(kind, grid):
         )
 
 
+@pytest.mark.parametrize("grid", ["2 decimals", "single precision"])
+@pytest.mark.parametrize("scheme", ["rotation", "rotation-noise"])
+def test_rotated_copies_that_their_owner_rounded_are_left_alone(scheme, grid):
+    """Rotated back, the rounding error of one column spreads over all."""
+    tests = honest(scheme, [0.0] if scheme == "rotation" else [0.5], {}, "skewed", 1000, 3, grid)
+    assert judged(tests, resolution=0.9).status != "fails"
+
+
 def test_copies_that_are_made_for_release_are_left_alone():
     X = table("skewed", 3000)
     release = auditor.perturb(X, "corner-wave", [0.3, 0.6, 0.9], seed=1)

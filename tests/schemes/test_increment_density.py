@@ -35,7 +35,6 @@ def test_an_increment_on_a_lattice_has_the_probabilities_of_its_characteristic_f
     np.testing.assert_allclose(chance, expected, atol=1e-12)
     below = 0.5 * (1 - expected[0]) + np.cumsum(expected) - expected / 2
     np.testing.assert_allclose(middle, below, atol=1e-12)
-    assert found.near_zero(1.0) == pytest.approx(expected[0] + 2 * expected[1], abs=1e-12)
 
 
 def test_the_ratio_of_geometric_noise_gives_the_share_of_shared_cells():

@@ -81,15 +81,6 @@ class Packing:
             columns += found[::-1]
         return columns
 
-    def first(self, keys: Keys) -> Keys:
-        """Return the keys with 0 for the last column."""
-        radix = self._words[-1][-1]
-        if self.dtype.names is None:
-            return np.asarray(keys - keys % radix)
-        cut = keys.copy()
-        cut[self.dtype.names[-1]] -= cut[self.dtype.names[-1]] % radix
-        return cut
-
 
 def different(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
     """Return the different keys, ascending, and how often each is there: counted where they are small, as sorting takes ten times as long.
@@ -155,13 +146,6 @@ class Counts:
         found = np.zeros(size, dtype=np.int64)
         found[keys] = counts
         return found
-
-    def map(self, change: Any) -> None:
-        """Replace each key by another one; those that become alike are counted together."""
-        keys, counts = self.all()
-        self._waiting = [(change(keys), counts)]
-        self._keys, self._counts = self._keys[:0], self._counts[:0]
-        self.all()
 
 
 def chosen(keys: Keys, halvings: int) -> NDArray[np.bool_]:

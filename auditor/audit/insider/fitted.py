@@ -1,11 +1,10 @@
-"""The attack ``fitted-to-originals``: what an insider predicts of copies that have no stated law.
+"""The attack ``fitted-to-originals``: an insider's predictions for copies without a law.
 
-Without a law most attacks do not apply. A copy that is the original in other units would look as
-safe as noise. Whoever made the copies knows how values were changed; the auditor learns it from the
-originals. The share unknown is out of sample: each half of the rows is predicted by the learner
-that the other half taught. Of four predictions the one with the least error is reported for each
-attribute: the mean, least squares on cells, least squares on cells and chosen columns, and boosted
-trees on top.
+Without a law most attacks do not apply, and a copy of the original in other units would look safe.
+Whoever made the copies knows how values were changed; the learner is fitted to the originals. The
+share unknown is out of sample: each half of the rows is predicted by a learner fitted to the other.
+Of four predictions the best is reported for each attribute: the mean, least squares on cells, least
+squares on cells and chosen columns, and boosted trees on their residuals.
 """
 
 from __future__ import annotations
@@ -35,7 +34,9 @@ def fitted_records(
     steps: Array | None = None,
     shown: Sequence[ShownColumn] = (),
 ) -> list[Measurement]:
-    """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells.
+    """Return errors of every copy alone, and of all together.
+
+    None if there are too few records or too many cells.
 
     Parameters
     ----------
@@ -43,12 +44,11 @@ def fitted_records(
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N)
     asked : sequence of tuple of int
-        Coalitions that are audited; the others are left out.
+        Coalitions that are audited.
     keys : ndarray of shape (n,), optional
         Ranks of the records' keys.
     steps : ndarray of shape (N,), optional
-        Units that values are recorded in: the share of values that predictions hit exactly is then
-        reported.
+        Units of the values: the share of exact predictions is then reported.
     shown : sequence of ShownColumn
         Columns that the copies show beside the audited ones.
     """
@@ -95,7 +95,7 @@ def predictions(
     keys: Indices | None = None,
     beside: Sequence[tuple[str, Array | Indices]] = (),
 ) -> Array:
-    """Return cross-fitted predictions of some rows, shape (len(rows), N), from copies of shape (n, N)."""
+    """Return cross-fitted predictions of some rows, shape (len(rows), N)."""
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     guess = np.empty((len(rows), X.shape[1]))
     parts = [rows[part] for part in _halves(rows, beside)]

@@ -1,23 +1,22 @@
-"""Gain of pooling: whether the other copies predict what the best copy leaves unknown, in held-out rows.
+"""Gain of pooling: whether other copies predict what the best copy leaves unknown.
 
-Second moments cannot see that a difference of copies, uncorrelated with the noise and the data,
-gives them away by its bands, its decimals or its signs. The auditor has the originals, so a learner
-can be fitted to one half of the rows and judged on the other, both ways round.
+Second moments miss leaks by bands, decimals or signs of differences. The auditor has the originals,
+so a learner is fitted to one half of the rows and judged on the other, both ways.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``b`` | the coalition's copy with the least noise | |
 | ``r`` | ``x − f``, f a prediction from ``Y_b`` alone by least squares and trees | (n,) |
-| ``g`` | the learner's prediction of r from all that the coalition shows | (n,) |
-| ``g'`` | the same fitted learner, shown differences from ``Y_b`` of *another record*, averaged over ``SHIFTS`` other records | (n,) |
+| ``g`` | the learner's prediction of r from all copies | (n,) |
+| ``g'`` | the prediction with differences from ``Y_b`` of *another record*, averaged over ``SHIFTS`` records | (n,) |
 | ``ρ`` | ``Σ r (g − g') / √(Σ r² Σ (g − g')²)`` over held-out rows | scalar |
-| gain | ``ρ²`` if ρ > 0: the share of ``Σ r²`` that the best multiple of ``g − g'`` takes off | scalar |
+| gain | ``ρ²`` if ρ > 0: the share of ``Σ r²`` that the best multiple of ``g − g'`` removes | scalar |
 
-If the differences are independent of ``(X, Y_b)``, as of lawful multilevel copies, each ``r (g −
-g')`` has mean 0, whatever was learnt, for any table. Then the standard error of ρ is ``√Σ r² (g −
-g')²`` over the same root. Few rows with long tails may make most of that sum, so ρ is tested by
-Student's t with ``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom, ``w = r (g − g')``. The size of g has no
-effect: a learner that is careful, and predicts little, cannot acquit by that.
+If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
+g')`` has mean 0 for any learner and any table. The standard error of ρ is ``√Σ r² (g − g')²`` over
+the same root. Long tails may concentrate that sum in few rows, so ρ is tested by Student's t with
+``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom, ``w = r (g − g')``. The size of g has no effect: a
+learner that predicts little cannot acquit.
 
 *Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
 output.
@@ -64,19 +63,19 @@ def insider_gains(
     law: NoiseLaw | None,
     proved: bool = False,
 ) -> dict[Coalition, InsiderGain]:
-    """Return the learner's gain in every coalition of two copies or more of which no law says that pooling gains.
+    """Return the learner's gain in coalitions of two copies or more.
 
-    Of coalitions with one best copy only the widest are measured: a part cannot gain more than the
-    whole, and ``InsiderGain.copies`` names the coalition that was measured. Coalitions with too few
-    rows, or too many others or attributes, are left out.
+    Coalitions that gain by law are left out. Of coalitions with one best copy only the widest are
+    measured: a part cannot gain more. ``InsiderGain.copies`` names the measured coalition. Coalitions
+    with too few rows, or too many others or attributes, are left out.
 
     Parameters
     ----------
     coalitions : sequence of tuple of int
     x, copies : ndarray of shape (n, N), sequence of M arrays of this shape
-        Rows of the table in runs of neighbours, and of every copy.
+        Rows in runs of neighbours.
     law : NoiseLaw or None
-        Says which copy has the least noise; without it, the rows do.
+        Determines the copy with least noise; without it, the rows do.
     proved : bool
         Whether the law decides: then only the widest coalition is measured.
     """
@@ -101,13 +100,13 @@ def insider_gains(
 
 
 def measured_levels(x: Array, copies: Sequence[Array]) -> Array:
-    """Return how noisy each copy is in these rows, attributes in units of their variance, shape (M,)."""
+    """Return each copy's noise in these rows, in units of variance, shape (M,)."""
     own = np.where(x.var(axis=0) > 0, x.var(axis=0), 1.0)
     return np.array([((copy - x).var(axis=0) / own).sum() for copy in copies])
 
 
 def noise_levels(law: NoiseLaw) -> Array:
-    """Return each copy's noise variance by law, shape (M,): as a level where copies share one shape, else summed over attributes."""
+    """Return each copy's noise level by law, shape (M,)."""
     if isinstance(law, KroneckerNoise):
         return np.diag(law.level_covariance)
     return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
@@ -140,7 +139,7 @@ def _gain(
 
 
 def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
-    """Return the inverse of the root that differences of copies are drawn with by law; without one, as if noise had the data's shape."""
+    """Return the inverse root of the covariance of copies' differences."""
     if law is None:
         return undo_root(np.atleast_2d(np.cov(x.T, bias=True)))
     (before, copy), N = next(pairwise(members)), law.width
@@ -149,7 +148,7 @@ def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
 
 
 def _runs(length: int, wanted: int) -> NDArray[np.intp]:
-    """Return places of at most so many rows, in runs of neighbours spread evenly over all."""
+    """Return places of rows in evenly spread runs of neighbours."""
     blocks = (
         np.arange(length).reshape(1, -1)
         if length <= wanted
@@ -163,7 +162,9 @@ def _runs(length: int, wanted: int) -> NDArray[np.intp]:
 def correlations(
     x: Array, copies: Sequence[Array], unmix: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Return ``ρ`` by attribute, its standard errors and degrees of freedom, shapes (N,); 0 if the best copy leaves nothing unknown.
+    """Return ``ρ`` by attribute, its standard errors and degrees of freedom, shapes (N,).
+
+    0 if the best copy leaves nothing unknown.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def judged(w: Array, scale: float) -> tuple[float, float, float]:
 
 
 def _with_another(best: Array, copies: Sequence[Array], shift: int) -> list[Array]:
-    """Return copies with each record's differences from the best copy replaced by those of the record ``shift`` rows before."""
+    """Return copies with the differences of the record ``shift`` rows before."""
     return [best, *(best + np.roll(copy - best, shift, axis=0) for copy in copies[1:])]
 
 

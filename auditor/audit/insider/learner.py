@@ -54,7 +54,7 @@ SCORED_ROWS = 2_500
 
 
 class Trees(NamedTuple):
-    """Size of the boosted trees: how many, their leaves, their learning rate, and records in a leaf at least."""
+    """Size of boosted trees: number, leaves, learning rate, and records in a leaf at least."""
 
     number: int
     leaves: int
@@ -67,7 +67,10 @@ STRONG, WEAK = Trees(100, 16, 0.1, 10), Trees(20, 8, 0.12, 20)
 
 
 class Encoder(NamedTuple):
-    """Bins of a column and means of targets in them, shapes (b,) and (b + 2, T); codes are their own bins."""
+    """Bins of a column, and means of targets in them.
+
+    Shapes (b,) and (b + 2, T). Codes are their own bins.
+    """
 
     edges: Array | None
     means: Array
@@ -78,7 +81,7 @@ class Encoder(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A column that helped: computed from cells, its bins and the means in them, and its values in the training rows."""
+    """A column that helped, with its bins, their means, and its values."""
 
     column: Column
     encoder: Encoder
@@ -150,7 +153,7 @@ class Task:
 
 
 def edges_of(v: Array | Indices) -> Array | None:
-    """Return the edges between ``BINS`` bins with about as many values each; None of codes, which are their own bins."""
+    """Return edges of about ``BINS`` bins with equal counts; None for codes."""
     if v.dtype.kind in "iu":
         return None
     some, bins = np.sort(v[:: max(1, len(v) // (16 * BINS))]), min(BINS, max(8, len(v) // 100))
@@ -164,7 +167,7 @@ def binned(v: Array | Indices, edges: Array | None) -> Indices:
 
 
 def bin_means(bins: Indices, targets: Array, size: int) -> Array:
-    """Return means of targets by bin, shape (size, T), shrunk to 0 as far as they vary no more than chance lets them."""
+    """Return means of targets by bin, shape (size, T), shrunk to 0 by their noise."""
     counts = np.bincount(bins, minlength=size)
     means = (
         np.stack([np.bincount(bins, t, size) for t in targets.T], axis=1)
@@ -186,7 +189,7 @@ def families() -> list[Feature]:
 
 
 def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
-    """Return the columns that help each task, the best first."""
+    """Return the columns that help each task, best first."""
     found: list[list[Chosen]] = [[] for _ in tasks]
     for family in families():
         if family.learns:
@@ -209,7 +212,7 @@ def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
 
 
 def _learnt(family: Feature, shown: Shown, task: Task) -> list[Chosen | None]:
-    """Return columns of a family that learns, from all training rows and from each part."""
+    """Return columns of a learning family, from all training rows and from each part."""
     by_part = [
         dict(family.columns(shown, known))
         for known in (task.known, *map(task.known.only, task.parts))
@@ -240,7 +243,7 @@ def _try(
     edges: Sequence[Array | None],
     task: Task,
 ) -> Chosen | None:
-    """Return a column if it helps, its values those that all training rows and each part taught."""
+    """Return a column if it helps, with values learnt from the other part."""
     size = int(bins[0].max()) + 1
     if size == 1:
         return None
@@ -279,7 +282,10 @@ def _try(
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Predicts an attribute from cells; ``low`` and ``high``, which bound predictions, are three times as wide as the training rows."""
+    """Prediction of an attribute from cells.
+
+    ``low`` and ``high`` bound predictions to three times the range of the training rows.
+    """
 
     chosen: list[Chosen]
     slope: Slope
@@ -378,7 +384,7 @@ def _model(
 
 
 def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -> float:
-    """Return the squared error of least squares that one part of the training rows taught, in the other part."""
+    """Return the squared error of least squares in the part it was not fitted to."""
     design, error = np.column_stack([np.ones(len(values)), _scaled(values, scale)]), 0.0
     for here, there in (task.parts, task.parts[::-1]):
         weights = np.linalg.lstsq(design[here], y[here], rcond=1e-10)[0]
@@ -387,7 +393,7 @@ def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -
 
 
 def least_squares(values: Array, x: Array, taught: Indices) -> Array:
-    """Return the prediction of x, shape (n,), by least squares on values, shape (n, p), fitted to some rows."""
+    """Return the least-squares prediction of x, shape (n,), fitted to some rows."""
     values = _scaled(values, _scale(values[taught]))
     design = np.column_stack([np.ones(len(values)), values])
     return np.asarray(design @ np.linalg.lstsq(design[taught], x[taught], rcond=1e-10)[0])
@@ -403,7 +409,7 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
 
 
 def _for_trees(values: Array, shown: Shown) -> Array:
-    """Return what trees split on: differences, places in the file, cells with blanks left blank, and all other columns."""
+    """Return the columns for trees: cells with blanks, columns, differences and place."""
     flat = shown.cells.reshape(len(shown.cells), -1)
     return np.hstack(
         [flat, values[:, flat.shape[1] :], shown.differences[:, :16], np.arange(len(flat))[:, None]]
@@ -411,7 +417,7 @@ def _for_trees(values: Array, shown: Shown) -> Array:
 
 
 def grower(size: Trees, rows: int) -> Any:
-    """Return trees that are not grown yet; the same for any number of threads."""
+    """Return unfitted trees; equal for any number of threads."""
     # here, since importing it takes a second
     from sklearn.ensemble import HistGradientBoostingRegressor
 

@@ -1,15 +1,15 @@
-"""Last digits of copies from files: noise that a generator of doubles made can have led to them from few originals, and so tells of them.
+"""Last digits of copies from files: whether they show the original.
+
+Noise from a generator of doubles reaches a released value from few originals only.
 
 | symbol | meaning |
 | --- | --- |
-| ``r`` | how much likelier a released value is, given the original, by a generator than by a smooth law that is rounded (``ratio``) |
-| ``s`` | ``STRAY``, the share of values that a generator is not asked to explain |
-| ``E`` | ``Π (s + (1 − s) r)`` over records, of one attribute of one copy and one generator |
+| ``r`` | likelihood ratio of a released value, given the original: generator over rounded smooth law |
+| ``s`` | ``STRAY``, the share of values that need not come from the generator |
+| ``E`` | ``Π (s + (1 − s) r)`` over records, for one column and one generator |
 
-Under a smooth law, rounded, ``E r = 1`` given the original, whatever it is; so ``E`` is 1 on
-average at most, and ``P(E ≥ 1/a) ≤ a`` (Markov). The originals need be no multiples of anything:
-whoever knows a few values that a record may have is told which it has. *Not checked*: values
-written with fewer digits than doubles, whose last ones are gone.
+Under a rounded smooth law ``E r = 1`` given the original. So the mean of ``E`` is at most 1, and
+``P(E ≥ 1/a) ≤ a`` (Markov). *Not checked*: values with fewer digits than doubles.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_ROWS, MOST_COLUMNS = 2**12, 32
 
 
 class _Found(NamedTuple):
-    """``ln E`` of one generator, and of which column."""
+    """``ln E`` of one generator, and its column."""
 
     log_e: float
     where: str
@@ -39,7 +39,9 @@ class _Found(NamedTuple):
 def last_digits_test(
     law: NoiseLaw, x: Array, y: Array, names: Sequence[str], chosen: Sequence[int]
 ) -> LawTest | None:
-    """Return the test that released doubles do not tell of originals by how they were rounded; None where no digits are left to.
+    """Return the test that released doubles do not show originals by their rounding.
+
+    None if no column has last digits.
 
     Parameters
     ----------
@@ -72,10 +74,9 @@ def last_digits_test(
 
 
 def _evidence(distribution: str, std: float, x: Array, y: Array) -> Iterator[float]:
-    """Yield ``ln E`` of every generator that noise of this law may come from; none of values whose last digits are gone.
+    """Yield ``ln E`` of every generator of the law; nothing without last digits.
 
-    A value that comes again is no double of honest noise: it was cut off at a bound, or is blank,
-    and its digits are those of the bound.
+    Repeated values are left out: they are bounds or blanks, whose digits are not noise.
     """
     values, place, times = np.unique(y, return_inverse=True, return_counts=True)
     x, y = x[times[place] == 1], y[times[place] == 1]

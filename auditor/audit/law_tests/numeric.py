@@ -11,8 +11,10 @@ import numpy as np
 from auditor.audit.base.release import Release
 from auditor.audit.law_tests.battery import battery
 from auditor.audit.law_tests.chosen_rows import (
+    GRID_ROWS,
     MOST_COORDINATES,
     Rows,
+    grids,
     rows_of,
     rows_wanted,
     runs,
@@ -55,6 +57,10 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
         return [] if found is None else in_memory_tests(*found, names, False)
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
     rows = rows_of(blocks, chosen, transformed is None)
+    if transformed is not None:  # rotated back, an error of h/2 in each column is up to √N as large
+        _, _, released = next(iter(release.blocks()))
+        spacing = max(float(grids(copy[:GRID_ROWS]).max()) for copy in released)
+        rows = rows._replace(grain=np.maximum(rows.grain, math.sqrt(len(names)) * spacing))
     tests = row_tests(law.of(chosen), rows, names, chosen)
     # copies that audits draw are doubles of any digits, and no recipient gets them
     if not release.scheme.makes_copies:
