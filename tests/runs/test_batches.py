@@ -16,7 +16,7 @@ from auditor.errors import AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
 from auditor.runs.finished_copies import Treatment
 from auditor.runs.perturb import make_plugin
-from auditor.schemes.base.additive import implied_level_covariance
+from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import table_moments
 from auditor.schemes.corner_wave import CornerWave
 

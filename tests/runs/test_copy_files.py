@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from auditor.data.streamed import rows as streamed
 
 import auditor
+from auditor.data import file_rows as streamed
 from auditor.data.formats.readers import _exact_floats
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
