@@ -151,9 +151,10 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
 def errors(reading: Reading, prefix: str) -> Chart | None:
     """Return the distribution of absolute errors: by bin, and cumulative."""
     rows = Rows(reading, *RECORDS, "coalition")
-    held = {(*one.setting, one.attribute, one.coalition): one for one in spreads(reading)}
-    for one in sorted(held.values(), key=_largest_first):
-        for place, at in enumerate(one.bins if len(rows.rows) < ROWS else ()):
+    for one in spreads(reading):
+        if len(rows.rows) >= ROWS:
+            break
+        for place, at in enumerate(one.bins):
             half = one.half(at.cumulative) or 0.0
             shown = Figure(
                 at.cumulative,
@@ -196,10 +197,6 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
         first="attribute",
         note=f"Absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}",
     )
-
-
-def _largest_first(one: Spread) -> tuple[int, tuple[int, ...]]:
-    return -len(one.coalition), one.coalition
 
 
 def _quantiles(spread: Spread) -> str:

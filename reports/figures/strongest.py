@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -233,13 +233,14 @@ class Spread(NamedTuple):
         return None
 
 
-def spreads(reading: Reading) -> list[Spread]:
-    """Return every distribution of errors."""
+def spreads(reading: Reading) -> Iterator[Spread]:
+    """Yield every distribution of errors, largest coalitions first."""
     found = grouped(
         ((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one)
         for one in reading.result.distributions
     )
-    return [_spread(reading, records) for records in found.values()]
+    groups = sorted(found.values(), key=lambda held: (-len(held[0].coalition), held[0].coalition))
+    yield from (_spread(reading, records) for records in groups)
 
 
 def spread_of(

@@ -17,8 +17,6 @@ from ..wording.method import Definition
 from ..wording.sentences import share
 from ..wording.words import Check
 
-ALIAS = "knowledge "
-"""Prefix of a short name of a state of knowledge."""
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
 TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
 

@@ -12,16 +12,17 @@ from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.remedies import Remedy
 
 from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
+from ..figures.matrix import untried_kinds, untried_text
 from ..figures.reading import ERROR, Reading, best_single, ceiling
 from ..figures.strongest import EXACT, lowest_attribute
 from .card import MARKS, State, Verdict, most_telling
 from .sentences import capital, share
-from .words import check, counts, outcome
+from .words import check, counts, left_out, outcome
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
 MOST = 3
 """Number of reasons."""
-AGAIN = "Release the copies. Before a further copy, audit it together with these."
+AGAIN = ". Before a further copy, audit it together with these."
 FURTHEST = 30
 """Half-widths per distance from the target up to which a number of records is stated."""
 ADVISE = "Add noise: `auditor advise` finds levels that leave half of every attribute unknown."
@@ -90,12 +91,17 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     bars = [bar for bar in exposures(reading, [one]) if bar.left.value <= one.left + EXACT]
     bar = bars[0] if bars else _least(one)
     several = len(found) > 1
+    reasons = _of_schemes(reading, found, one) if several else _of_one(reading, one, bar)
+    if state == "good":  # says first what was not tried or not used
+        kinds, more = untried_kinds(result)
+        unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
+        reasons = [*filter(None, unused), *reasons]
     return Headline(
         state,
         _gate(state, result, found, one, bar),
         _number(reading, one, bar, several=several),
         bar,
-        (_of_schemes(reading, found, one) if several else _of_one(reading, one, bar))[:MOST],
+        reasons[:MOST],
         _action(reading, state, found, one, bar),
     )
 
@@ -271,7 +277,8 @@ def _action(
 ) -> Text:
     good = [each.scheme for each in found if each.state == "good"]
     if state == "good":
-        return AGAIN
+        least = max(found, key=lambda each: each.left).scheme
+        return ("Release the copies", *((" of ", Name(least)) if len(found) > 1 else ()), AGAIN)
     if state == "bad":
         if good:
             return ("Release copies of ", Name(_names(good)), " instead.")

@@ -150,8 +150,8 @@ _CATEGORIES = (
 )
 _POOLING = (
     "± is half of a 95 % interval. A verdict says first how exposed the worst attribute is to the strongest attack measured, on a single "
-    "copy or on several, and then whether pooling copies adds to it. A tick means that both are fine: at least half stays unknown, and "
-    "pooling adds nothing."
+    "copy or on several, and then whether pooling copies adds to it. A tick means that the whole interval of every exposure is at or above "
+    "the target: half stays unknown, or the share that the scenario's `exposure` states."
 )
 REPLICATES = "Over replicates, values are averaged and standard errors combined as √(Σ se²)/R."
 """Rule for combining replicates."""

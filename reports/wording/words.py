@@ -86,16 +86,6 @@ def outcome(result: AuditResult) -> str:
     return "holds" if result.holds else "does not hold"
 
 
-OUTCOMES = {
-    "holds": "Behaves as the scenario says",
-    "does not hold": "Does not behave as the scenario says",
-    "failed": "A part of the audit failed",
-    "partial": "Partial: not every task was finished",
-    "nothing expected": "No expectation was stated",
-}
-"""Outcomes as sentences."""
-
-
 MOST_NOTES = 20
 """Largest number of notes in a report."""
 

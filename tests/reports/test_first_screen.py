@@ -175,6 +175,14 @@ def test_a_safe_scheme_beside_an_unsafe_one_is_the_next_step() -> None:
     assert "Next: Release copies of <wave> instead." in found
 
 
+def test_a_safe_audit_names_attacks_that_it_did_not_try() -> None:
+    kinds = {"llse": "linear", "shapes": "joint"}
+    records = error(0.8, 0.01), error(0.8, 0.01, "*")
+    result = audit(*records, untried=["shapes"], attack_kinds=kinds)
+    assert headline(Reading(result), verdicts(Reading(result))).state == "good"
+    assert "Not tried: joint. `attacks: all` tries every attack" in first_screen(result)
+
+
 def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept: AuditResult) -> None:
     named = swept.model_copy(update={"name": "li2012-fig5"})
     text = Terminal(width=100, full=False).render([named])
