@@ -187,7 +187,7 @@ def attack(
         A name, a copy number or a parameter is wrong.
     """
     plugin: Attack = make_plugin("attack", name, parameters).form()
-    knows, scheme = knowledge_of(knowledge), release.scheme
+    knows, scheme, seed = knowledge_of(knowledge), release.scheme, checked_seed(seed)
     copies = _coalition(coalition, len(release.copies))
     plugin.check(scheme.family, knows)
     levels = tuple(release.levels[copy - 1] for copy in copies)
@@ -261,7 +261,7 @@ def estimate_categories(
             raise AuditorError(
                 f"knowledge {knows.label} needs that many rows; the table has {table.rows}"
             )
-        return np.sort(stream(checked_seed(seed), name, 1).permutation(table.rows)[:count])
+        return np.sort(stream(seed, name, 1).permutation(table.rows)[:count])
 
     given: Given = NOTHING
     if isinstance(knows, Perfect):
@@ -316,7 +316,7 @@ def measured(plugin: Attack, held: Held, X: Microdata, knows: Knowledge, seed: i
     """Return an attack's estimate in the form of ``X``, which has the table's values."""
     table = held.table
     with one_thread():
-        values, theory, fitted, given = rebuilt(plugin, held, knows, checked_seed(seed))
+        values, theory, fitted, given = rebuilt(plugin, held, knows, seed)
     errors = np.delete(table.values - values, given, axis=0).reshape(-1)
     distortion = float(errors @ errors) / errors.size
     scale = float(np.trace(held.moments.covariance)) / table.width

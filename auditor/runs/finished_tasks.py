@@ -18,7 +18,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import methodcaller
 from pathlib import Path
@@ -89,7 +89,10 @@ class FinishedTasks:
     Parameters
     ----------
     keep : Keep
-    identity : Identity
+    scenario : Scenario
+    tasks : sequence of Task
+    digests : sequence of str
+        Of the table of each sweep point.
 
     Attributes
     ----------
@@ -102,8 +105,11 @@ class FinishedTasks:
         Another run is writing to the folder.
     """
 
-    def __init__(self, keep: Keep, identity: Identity) -> None:
-        self._keep, self._identity, self.spent = keep, identity, 0.0
+    def __init__(
+        self, keep: Keep, scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
+    ) -> None:
+        self._keep, self.spent, self._unsure = keep, 0.0, False
+        self._parts, self._keys, self._stamps = _dependencies(scenario, tasks, digests)
         self._folder, self._begun = keep.folder / FOLDER, False
         self._lock = lock_folder(keep.folder)
         sweep(keep.folder, WRITTEN)
@@ -131,7 +137,7 @@ class FinishedTasks:
                 )
             return {}
         found, damaged = dict[int, list[ReleaseAudit]](), 0
-        for number, key in enumerate(self._identity.keys):
+        for number, key in enumerate(self._keys):
             if (path := files.get(key)) is None:
                 continue
             try:
@@ -151,13 +157,13 @@ class FinishedTasks:
         if not any_there:
             self._keep.tell(f"nothing to resume in {self._keep.folder}: every task is carried out")
             return
-        before, parts = self._before["parts"], self._identity.parts
+        before, parts = self._before["parts"], self._parts
         changed = [name for name in {**parts, **before} if before.get(name) != parts.get(name)]
         why = f"; changed since: {', '.join(changed)}" if changed else ""
         if damaged:
             entries = "entry is" if damaged == 1 else "entries are"
             why += f"; {damaged} damaged {entries} left out"
-        total = len(self._identity.keys)
+        total = len(self._keys)
         self._keep.tell(f"resumed: {found} of {total} tasks are finished already{why}")
 
     def write(self, number: int, audits: list[ReleaseAudit], seconds: float) -> list[ReleaseAudit]:
@@ -176,7 +182,7 @@ class FinishedTasks:
             return audits
         text = json.dumps([round(seconds, 6), _encode(audits)], default=methodcaller("item"))
         content = text.encode("ascii")
-        path = self._folder / f"{self._identity.keys[number]}-{_hash(content)}.json"
+        path = self._folder / f"{self._keys[number]}-{_hash(content)}.json"
         with shielded(), storing(path):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomically(path, content, private=True)
@@ -198,7 +204,7 @@ class FinishedTasks:
             self._write_state(whole=True)
 
     def _write_state(self, whole: bool) -> None:
-        state = {"parts": self._identity.parts, "whole": whole}
+        state = {"parts": self._parts, "whole": whole}
         if state != self._before:
             self._before = state
             write_atomically(self._folder / STATE, json.dumps(state).encode(), private=True)
@@ -212,59 +218,28 @@ class FinishedTasks:
 
     def _unchanged(self) -> bool:
         """Whether the scenario's files are unchanged since the run began."""
-        stamps = self._identity.stamps
-        changed = [path.name for path, stamp in stamps.items() if _stamp(path) != stamp]
-        if changed and not self._identity.unsure:
-            self._identity.unsure = True
+        changed = [path.name for path, stamp in self._stamps.items() if _stamp(path) != stamp]
+        if changed and not self._unsure:
+            self._unsure = True
             self._keep.tell(
                 f"{', '.join(changed)} changed while it was audited: what was computed since is not kept for --resume"
             )
-        return not self._identity.unsure
+        return not self._unsure
 
 
 # -- dependencies of a result ----------------------------------------------------------------------
 
 
-@dataclass
-class Identity:
-    """Dependencies of the results of a run.
-
-    Attributes
-    ----------
-    parts : dict of str to str
-        Digests by names that a user knows.
-    keys : list of str
-        One digest for each task, in order.
-    stamps : dict of Path to (time, size)
-        State of the files that the scenario names.
-    unsure : bool
-        Whether they changed since, so that tasks may have read other content.
-    """
-
-    parts: dict[str, str]
-    keys: list[str]
-    stamps: dict[Path, tuple[int, int]] = field(default_factory=dict)
-    unsure: bool = False
-
-
-def identify(
-    scenario: Scenario, tasks: Sequence[Task], fingerprints: Sequence[tuple[dict[str, Any], str]]
-) -> Identity:
-    """Return the identity of a run.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    tasks : sequence of Task
-    fingerprints : sequence of (sweep point, fingerprint of its table)
-    """
+def _dependencies(
+    scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
+) -> tuple[dict[str, str], list[str], dict[Path, tuple[int, int]]]:
+    """Return digests by names that a user knows, one key per task, and the state of all files."""
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
-    spec = scenario.spec()
-    parts = program | {name: _digest(value) for name, value in spec.items()}
-    parts["the table"] = _digest([fingerprint for _, fingerprint in fingerprints])
+    parts = program | {name: _digest(value) for name, value in scenario.spec().items()}
+    parts["the table"] = _digest(digests)
     stamps: dict[Path, tuple[int, int]] = {}
     here: dict[str, dict[str, Any]] = {}
-    for point, fingerprint in fingerprints:
+    for point, digest in zip(scenario.sweep_points(), digests, strict=True):
         at = at_point(scenario, point)
         files = {path: _content(path, _stamp(path)) for path in _files(at)}
         parts |= {f"file {path.name}": content for path, content in files.items()}
@@ -272,12 +247,12 @@ def identify(
         here[_text(point)] = {
             "format": FORMAT,
             **program,
-            "table": fingerprint,
+            "table": digest,
             "files": list(files.values()),
             "scenario": {key: value for key, value in at.spec().items() if key not in ELSEWHERE},
             "schemes": [use.spec() for use in at.schemes],
         }
-    return Identity(parts, [_key(task, **here[_text(dict(task.point))]) for task in tasks], stamps)
+    return parts, [_key(task, **here[_text(dict(task.point))]) for task in tasks], stamps
 
 
 def _key(task: Task, schemes: Sequence[Any], **common: Any) -> str:

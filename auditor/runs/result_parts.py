@@ -89,8 +89,9 @@ def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSumm
     """Return the table in aggregates, and its digest for resumed runs."""
     table, moments = table_of(scenario)
     public = is_public(scenario.data.source) or scenario.data.disclosure == "public"
-    deviations = np.sqrt(np.diag(moments.covariance))
-    correlation = moments.covariance / np.outer(deviations, deviations)
+    variances = np.diag(moments.covariance)
+    # to the last bit: disclosure keys its secret shift on these numbers
+    correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
     digest = table.fingerprint()
     summary = DataSummary(
         source=table.source,

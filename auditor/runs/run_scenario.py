@@ -20,7 +20,7 @@ from auditor.results.evidence import Evidence
 from auditor.results.measurements import Measurements
 from auditor.results.model import AuditResult, Partial
 from auditor.results.records import ExpectationRecord
-from auditor.runs.finished_tasks import FinishedTasks, Keep, identify
+from auditor.runs.finished_tasks import FinishedTasks, Keep
 from auditor.runs.result_parts import (
     provenance,
     spread_over_replicates,
@@ -98,8 +98,7 @@ def run_scenario(
         with ExitStack() as opened:
             finished = None
             if keep is not None:
-                identity = identify(scenario, tasks, list(zip(points, digests, strict=True)))
-                finished = opened.enter_context(FinishedTasks(keep, identity))
+                finished = opened.enter_context(FinishedTasks(keep, scenario, tasks, digests))
                 found.update(finished.read())
                 spent = finished.spent
             crew = opened.enter_context(Crew(workers, cluster))
