@@ -40,7 +40,9 @@ HOMES = {
 SHARED = {
     "independent": ("correlated",),
     "geometric": ("geometric-multilevel",),
+    "k_anonymity": ("k-anonymity-multilevel",),
     "laplace": ("laplace-multilevel",),
+    "rotation": ("rotation-noise",),
     "skellam": ("skellam-multilevel",),
     "uniform": ("uniform-multilevel",),
     "masking": (
