@@ -94,7 +94,8 @@ class Posterior:
         self._log_scale = log_weights - np.log(scale).sum(axis=1)
         # L⁻¹ and −L⁻¹m side by side, shape (Kr, r + 1): one product for all components
         shift = -self._half @ prior.means[:, :, None]
-        self._map = np.concatenate([self._half, shift], axis=2).reshape(shift.size, -1)
+        wide = np.concatenate([self._half, shift], axis=2)
+        self._map = wide.reshape(shift.size, wide.shape[2])
 
     def _standardised(self, u: Array) -> Array:
         """Return ``L⁻¹(u − m)`` of every component, shape (K, r, n)."""
@@ -135,7 +136,7 @@ class Posterior:
         z = self._standardised(u)
         z *= self._chances(z)[0][:, None]
         K, r = self._prior.means.shape
-        return u - self._s * (z.reshape(K * r, -1).T @ self._half.reshape(K * r, r))
+        return u - self._s * (z.reshape(K * r, len(u)).T @ self._half.reshape(K * r, r))
 
 
 def normalised(log_q: Array) -> tuple[Array, Array]:
