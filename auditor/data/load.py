@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data import file_rows
-from auditor.data.clean import Asked, cleaned, held
+from auditor.data.clean import Asked, Cleaned, cleaned, held
 from auditor.data.columns import checks
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.checks import Frame, Missing, check_rows
@@ -141,28 +141,23 @@ def load_table(
     _check_options(columns, rows, missing)
     asked = Asked(rows, missing, columns is not None)
     columns, chosen = (categories or Categories()).beside_columns(columns, dates)
-    drawn: _Drawn | None = None
+    is_changed = bool(hierarchies or dates or order or key)
+    files: list[Piece] = []
+    drawn, keys = None, None
     pieces: Sequence[Records]
     if is_file(source):
-        chosen_names, files = _pieces(source, columns, rows, parameters, base, order=order, key=key)
-        names, pieces = list(chosen_names), files
-        if (
-            size_of_values(files, len(names)) <= file_rows.HELD_BYTES
-            or hierarchies
-            or dates
-            or order
-            or key
-        ):
+        names, files = _pieces(source, columns, rows, parameters, base, order=order, key=key)
+        pieces = files
+        if is_changed or size_of_values(files, len(names)) <= file_rows.HELD_BYTES:
             frame = whole_frame(files, names, rows)
             if key not in (None, order):
                 frame = frame.assign(**{key: column_as_written(files, key)})
             pieces = [Held(frame, len(frame))]
     else:
         drawn = _drawn(source, columns, rows, parameters, rng, order=order, key=key)
-        names, pieces = drawn.names, [Held(drawn.table, drawn.rows)]
+        names, pieces = tuple(drawn.names), [Held(drawn.table, drawn.rows)]
         chosen = chosen.with_defaults(drawn.source.domains(), names)
-    keys = None
-    if hierarchies or dates or order or key:
+    if is_changed:
         frame = drawn.frame if drawn else frame
         check_rows(len(frame), rows)
         frame = in_days(frame, dates)
@@ -170,25 +165,32 @@ def load_table(
         keys = None if key is None else record_keys(key, frame[key])
         frame = frame.drop(columns=[name for name in {order, key} if name is not None])
         frame = coded(frame, dict(hierarchies), missing)
-        names, pieces = list(map(str, frame)), [Held(frame, len(frame))]
+        names, pieces = tuple(map(str, frame)), [Held(frame, len(frame))]
     found = cleaned(pieces, names, asked, chosen)
     if keys is not None and found.required:
         keys = keys.some(checks.are_complete(frame, found.required))
-    content = held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0))
-    described = (drawn.source.description, drawn.source.licence) if drawn else ("", "")
     table = Table(
         found.numeric,
-        content,
+        held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0)),
         source,
-        *described,
         hierarchies=dict(hierarchies),
         dates=dict(dates),
         keys=keys,
         dropped=missing == "drop",
     )
-    # these change a column's unit
-    if drawn and not (hierarchies or dates or standardize):
-        table = replace(table, population=partial(drawn.covariance, found.numeric))
+    if drawn:
+        made, is_in_units = drawn.source, not (hierarchies or dates or standardize)
+        population = partial(drawn.covariance, found.numeric) if is_in_units else None
+        table = replace(
+            table, description=made.description, licence=made.licence, population=population
+        )
+    return _finished(table, found, [] if dates else files, standardize, varied)
+
+
+def _finished(
+    table: Table, found: Cleaned, files: Sequence[Piece], standardize: bool, varied: bool
+) -> Table:
+    """Return a checked table with its categories, spelt as in ``files``, and scale."""
     checks.check_names(table.attributes)
     checks.check_width(table.width)
     scan = table.scan
@@ -196,13 +198,11 @@ def load_table(
         checks.check_varied(table.attributes, scan.low, scan.high, np.diag(scan.covariance))
     else:  # a copy may be constant, but its variance must be computable
         checks.check_variance(table.attributes, np.diag(scan.covariance))
-    categorical = found.categories(content, scan)
-    if categorical is not None and is_file(source) and not dates:
-        categorical = replace(
-            categorical, attributes=tuple(as_spelt(files, a) for a in categorical.attributes)
-        )
-    if standardize:
-        content = _scaled(content, Scale.of(scan))
+    categorical = found.categories(table.records, scan)
+    if categorical is not None and files:
+        spelt = tuple(as_spelt(files, attribute) for attribute in categorical.attributes)
+        categorical = replace(categorical, attributes=spelt)
+    content = _scaled(table.records, Scale.of(scan)) if standardize else table.records
     return replace(
         table, content=content, categorical=categorical, scanned=scan, standardized=standardize
     )
