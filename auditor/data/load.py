@@ -128,7 +128,7 @@ def load_table(
     Raises
     ------
     DataError
-        The table cannot be audited, or the request is invalid. No message holds a value.
+        The table cannot be audited, or the request is invalid.
     PluginError
         There is no such source.
 
@@ -277,7 +277,7 @@ def load_target(
     Raises
     ------
     DataError
-        There is no such column, or a class is missing. No message holds a value.
+        There is no such column, or a class is missing.
     """
     state = rng.bit_generator.state
 

@@ -263,7 +263,7 @@ def of_column(
     Raises
     ------
     DataError
-        A value is missing or not in the declared domain; the message holds neither.
+        A value is missing or not in the declared domain.
     """
     if domain is None and isinstance(column.dtype, pd.CategoricalDtype):
         domain = list(column.cat.categories)
