@@ -329,7 +329,7 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
 
     Of a folder, the notes of the first part that has any.
     """
-    found = _found(source, {}, base) if is_file(source) else []
+    found = files_of(source, base=base) if is_file(source) else []
     return next((notes for path in found if (notes := reading.notes_of(path))), [])
 
 
@@ -343,7 +343,7 @@ def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     DataError
         It cannot be read, or has no named column.
     """
-    path = _found(source, {}, None)[0]
+    path = files_of(source)[0]
     known = reading.header(path)
     named = [name for name in known if name]
     if not named:
@@ -393,7 +393,7 @@ def _pieces(
     base: Path | None = None,
     **beside: str | None,
 ) -> tuple[tuple[str, ...], list[Piece]]:
-    paths = _found(source, parameters, base)
+    paths = files_of(source, parameters, base)
     first = paths[0]
     names = select(reading.header(first), columns, (), **beside)
     if "" in names:
@@ -412,7 +412,16 @@ def _pieces(
     return tuple(names), first_rows(pieces, rows)
 
 
-def _found(source: str, parameters: Mapping[str, Any] | None, base: Path | None) -> list[Path]:
+def files_of(
+    source: str, parameters: Mapping[str, Any] | None = None, base: Path | None = None
+) -> list[Path]:
+    """Return a file, or the parts in a folder.
+
+    Raises
+    ------
+    DataError
+        There is none, or ``parameters`` are given.
+    """
     path = _find(source, base)
     for name in parameters or ():
         raise DataError(f"a file has no parameter {quoted(name)}{nearest(name, OPTIONS)}")
