@@ -31,8 +31,7 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
     Raises
     ------
     DataError
-        A column is unknown or has no bounds, or records lie outside. No message holds a value from
-        the table.
+        A column is unknown or has no bounds, or records lie outside.
     """
     if not bounds:
         return

@@ -122,7 +122,7 @@ def cleaned(
     Raises
     ------
     DataError
-        They cannot be audited, with kind and place; no message holds a value.
+        They cannot be audited.
     """
     chosen.check_known(names)
     drop = asked.missing == "drop"

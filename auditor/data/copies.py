@@ -265,7 +265,7 @@ def read_codes(
     ------
     AuditorError
         The file is missing or lacks a column, has another number of rows, no keys, or a value
-        outside the domain. No message holds a value.
+        outside the domain.
     """
     with named_after(path):
         frame = read_columns(str(path), list(data.names))

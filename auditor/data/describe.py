@@ -84,7 +84,7 @@ def describe(source: str) -> Description:
     Raises
     ------
     DataError
-        It cannot be read, or has fewer than 2 records. No message holds a value.
+        It cannot be read, or has fewer than 2 records.
     PluginError
         There is no such source.
     """

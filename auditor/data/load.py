@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data import file_rows
-from auditor.data.clean import Asked, cleaned, held
+from auditor.data.clean import Asked, Cleaned, cleaned, held
 from auditor.data.columns import checks
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.checks import Frame, Missing, check_rows
@@ -130,7 +130,7 @@ def load_table(
     Raises
     ------
     DataError
-        The table cannot be audited, or the request is invalid. No message holds a value.
+        The table cannot be audited, or the request is invalid.
     PluginError
         There is no such source.
 
@@ -143,28 +143,24 @@ def load_table(
     _check_options(columns, rows, missing)
     asked = Asked(rows, missing, columns is not None)
     columns, chosen = (categories or Categories()).beside_columns(columns, dates)
-    drawn: _Drawn | None = None
+    beside = {"order": order, "key": key, "unit": unit}
+    is_changed = bool(hierarchies or dates or any(beside.values()))
+    files: list[Piece] = []
+    drawn, keys, units = None, None, None
     pieces: Sequence[Records]
     if is_file(source):
-        beside = {"order": order, "key": key, "unit": unit}
-        chosen_names, files = _pieces(source, columns, rows, parameters, base, **beside)
-        names, pieces = list(chosen_names), files
-        if (
-            size_of_values(files, len(names)) <= file_rows.HELD_BYTES
-            or hierarchies
-            or dates
-            or any(beside.values())
-        ):
+        names, files = _pieces(source, columns, rows, parameters, base, **beside)
+        pieces = files
+        if is_changed or size_of_values(files, len(names)) <= file_rows.HELD_BYTES:
             frame = whole_frame(files, names, rows)
             for name in {key, unit} - {None, order}:
                 frame = frame.assign(**{str(name): column_as_written(files, str(name))[:rows]})
             pieces = [Held(frame, len(frame))]
     else:
-        drawn = _drawn(source, columns, rows, parameters, rng, order=order, key=key, unit=unit)
-        names, pieces = drawn.names, [Held(drawn.table, drawn.rows)]
+        drawn = _drawn(source, columns, rows, parameters, rng, **beside)
+        names, pieces = tuple(drawn.names), [Held(drawn.table, drawn.rows)]
         chosen = chosen.with_defaults(drawn.source.domains(), names)
-    keys, units = None, None
-    if hierarchies or dates or order or key or unit:
+    if is_changed:
         frame = drawn.frame if drawn else frame
         check_rows(len(frame), rows)
         frame = in_days(frame, dates)
@@ -173,28 +169,35 @@ def load_table(
         units = None if unit is None else _units(frame[unit])
         frame = frame.drop(columns=[name for name in {order, key, unit} if name is not None])
         frame = coded(frame, dict(hierarchies), missing)
-        names, pieces = list(map(str, frame)), [Held(frame, len(frame))]
+        names, pieces = tuple(map(str, frame)), [Held(frame, len(frame))]
     found = cleaned(pieces, names, asked, chosen)
     if (keys is not None or units is not None) and found.required:
         complete = checks.are_complete(frame, found.required)
         keys = None if keys is None else keys.some(complete)
         units = None if units is None else units[complete]
-    content = held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0))
-    described = (drawn.source.description, drawn.source.licence) if drawn else ("", "")
     table = Table(
         found.numeric,
-        content,
+        held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0)),
         source,
-        *described,
         hierarchies=dict(hierarchies),
         dates=dict(dates),
         keys=keys,
         units=units,
         dropped=missing == "drop",
     )
-    # these change a column's unit
-    if drawn and not (hierarchies or dates or standardize):
-        table = replace(table, population=partial(drawn.covariance, found.numeric))
+    if drawn:
+        made, is_in_units = drawn.source, not (hierarchies or dates or standardize)
+        population = partial(drawn.covariance, found.numeric) if is_in_units else None
+        table = replace(
+            table, description=made.description, licence=made.licence, population=population
+        )
+    return _finished(table, found, [] if dates else files, standardize, varied)
+
+
+def _finished(
+    table: Table, found: Cleaned, files: Sequence[Piece], standardize: bool, varied: bool
+) -> Table:
+    """Return a checked table with its categories, spelt as in ``files``, and scale."""
     checks.check_names(table.attributes)
     checks.check_width(table.width)
     scan = table.scan
@@ -202,13 +205,11 @@ def load_table(
         checks.check_varied(table.attributes, scan.low, scan.high, np.diag(scan.covariance))
     else:  # a copy may be constant, but its variance must be computable
         checks.check_variance(table.attributes, np.diag(scan.covariance))
-    categorical = found.categories(content, scan)
-    if categorical is not None and is_file(source) and not dates:
-        categorical = replace(
-            categorical, attributes=tuple(as_spelt(files, a) for a in categorical.attributes)
-        )
-    if standardize:
-        content = _scaled(content, Scale.of(scan))
+    categorical = found.categories(table.records, scan)
+    if categorical is not None and files:
+        spelt = tuple(as_spelt(files, attribute) for attribute in categorical.attributes)
+        categorical = replace(categorical, attributes=spelt)
+    content = _scaled(table.records, Scale.of(scan)) if standardize else table.records
     return replace(
         table, content=content, categorical=categorical, scanned=scan, standardized=standardize
     )
@@ -283,7 +284,7 @@ def load_target(
     Raises
     ------
     DataError
-        There is no such column, or a class is missing. No message holds a value.
+        There is no such column, or a class is missing.
     """
     state = rng.bit_generator.state
 
@@ -335,7 +336,7 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
 
     Of a folder, the notes of the first part that has any.
     """
-    found = _found(source, {}, base) if is_file(source) else []
+    found = files_of(source, base=base) if is_file(source) else []
     return next((notes for path in found if (notes := reading.notes_of(path))), [])
 
 
@@ -357,7 +358,7 @@ def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     DataError
         It cannot be read, or has no named column.
     """
-    path = _found(source, {}, None)[0]
+    path = files_of(source)[0]
     known = reading.header(path)
     named = [name for name in known if name]
     if not named:
@@ -407,7 +408,7 @@ def _pieces(
     base: Path | None = None,
     **beside: str | None,
 ) -> tuple[tuple[str, ...], list[Piece]]:
-    paths = _found(source, parameters, base)
+    paths = files_of(source, parameters, base)
     first = paths[0]
     names = select(reading.header(first), columns, (), **beside)
     if "" in names:
@@ -426,7 +427,16 @@ def _pieces(
     return tuple(names), first_rows(pieces, rows)
 
 
-def _found(source: str, parameters: Mapping[str, Any] | None, base: Path | None) -> list[Path]:
+def files_of(
+    source: str, parameters: Mapping[str, Any] | None = None, base: Path | None = None
+) -> list[Path]:
+    """Return a file, or the parts in a folder.
+
+    Raises
+    ------
+    DataError
+        There is none, or ``parameters`` are given.
+    """
     path = _find(source, base)
     for name in parameters or ():
         raise DataError(f"a file has no parameter {quoted(name)}{nearest(name, OPTIONS)}")

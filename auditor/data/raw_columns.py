@@ -13,8 +13,8 @@ from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import is_parquet
-from auditor.data.formats.parts import parts, pieces_of
-from auditor.data.load import file_pieces, source_frame
+from auditor.data.formats.parts import Piece
+from auditor.data.load import file_pieces, files_of, source_frame
 from auditor.data.request import is_file
 from auditor.errors import DataError
 from auditor.process.deferred import pd
@@ -33,16 +33,17 @@ def raw_frames(
         yield source_frame(data, columns, rows, rng)
         return
     names, pieces = file_pieces(data, columns, rows)
-    yield from first((frame for piece in pieces for frame in piece.frames(names)), rows)
+    yield from _frames(pieces, names, rows)
 
 
-def first(frames: Iterable[pd.DataFrame], rows: int | None) -> Iterator[pd.DataFrame]:
-    """Yield frames up to ``rows`` records, or all."""
-    left = rows
-    for frame in frames:
-        yield frame if left is None else frame.head(left)
-        left = None if left is None else left - min(left, len(frame))
-        if left == 0:
+def _frames(
+    pieces: Iterable[Piece], columns: Sequence[str], rows: int | None, as_written: bool = False
+) -> Iterator[pd.DataFrame]:
+    left = np.inf if rows is None else rows
+    for frame in (frame for piece in pieces for frame in piece.frames(columns, as_written)):
+        yield frame if len(frame) <= left else frame.head(int(left))
+        left -= len(frame)
+        if left <= 0:
             return
 
 
@@ -218,11 +219,7 @@ class Kept(InStep):
                     f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
                 )
         self.columns = list(columns)
-        pieces = (piece for path in _files(data) for piece in pieces_of(path))
-        frames = first(
-            (frame for piece in pieces for frame in piece.frames(self.columns, as_written=True)),
-            rows,
-        )
+        frames = _frames(file_pieces(data, columns, rows)[1], columns, rows, as_written=True)
         super().__init__(
             frames if blanks is None else complete(frames, blanks), "the columns to keep"
         )
@@ -238,9 +235,4 @@ def column_names(data: str) -> list[str]:
     """
     if not is_file(data) or not located(data):
         raise DataError(f"columns can be kept of a file; {quoted(data)} is none")
-    return reading.header(_files(data)[0])
-
-
-def _files(data: str) -> list[Path]:
-    path = located(data)[0]
-    return parts(path) if path.is_dir() else [path]
+    return reading.header(files_of(data)[0])

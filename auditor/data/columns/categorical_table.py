@@ -231,16 +231,14 @@ def codes_in(labels: Sequence[Any], column: Series) -> Indices:
     values = pd.Index(different.astype(object))
     places = pd.Index(labels, tupleize_cols=False).get_indexer(values)
     if (places < 0).any():  # the label may be spelt otherwise
-        keys = pd.Index([_value_of(label) for label in labels], dtype=object)
+        keys = pd.Index([unspelt(label) for label in labels], dtype=object)
         if keys.is_unique:
-            others = keys.get_indexer(
-                pd.Index([_value_of(value) for value in values], dtype=object)
-            )
+            others = keys.get_indexer(pd.Index([unspelt(value) for value in values], dtype=object))
             places = np.where(places < 0, others, places)
     return np.asarray(np.append(places, -1)[found], dtype=np.intp)
 
 
-def _value_of(label: Any) -> str:
+def unspelt(label: Any) -> str:
     """Return a label without its spelling: ``01`` is 1, ``TRUE`` is True."""
     text = str(label).strip()
     try:
@@ -265,7 +263,7 @@ def of_column(
     Raises
     ------
     DataError
-        A value is missing or not in the declared domain; the message holds neither.
+        A value is missing or not in the declared domain.
     """
     if domain is None and isinstance(column.dtype, pd.CategoricalDtype):
         domain = list(column.cat.categories)

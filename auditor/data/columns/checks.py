@@ -1,6 +1,6 @@
 """Checks that columns can be audited.
 
-Messages name columns and rows, and no value.
+Messages name columns and rows. No message of this package holds a value.
 """
 
 from __future__ import annotations

@@ -105,8 +105,7 @@ def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFram
     Raises
     ------
     DataError
-        A column does not exist, or has a cell that is no date of that format. No message holds a
-        value.
+        A column does not exist, or has a cell that is no date of that format.
     """
     return (
         frame.assign(**{name: _column(frame, name, form) for name, form in dates.items()})

@@ -86,7 +86,7 @@ class Hierarchy:
         Raises
         ------
         DataError
-            Some values are no leaves; the message only counts records.
+            Some values are no leaves.
         """
         if kind_of(column) == "numbers" and any(isinstance(leaf, str) for leaf in self.leaves):
             raise DataError(

@@ -98,7 +98,7 @@ def record_keys(name: str, column: Series) -> RecordKeys:
     Raises
     ------
     DataError
-        Keys are blank, repeat, or are neither whole numbers nor text. No message holds a value.
+        Keys are blank, repeat, or are neither whole numbers nor text.
     """
     texts = _objects([_text(cell) for cell in column.tolist()])
     every = "every record needs a key of its own"
@@ -143,7 +143,7 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
     Raises
     ------
     DataError
-        Values are missing, or of kinds without a common order. No message holds a value.
+        Values are missing, or of kinds without a common order.
     """
     missing = int(frame[order].isna().sum())
     if missing:

@@ -128,10 +128,8 @@ class Column:
         Raises
         ------
         DataError
-            Values are missing, or not in the declared domain; the message holds neither.
+            Values are not in the declared domain.
         """
-        if self.missing.count and declared is None and not self.values:
-            raise DataError(f"column {quoted(name)} has missing values")
         if self.outside:
             raise DataError(
                 f"column {quoted(name)} has {counted(self.outside, 'record')} outside the declared domain"
@@ -216,7 +214,7 @@ class Survey:
         Raises
         ------
         DataError
-            With column, kind and first row; no message holds a value.
+            With column, kind and first row.
         """
         columns = [self.columns[name] for name in names]
         fit = {"numbers", "booleans"} if booleans else {"numbers"}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from auditor.data.columns.categorical_table import Attribute
+from auditor.data.columns.categorical_table import Attribute, unspelt
 from auditor.data.columns.checks import Frame
 from auditor.data.columns.scan import in_threads
 from auditor.data.formats import readers as reading
@@ -127,25 +127,24 @@ def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
     return [cell for frame in frames for cell in frame[column].tolist()]
 
 
-def as_spelt(pieces: Iterable[Piece], attribute: Attribute) -> Attribute:
+def as_spelt(pieces: Sequence[Piece], attribute: Attribute) -> Attribute:
     """Return an attribute with labels as text files spell them: ``01``, not 1.
 
     Unchanged if a label has several spellings.
     """
-    name, spelt = attribute.name, dict[Any, str]()
-    if attribute.edges is not None or any(isinstance(label, str) for label in attribute.labels):
+    labels = {unspelt(label): str(label) for label in attribute.labels}
+    texts = any(isinstance(label, str) for label in attribute.labels)
+    if attribute.edges is not None or texts or not all(is_text(piece.path) for piece in pieces):
         return attribute
-    for piece in pieces:
-        if not is_text(piece.path):
-            return attribute
-        (read,), (text,) = piece.frames([name]), piece.frames([name], as_written=True)
-        pairs = pd.DataFrame({"value": read[name].astype(object), "text": text[name]})
-        for value, spelling in pairs.dropna().drop_duplicates().itertuples(index=False):
-            if spelt.setdefault(value, spelling) != spelling:
-                return attribute
-    as_read = all(str(label) == spelt.get(label, str(label)) for label in attribute.labels)
-    labels = tuple(spelt.get(label, label) for label in attribute.labels)
-    return attribute if as_read else replace(attribute, labels=labels)
+    frames = (f for piece in pieces for f in piece.frames([attribute.name], as_written=True))
+    cells = {cell for frame in frames for cell in frame[attribute.name].unique()}
+    spelt = {unspelt(cell): cell for cell in cells if unspelt(cell) in labels}
+    if (
+        len(spelt) < sum(unspelt(cell) in labels for cell in cells)
+        or spelt.items() <= labels.items()
+    ):
+        return attribute
+    return replace(attribute, labels=tuple({**labels, **spelt}.values()))
 
 
 def coded_columns(piece: Piece) -> frozenset[str]:

@@ -399,7 +399,7 @@ def as_numbers(file: str, column: Series, marks: Marks) -> Series:
     Raises
     ------
     DataError
-        Every cell is a number, but an ambiguous one; the message holds none of the cells.
+        Every cell is a number, but an ambiguous one.
     """
     if pd.api.types.infer_dtype(column, skipna=True) not in ("string", "empty"):
         return column
