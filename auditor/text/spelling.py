@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
-ALIKE, ALIKE_SHORT = 0.75, 0.66
-"""Least ratio of common letters: TOTSALES is not OTHRSALES, but UDX may be UDR."""
+LETTERS_PER_SLIP = 5
+"""Letters per allowed slip: TOTSALES is neither RESSALES nor OTHRSALES."""
 LONGEST = 100
 """Letters of a name to compare; longer names are no misspellings."""
 
@@ -21,7 +21,9 @@ def closest(name: object, known: Iterable[str]) -> list[str]:
     (['li2012', 'li2011'], [])
     """
     wanted = str(name).strip().casefold()[:LONGEST]
-    least = ALIKE if len(wanted) > 4 else ALIKE_SHORT
+    letters = max(1, len(wanted))
+    # one slip leaves at least the share 1 − 1/n of n letters
+    least = max(0.5, 0.999 - max(1, letters // LETTERS_PER_SLIP) / letters)
     ratios: dict[str, float] = {}
     for other in dict.fromkeys(known):
         match = SequenceMatcher(None, other.strip().casefold(), wanted)
@@ -29,7 +31,6 @@ def closest(name: object, known: Iterable[str]) -> list[str]:
             ratios[other] = match.ratio()
     best = max(ratios.values(), default=0.0)
     found = [other for other, ratio in ratios.items() if ratio >= max(best - 0.01, least)]
-    letters = Counter(wanted)
-    return sorted(found, key=lambda other: (-(Counter(other.casefold()) & letters).total(), other))[
-        :2
-    ]
+    common = Counter(wanted)
+    found.sort(key=lambda other: (-(Counter(other.casefold()) & common).total(), other))
+    return found[:2]
