@@ -349,28 +349,6 @@ def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> Non
         assert not heavy & set(done.stderr.split()), scenario
 
 
-def test_a_run_writes_its_tables_without_pandas(tmp_path: Path) -> None:
-    script = "import sys, atexit\natexit.register(lambda: print(*sys.modules, file=sys.stderr))\nfrom auditor.cli import main\nmain()"
-    small = [
-        part
-        for change in ("replicates=1", "attacks=[ndr]", "expect=[]", "knowledge=[perfect]")
-        for part in ("--set", change)
-    ]
-    done = python(
-        "-c",
-        script,
-        "run",
-        "huang2005-exp1",
-        *small,
-        "--quiet",
-        "--output",
-        str(tmp_path),
-        cwd=ROOT,
-    )
-    assert (tmp_path / "huang2005-exp1" / "results.parquet").exists()
-    assert "pandas" not in done.stderr.split()
-
-
 def test_the_command_line_only_parses_and_calls() -> None:
     """At the top its modules import nothing of ours but each other, errors and the console; the rest waits for a command to run."""
     for path in modules("auditor/cli"):

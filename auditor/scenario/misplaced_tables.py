@@ -13,48 +13,10 @@ from auditor.data.formats import file_kinds
 from auditor.errors import AuditorError, shortened
 from auditor.scenario.model import FIELDS
 
-SUFFIXES = (
-    ".csv",
-    ".tsv",
-    ".tab",
-    ".parquet",
-    ".feather",
-    ".arrow",
-    ".orc",
-    ".avro",
-    ".xls",
-    ".xlsx",
-    ".xlsm",
-    ".xlsb",
-    ".ods",
-    ".numbers",
-    ".dta",
-    ".sav",
-    ".sas7bdat",
-    ".xpt",
-    ".rds",
-    ".rdata",
-    ".npy",
-    ".npz",
-    ".h5",
-    ".hdf5",
-    ".mat",
-    ".pkl",
-    ".pickle",
-    ".db",
-    ".sqlite",
-    ".sqlite3",
-    ".mdb",
-    ".accdb",
-    ".jsonl",
-    ".ndjson",
-    ".zip",
-    ".gz",
-    ".bz2",
-    ".xz",
-    ".zst",
-    ".7z",
-    ".tar",
+SUFFIXES = tuple(
+    ".csv .tsv .tab .parquet .feather .arrow .orc .avro .xls .xlsx .xlsm .xlsb .ods .numbers .dta .sav "
+    ".sas7bdat .xpt .rds .rdata .npy .npz .h5 .hdf5 .mat .pkl .pickle .db .sqlite .sqlite3 .mdb .accdb "
+    ".jsonl .ndjson .zip .gz .bz2 .xz .zst .7z .tar".split()
 )
 LOOKED_AT = 2**20
 """Bytes of the file's start to read; scenarios are smaller."""

@@ -126,7 +126,7 @@ class UtilityUse(NamedTuple):
     target : str or None
         Column to predict: any column, or ``label`` for the source's class. None means no models.
     models : tuple of str
-        Names in ``auditor.scenario.read_measures.MODELS``.
+        Names in ``auditor.scenario.read_measures.Utility``.
     folds : int
         Number of cross-validation folds.
     test : 'original' or 'copy'
@@ -140,14 +140,7 @@ class UtilityUse(NamedTuple):
 
     def spec(self) -> dict[str, Any]:
         """Return the section in scenario form, with defaults."""
-        if self.target is None:
-            return {}
-        return {
-            "target": self.target,
-            "models": list(self.models),
-            "folds": self.folds,
-            "test": self.test,
-        }
+        return {} if self.target is None else self._asdict() | {"models": list(self.models)}
 
 
 class ExpectationUse(NamedTuple):
@@ -170,21 +163,12 @@ class ExpectationUse(NamedTuple):
     def spec(self) -> dict[str, Any]:
         """Return the expectation in scenario form, with defaults."""
         given = {key.replace("_", "-") for key in self.where}
-        defaults = self.expectation.parameters.model_dump(
-            mode="json", by_alias=True, exclude_none=True
-        )
-        spelt_by_metric = self.name not in (
-            self.expectation.name,
-            *getattr(self.expectation, "aliases", ()),
-        )
-        return {
-            self.name: self.where
-            | {
-                key: value
-                for key, value in defaults.items()
-                if key not in given and not (spelt_by_metric and key == "metric")
-            }
-        }
+        if self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ())):
+            given.add("metric")  # the name says it
+        parameters = self.expectation.parameters
+        defaults = parameters.model_dump(mode="json", by_alias=True, exclude_none=True)
+        more = {key: value for key, value in defaults.items() if key not in given}
+        return {self.name: self.where | more}
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def parse_hierarchies(hierarchies: Any) -> Any:
     Raises
     ------
     FieldError
-        A part is neither, or values are repeated, mixed or unequally deep.
+        A part is of another type, or values are repeated, mixed or unequally deep.
     """
     if not isinstance(hierarchies, dict):
         raise ValueError("must map columns to their hierarchies")
@@ -107,7 +107,7 @@ def parse_bounds(bounds: Any) -> dict[str, tuple[float, float]]:
     Raises
     ------
     FieldError
-        They are not two finite numbers, or too far apart.
+        Bounds are not two finite numbers, or too far apart.
     """
     if not isinstance(bounds, dict):
         raise ValueError("must map columns to [low, high]")

@@ -12,10 +12,12 @@ import pytest
 
 import auditor
 from auditor.errors import AuditorError
+from auditor.field_paths import parse_path
 from auditor.results import tidy
 from auditor.results.measurements import Measurements
 from auditor.results.model import AuditResult
 from auditor.results.records import SCHEMA_VERSION, Measurement, pooled
+from auditor.scenario.yaml.document import scalar
 
 CONTRACT = [
     "sweep", "scheme", "knowledge", "attack", "coalition", "levels", "replicate", "attribute", "metric", "value", "std_error", "ci_low",
@@ -274,122 +276,71 @@ def test_nan_and_infinity_are_null_in_json(result):
     assert (record["value"], record["theory"], record["ci_low"]) == (None, None, None)
 
 
-def broken(change):
-    def make(document):
-        copied = json.loads(json.dumps(document))
-        change(copied)
-        return json.dumps(copied)
+def broken(document, path, value):
+    """Return a document's JSON with one place set, or removed for ``REMOVED``."""
+    *parents, last = parse_path(path)
+    copied = json.loads(json.dumps(document))
+    here = copied
+    for element in parents:
+        here = here[element]
+    if value == "REMOVED":
+        del here[last]
+    else:
+        here[last] = scalar(value)
+    return json.dumps(copied)
 
-    return make
+
+BROKEN = r"""
+schema_version = 3 ~ schema_version 3 is newer than this program reads (2)
+schema_version = "1" ~ no schema_version
+schema_version = true ~ no schema_version
+measurements = REMOVED ~ (measurements must be a list)
+measurements = [[1]] ~ (measurements[0] must be a mapping)
+measurements = 5 ~ (measurements must be a list)
+measurements[0].value = much ~ (measurements[0].value must be a number)
+measurements[3].value = 1e300 ~ (measurements[3].value must be a number of at most 1e+150 in size)
+measurements[3].theory = -1e200 ~ (measurements[3].theory must be a number of at most 1e+150
+measurements[0].std_error = -0.1 ~ (measurements[0].std_error must be at least 0)
+measurements[0].coalition = [2, 1] ~ (measurements[0].coalition must be ascending)
+measurements[0].coalition = [0] ~ (measurements[0].coalition[0] must be at least 1)
+measurements[0].replicate = 0 ~ (measurements[0].replicate must be at least 1)
+measurements[0].status = fine ~ (measurements[0].status must be 'ok', 'not-applicable' or 'failed')
+measurements[0].sweep = {a: .inf} ~ Infinity is not JSON
+measurements[0].scheme = REMOVED ~ (measurements[0].scheme is required)
+distributions[0].shares[0] = REMOVED ~ (distributions[0] must have one share between every two edges)
+distributions[0].shares[0] = -1 ~ (distributions[0].shares[0] must be at least 0)
+expectations[0].observed = .nan ~ NaN is not JSON; a figure that was not measured is null
+expectations[0].observed = 1e200 ~ (expectations[0].observed must be a number of at most 1e+150 in size)
+expectations[0].status = maybe ~ (expectations[0].status must be 'holds', 'fails' or 'undecided')
+data[0].rows = -1 ~ (data[0].rows must be at least 0)
+provenance.seed = REMOVED ~ (provenance.seed is required)
+scenario["\u001b[31m"] = 1e200 ~ scenario["\u001b[31m"] must be a number
+"""
 
 
-@pytest.mark.parametrize(
-    ("make", "shown"),
-    [
-        (
-            broken(lambda d: d.update(schema_version=3)),
-            "schema_version 3 is newer than this program reads (2)",
-        ),
-        (broken(lambda d: d.update(schema_version="1")), "no schema_version"),
-        (broken(lambda d: d.update(schema_version=True)), "no schema_version"),
-        (
-            broken(lambda d: d.pop("measurements")),
-            "not the results of an audit (measurements must be a list)",
-        ),
-        (
-            broken(lambda d: d.update(measurements=[[1]])),
-            "not the results of an audit (measurements[0] must be a mapping)",
-        ),
-        (
-            broken(lambda d: d.update(measurements=5)),
-            "not the results of an audit (measurements must be a list)",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].update(value="much")),
-            "(measurements[0].value must be a number",
-        ),
-        (
-            broken(lambda d: d["measurements"][3].update(value=1e300)),
-            "(measurements[3].value must be a number of at most 1e+150 in size)",
-        ),
-        (
-            broken(lambda d: d["measurements"][3].update(theory=10**400)),
-            "(measurements[3].theory must be a number of at most 1e+150",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].update(std_error=-0.1)),
-            "(measurements[0].std_error must be at least 0)",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].update(ci_low=2.0, ci_high=1.0)),
-            "(measurements[0] has an interval that ends before it begins)",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].update(coalition=[2, 1])),
-            "(measurements[0].coalition must be ascending)",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].update(coalition=[0])),
-            "(measurements[0].coalition[0] must be at least 1)",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].update(replicate=0)),
-            "(measurements[0].replicate must be at least 1)",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].update(status="fine")),
-            "(measurements[0].status must be 'ok', 'not-applicable' or 'failed')",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].update(sweep={"data.rows": math.inf})),
-            "Infinity is not JSON",
-        ),
-        (
-            broken(lambda d: d["measurements"][0].pop("scheme")),
-            "(measurements[0].scheme is required)",
-        ),
-        (
-            broken(lambda d: d["distributions"][0]["shares"].pop()),
-            "(distributions[0] must have one share between every two edges)",
-        ),
-        (
-            broken(lambda d: d["distributions"][0]["shares"].__setitem__(0, -1)),
-            "(distributions[0].shares[0] must be at least 0)",
-        ),
-        (
-            broken(lambda d: d["expectations"][0].update(observed=math.nan)),
-            "NaN is not JSON; a figure that was not measured is null",
-        ),
-        (
-            broken(lambda d: d["expectations"][0].update(observed=1e200)),
-            "(expectations[0].observed must be a number of at most 1e+150 in size)",
-        ),
-        (
-            broken(lambda d: d["expectations"][0].update(status="maybe")),
-            "not the results of an audit (expectations[0].status must be 'holds', 'fails' or 'undecided')",
-        ),
-        (
-            broken(lambda d: d["data"][0].update(rows=-1)),
-            "not the results of an audit (data[0].rows must be at least 0)",
-        ),
-        (
-            broken(lambda d: d["provenance"].pop("seed")),
-            "not the results of an audit (provenance.seed is required)",
-        ),
-        (
-            broken(lambda d: d["scenario"].update({"\x1b[31m": 1e200})),
-            r'scenario["\u001b[31m"] must be a number',
-        ),
-        (lambda d: "[]", "no schema_version"),
-        (lambda d: "", "cannot be read as JSON results"),
-        (lambda d: "[" * 100_000, "cannot be read as JSON results"),
-    ],
-)
-def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, make, shown):
-    (tmp_path / "results.json").write_text(make(document))
+@pytest.mark.parametrize("line", BROKEN.strip().splitlines())
+def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, line):
+    change, _, shown = line.partition(" ~ ")
+    (tmp_path / "results.json").write_text(broken(document, *change.split(" = ")))
     with pytest.raises(AuditorError) as caught:
         AuditResult.load(tmp_path)
     assert shown in str(caught.value)
+
+
+def test_an_interval_must_not_end_before_it_begins(document, tmp_path):
+    document["measurements"][0] |= {"ci_low": 2.0, "ci_high": 1.0}
+    (tmp_path / "results.json").write_text(json.dumps(document))
+    with pytest.raises(AuditorError, match="has an interval that ends before it begins"):
+        AuditResult.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "", "[" * 100_000, '{"schema_version": 1, "measurements": 1' + "0" * 400 + "}"]
+)
+def test_other_documents_are_refused(tmp_path, text):
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(AuditorError, match=r"no schema_version|cannot be read|must be a"):
+        AuditResult.load(tmp_path)
 
 
 def test_a_metric_is_found_by_the_name_that_it_had(document, tmp_path):

@@ -20,6 +20,7 @@ from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild
 from auditor.scenario.read_knowledge import parse_knowledge
+from auditor.scenario.yaml.document import scalar
 
 BASE = {
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60},
@@ -41,6 +42,10 @@ def problems(document, tmp_path=None, name="x.yaml"):
     with pytest.raises(ScenarioError) as caught:
         read_scenario(source)
     return str(caught.value).replace(f"{source}:", "").splitlines()
+
+
+def rows(table):
+    return [line.split(" ~ ") for line in table.strip().splitlines()]
 
 
 def the_problem(**fields):
@@ -242,33 +247,21 @@ def test_a_lone_item_is_a_list_of_one():
     assert one.spec() == many.spec()
 
 
-@pytest.mark.parametrize(
-    ("fields", "spelt"),
-    [
-        ({"knowledge": [{"name": "perfect"}]}, {"knowledge": ["perfect"]}),
-        (
-            {"knowledge": [{"name": "estimated", "rows": 9}]},
-            {"knowledge": [{"estimated": {"rows": 9}}]},
-        ),
-        (
-            {"knowledge": [{"name": "known-records", "count": 3}]},
-            {"knowledge": [{"known-records": 3}]},
-        ),
-        ({"coalitions": [{"name": "singles"}]}, {"coalitions": ["singles"]}),
-        (
-            {"coalitions": [{"name": "copies", "copies": [1, 3]}]},
-            {"coalitions": [{"copies": [1, 3]}]},
-        ),
-        ({"measures": [{"name": "within", "tolerance": 0.2}]}, {"measures": [{"within": 0.2}]}),
-        (
-            {"expect": [{"name": "theorem-4", "margin": 0.02}]},
-            {"expect": [{"theorem-4": {"margin": 0.02}}]},
-        ),
-        ({"attacks": [{"name": "llse"}]}, {"attacks": ["llse"]}),
-    ],
-)
+NAMED = """
+{knowledge: [{name: perfect}]} ~ {knowledge: [perfect]}
+{knowledge: [{name: estimated, rows: 9}]} ~ {knowledge: [{estimated: {rows: 9}}]}
+{knowledge: [{name: known-records, count: 3}]} ~ {knowledge: [{known-records: 3}]}
+{coalitions: [{name: singles}]} ~ {coalitions: [singles]}
+{coalitions: [{name: copies, copies: [1, 3]}]} ~ {coalitions: [{copies: [1, 3]}]}
+{measures: [{name: within, tolerance: 0.2}]} ~ {measures: [{within: 0.2}]}
+{expect: [{name: theorem-4, margin: 0.02}]} ~ {expect: [{theorem-4: {margin: 0.02}}]}
+{attacks: [{name: llse}]} ~ {attacks: [llse]}
+"""
+
+
+@pytest.mark.parametrize(("fields", "spelt"), rows(NAMED))
 def test_every_list_takes_a_mapping_with_a_name(fields, spelt):
-    assert scenario(**fields).spec() == scenario(**spelt).spec()
+    assert scenario(**scalar(fields)).spec() == scenario(**scalar(spelt)).spec()
 
 
 # -- levels
@@ -370,102 +363,32 @@ def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is
 # ---------------------------------------------------------------------------------------------------------
 
 
-LEAF = {"mean": 1, "variance": 0}
+KNOWLEDGE = """
+perfect ~ perfect
+uniform-prior ~ uniform-prior
+{estimated: {rows: 400}} ~ estimated(rows=400)
+{estimated: {rows: 400, structure: none}} ~ estimated(rows=400, structure=none)
+{known-records: 10} ~ known-records(10)
+{unmatched-records: 10} ~ unmatched-records(10)
+{known-sample: 50} ~ known-sample(50)
+{known-attributes: [a, b]} ~ known-attributes(a, b)
+{known-attributes: a} ~ known-attributes(a)
+{model: {target: a, predictors: b, rows: 40}} ~ model(a on b, rows=40)
+{model: {target: a, predictors: [b, c], rows: 40, known: true}} ~ model(a on b, c, rows=40; known: b, c)
+{name: model, target: a, coefficients: {b: 2, c: 0.5}, intercept: 1, residual-variance: 4, rows: 40} ~ model(a on b, c by 2, 0.5, 1, 4, rows=40)
+{model: {target: a, predictors: [b, c], depth: 3, rows: 40, known: true}} ~ model(a on b, c by a tree to depth 3, rows=40; known: b, c)
+{model: {target: a, tree: {mean: 2, variance: 0.5}, rows: 40}} ~ model(a by (2, 0.5), rows=40)
+{name: model, target: a, rows: 40, tree: {split: b, at: 1, below: {mean: 1, variance: 0, share: 0.5}, above: {split: c, at: -2.5, below: {mean: 1, variance: 0, share: 0.3}, above: {mean: 1, variance: 0, share: 0.2}}}} ~ model(a on b, c by [b ≤ 1: (1, 0, 0.5), else [c ≤ -2.5: (1, 0, 0.3), else (1, 0, 0.2)]], rows=40)
+{rules: {margins: [a, [a, b]]}} ~ rules(a, a × b)
+{rules: {tree: {target: a, predictors: [b, c], depth: 2}, known: [b]}} ~ rules(tree of a on b, c to depth 2; known: b)
+{rules: {margins: [[a, b]], known: a}} ~ rules(a × b; known: a)
+{name: rules, if-then: [{if: {a: 1, c: x}, then: {b: y}}, {then: {b: 2}, confidence: 0.5, support: 0.5}]} ~ rules(if a = 1 and c = x then b = y, b = 2 (0.5, 0.5))
+"""
 
 
-def tree_of(tree, **more):
-    """A published tree of ``a``, as a scenario spells it."""
-    return {"model": {"target": "a", "rows": 9, "tree": tree, **more}}
-
-
-@pytest.mark.parametrize(
-    ("spelt", "label"),
-    [
-        ("perfect", "perfect"),
-        ("uniform-prior", "uniform-prior"),
-        ({"estimated": {"rows": 400}}, "estimated(rows=400)"),
-        ({"estimated": {"rows": 400, "structure": "none"}}, "estimated(rows=400, structure=none)"),
-        ({"known-records": 10}, "known-records(10)"),
-        ({"unmatched-records": 10}, "unmatched-records(10)"),
-        ({"known-sample": 50}, "known-sample(50)"),
-        ({"known-attributes": ["a", "b"]}, "known-attributes(a, b)"),
-        ({"known-attributes": "a"}, "known-attributes(a)"),
-        ({"model": {"target": "a", "predictors": "b", "rows": 40}}, "model(a on b, rows=40)"),
-        (
-            {"model": {"target": "a", "predictors": ["b", "c"], "rows": 40, "known": True}},
-            "model(a on b, c, rows=40; known: b, c)",
-        ),
-        (
-            {
-                "name": "model",
-                "target": "a",
-                "coefficients": {"b": 2, "c": 0.5},
-                "intercept": 1,
-                "residual-variance": 4,
-                "rows": 40,
-            },
-            "model(a on b, c by 2, 0.5, 1, 4, rows=40)",
-        ),
-        (
-            {
-                "model": {
-                    "target": "a",
-                    "predictors": ["b", "c"],
-                    "depth": 3,
-                    "rows": 40,
-                    "known": True,
-                }
-            },
-            "model(a on b, c by a tree to depth 3, rows=40; known: b, c)",
-        ),
-        (
-            {"model": {"target": "a", "tree": {"mean": 2, "variance": 0.5}, "rows": 40}},
-            "model(a by (2, 0.5), rows=40)",
-        ),
-        (
-            {
-                "name": "model",
-                "target": "a",
-                "rows": 40,
-                "tree": {
-                    "split": "b",
-                    "at": 1,
-                    "below": LEAF | {"share": 0.5},
-                    "above": {
-                        "split": "c",
-                        "at": -2.5,
-                        "below": LEAF | {"share": 0.3},
-                        "above": LEAF | {"share": 0.2},
-                    },
-                },
-            },
-            "model(a on b, c by [b ≤ 1: (1, 0, 0.5), else [c ≤ -2.5: (1, 0, 0.3), else (1, 0, 0.2)]], rows=40)",
-        ),
-        ({"rules": {"margins": ["a", ["a", "b"]]}}, "rules(a, a × b)"),
-        (
-            {
-                "rules": {
-                    "tree": {"target": "a", "predictors": ["b", "c"], "depth": 2},
-                    "known": ["b"],
-                }
-            },
-            "rules(tree of a on b, c to depth 2; known: b)",
-        ),
-        ({"rules": {"margins": [["a", "b"]], "known": "a"}}, "rules(a × b; known: a)"),
-        (
-            {
-                "name": "rules",
-                "if-then": [
-                    {"if": {"a": 1, "c": "x"}, "then": {"b": "y"}},
-                    {"then": {"b": 2}, "confidence": 0.5, "support": 0.5},
-                ],
-            },
-            "rules(if a = 1 and c = x then b = y, b = 2 (0.5, 0.5))",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("spelt", "label"), rows(KNOWLEDGE))
 def test_knowledge_in_every_form(spelt, label):
-    (state,) = scenario(knowledge=[spelt]).knowledge
+    (state,) = scenario(knowledge=[scalar(spelt)]).knowledge
     assert state.label == label
     assert parse_knowledge(state.spec()) == state
 
@@ -499,85 +422,29 @@ def test_counts_may_be_written_with_an_exponent(tmp_path):
 # ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fields", "path", "shown"),
-    [
-        (
-            {"data": {"source": "cps", "columns": ["age", "salry"]}},
-            "data.columns[1]",
-            "no column 'salry'; did you mean 'salary'?",
-        ),
-        (
-            {"data": {"source": "cps", "rows": 999_999}},
-            "data.rows",
-            "the table has 193,682 records",
-        ),
-        ({"data": {"source": "inline", "values": {"x": [1, 1]}}}, "data", "column 'x' is constant"),
-        (
-            {"data": {"source": "inline", "values": {"x": [1, None, 2]}}},
-            "data",
-            "column 'x' has 1 missing value",
-        ),
-        (
-            {"knowledge": [{"estimated": {"rows": 61}}]},
-            "knowledge[0].estimated.rows",
-            "needs 61 released rows; the table has 60",
-        ),
-        (
-            {"knowledge": [{"known-records": 61}]},
-            "knowledge[0].known-records",
-            "needs 61 records; the table has 60",
-        ),
-        (
-            {"knowledge": [{"model": {"target": "x1", "predictors": ["x3"], "rows": 5}}]},
-            "knowledge[0].model.predictors[0]",
-            "no column that is audited: 'x3'",
-        ),
-        (
-            {"knowledge": [{"known-attributes": ["x3"]}]},
-            "knowledge[0].known-attributes",
-            "names no column that is audited: 'x3'",
-        ),
-        (
-            {"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"spectrum": [1, 2, 3]}}]},
-            "schemes[0]",
-            "one eigenvalue per attribute, 2; got 3",
-        ),
-        (
-            {"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"matrix": [[1]]}}]},
-            "schemes[0]",
-            "must be 2 × 2",
-        ),
-        (
-            {"schemes": [{"name": "corner-wave", "levels": [1e300]}]},
-            "schemes[0]",
-            "beyond what double precision can square",
-        ),
-        (
-            {"expect": [{"distortion": {"attribute": "x9", "at-least": 0}}]},
-            "expect[0].distortion.attribute",
-            "names no column that is audited: 'x9'",
-        ),
-        (
-            {"expect": [{"distortion": {"coalition": [1, 4], "at-least": 0}}]},
-            "expect[0].distortion.coalition",
-            "names copy 4, but only 3 copies are released",
-        ),
-        (
-            {"expect": [{"no-collusion-gain": {"coalition": {"first": 9}}}]},
-            "expect[0].no-collusion-gain.coalition",
-            "names copy 9, but only 3",
-        ),
-        (
-            {"sweep": {"data.rows": [10, 60]}, "knowledge": [{"estimated": {"rows": 11}}]},
-            "knowledge[0].estimated.rows",
-            "(at data.rows=10)",
-        ),
-    ],
-)
+IMPOSSIBLE = """
+data: {source: cps, columns: [age, salry]} ~ data.columns[1] ~ no column 'salry'; did you mean 'salary'?
+data: {source: cps, rows: 999999} ~ data.rows ~ the table has 193,682 records
+data: {source: inline, values: {x: [1, 1]}} ~ data ~ column 'x' is constant
+data: {source: inline, values: {x: [1, null, 2]}} ~ data ~ column 'x' has 1 missing value
+knowledge: [{estimated: {rows: 61}}] ~ knowledge[0].estimated.rows ~ needs 61 released rows; the table has 60
+knowledge: [{known-records: 61}] ~ knowledge[0].known-records ~ needs 61 records; the table has 60
+knowledge: [{model: {target: x1, predictors: [x3], rows: 5}}] ~ knowledge[0].model.predictors[0] ~ no column that is audited: 'x3'
+knowledge: [{known-attributes: [x3]}] ~ knowledge[0].known-attributes ~ names no column that is audited: 'x3'
+schemes: [{name: corner-wave, levels: [1], noise: {spectrum: [1, 2, 3]}}] ~ schemes[0] ~ one eigenvalue per attribute, 2; got 3
+schemes: [{name: corner-wave, levels: [1], noise: {matrix: [[1]]}}] ~ schemes[0] ~ must be 2 × 2
+schemes: [{name: corner-wave, levels: [1e+300]}] ~ schemes[0] ~ beyond what double precision can square
+expect: [{distortion: {attribute: x9, at-least: 0}}] ~ expect[0].distortion.attribute ~ names no column that is audited: 'x9'
+expect: [{distortion: {coalition: [1, 4], at-least: 0}}] ~ expect[0].distortion.coalition ~ names copy 4, but only 3 copies are released
+expect: [{no-collusion-gain: {coalition: {first: 9}}}] ~ expect[0].no-collusion-gain.coalition ~ names copy 9, but only 3
+sweep: {"data.rows": [10, 60]}, knowledge: [{estimated: {rows: 11}}] ~ knowledge[0].estimated.rows ~ (at data.rows=10)
+"""
+
+
+@pytest.mark.parametrize(("fields", "path", "shown"), rows(IMPOSSIBLE))
 def test_what_the_data_cannot_give_is_told_before_the_run(fields, path, shown):
     with pytest.raises(ScenarioError) as caught:
-        check_data(scenario(**fields))
+        check_data(scenario(**scalar(f"{{{fields}}}")))
     assert [problem.path for problem in caught.value.problems] == [path]
     assert shown in str(caught.value)
 

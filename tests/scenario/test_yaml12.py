@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import math
@@ -42,57 +43,58 @@ def place(problem):
 # -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("written", "value"),
-    [
-        ("1e3", 1000.0),
-        ("1E+3", 1000.0),
-        ("1.", 1.0),
-        (".5", 0.5),
-        ("-.5e-1", -0.05),
-        ("-0.0", -0.0),
-        ("0", 0),
-        ("012", 12),
-        ("-012", -12),
-        ("+3", 3),
-        ("0o14", 12),
-        ("0xFf", 255),
-        (".inf", math.inf),
-        ("+.Inf", math.inf),
-        ("-.INF", -math.inf),
-        ("true", True),
-        ("True", True),
-        ("TRUE", True),
-        ("false", False),
-        ("False", False),
-        ("FALSE", False),
-        ("null", None),
-        ("Null", None),
-        ("NULL", None),
-        ("~", None),
-        ("", None),
-        ("   ", None),
-        ("'1'", "1"),
-        ('"true"', "true"),
-        ("''", ""),
-        ("!!str 5", "5"),
-        ("!!str", ""),
-        ("! 5", "5"),
-        ("!!int '0x10'", 16),
-        ("!!float 1", 1.0),
-        ("!!float 0o14", 12.0),
-        ("!!bool 'true'", True),
-        ("!!null ''", None),
-        ("[0.25, 1]", [0.25, 1]),
-        ("{estimated: {rows: 400}}", {"estimated": {"rows": 400}}),
-    ],
-)
-def test_scalar_of_the_core_schema(written, value):
-    read = scalar(written)
+SCALARS = r"""
+1e3 => 1000.0
+1E+3 => 1000.0
+1. => 1.0
+.5 => 0.5
+-.5e-1 => -0.05
+-0.0 => -0.0
+0 => 0
+012 => 12
+-012 => -12
++3 => 3
+0o14 => 12
+0xFf => 255
+true => True
+True => True
+TRUE => True
+false => False
+False => False
+FALSE => False
+null => None
+Null => None
+NULL => None
+~ => None
+'1' => '1'
+"true" => 'true'
+'' => ''
+!!str 5 => '5'
+!!str => ''
+! 5 => '5'
+!!int '0x10' => 16
+!!float 1 => 1.0
+!!float 0o14 => 12.0
+!!bool 'true' => True
+!!null '' => None
+[0.25, 1] => [0.25, 1]
+{estimated: {rows: 400}} => {'estimated': {'rows': 400}}
+"""
+
+
+@pytest.mark.parametrize("line", SCALARS.strip().splitlines())
+def test_scalar_of_the_core_schema(line):
+    written, value = line.split(" => ")
+    value, read = ast.literal_eval(value), scalar(written)
     assert read == value
     assert type(read) is type(value)
     if value == 0:
         assert math.copysign(1, read) == math.copysign(1, value)
+
+
+def test_infinity_and_blank_text():
+    assert [scalar(text) for text in (".inf", "+.Inf", "-.INF")] == [math.inf, math.inf, -math.inf]
+    assert scalar("") is None is scalar("   ")
 
 
 @pytest.mark.parametrize(
