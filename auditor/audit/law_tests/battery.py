@@ -53,7 +53,7 @@ MOST_COLUMNS, LAGGED_COLUMNS, FEW_COLUMNS = 24, 12, 6
 added up in groups."""
 MOST_ORIGINALS = 4
 """Original columns that functions are computed of, and that order the rows."""
-LEARNED_ROWS = 12_000
+LEARNED_ROWS = 8_192
 RUNS, COSINES, BINS, LAGS, BLOCK, CHUNK = 16, 12, 24, 6, 256, 4096
 NEAR = 4
 """Rows within which a row is a neighbour."""
@@ -233,7 +233,10 @@ def added_up(scores: Scores, most: int) -> Scores:
     weights = (group[:, None] == np.arange(most)) * rng.choice([-1.0, 1.0], d)[:, None]
     weights /= np.linalg.norm(weights, axis=0)
     names = [f"a signed sum of {size} columns" for size in np.bincount(group).tolist()]
-    return Scores(scipy.special.ndtr(scores.g @ weights), names, np.ones(most), np.arange(most))
+    g = scores.g @ weights
+    found = Scores(scipy.special.ndtr(g), names, np.ones(most), np.arange(most))
+    found.__dict__["g"] = g  # known already
+    return found
 
 
 # -- one column at a time
@@ -513,31 +516,26 @@ def periods_test(ordered: Sequence[Order], names: Sequence[str]) -> LawTest:
 
 
 def repeats_test(scores: Scores) -> LawTest | None:
-    """Test the number of repeated sizes in each column, and in all of them.
+    """Test the number of repeated sizes in all columns.
 
     A size is put into one of m equal cells, each wider than the grain. The i-th size falls into a
     taken cell with a chance of (i − 1)/m at most, so that the number of repeats has no heavier a
     tail than a binomial one with the mean chance (hoeffding1956).
     """
-    n, s = len(scores.values), np.abs(2.0 * scores.values - 1.0)
+    n = len(scores.values)
     cells = np.floor(1.0 / np.maximum(8.0 * scores.grain, LEAST_CELL))
-    fine = np.flatnonzero(cells > 4 * n)
-    tried = [(s[:, a], cells[a], f"in {scores.names[a]}") for a in fine.tolist()]
-    if fine.size > 1:
-        tried.append((s[:, fine].ravel(), cells[fine].min(), "in all columns"))
-    found = [_repeated(np.floor(sizes * m), float(m), which) for sizes, m, which in tried]
-    return max(found).as_test("repeats", len(found), n) if found else None
-
-
-def _repeated(cells: Array, m: float, which: str) -> Finding:
-    count = len(cells)
-    ordered = np.sort(cells)
+    fine = np.flatnonzero(cells > 4 * n * len(cells))
+    if not fine.size:
+        return None
+    m = float(cells[fine].min())
+    ordered = np.sort(np.floor(np.abs(2.0 * scores.values[:, fine] - 1.0) * m), axis=None)
+    count = len(ordered)
     repeats, chance = int((ordered[1:] == ordered[:-1]).sum()), (count - 1) / (2.0 * m)
     p = 1.0
     if repeats >= count * chance + 1.0:
         p = float(scipy.special.betainc(repeats, count - repeats + 1, min(1.0, chance)))
-    where = f"the share of sizes that come again, {which}, is"
-    return Finding(float(log_p(p)), repeats / count, chance, where)
+    where = "the share of sizes that come again is"
+    return Finding(float(log_p(p)), repeats / count, chance, where).as_test("repeats", 1, n)
 
 
 # -- prediction
