@@ -23,7 +23,7 @@ from auditor.audit.counts.outcome_counts import (
     possible_cells,
 )
 from auditor.audit.law_tests.categorical import SCORE_BYTES, scored_copies, scored_rows
-from auditor.audit.numeric.gather import MOST_SHUFFLED
+from auditor.audit.numeric.known_rows import MOST_SHUFFLED
 from auditor.audit.pooling.matching_records import MOST_LABELLED, MOST_NUMBERS
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.columns.quantiles import MOST_HELD

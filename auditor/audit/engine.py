@@ -1,8 +1,8 @@
-"""Audit one release with the engine that its scheme names: one rule of failure, whatever the copies are made of."""
+"""Audit of one release by the engine that its scheme names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from auditor import registry
@@ -10,56 +10,49 @@ from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.outcome import Attempt, ReleaseAudit, nothing_of
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
+from auditor.audit.base.session import Session
 from auditor.audit.categorical_engine import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
 from auditor.data.table import Audited, Table
 from auditor.numerics.passes import Job
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
-from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import SchemeUse
 from auditor.schemes.base.scheme import by_engine
 from auditor.types import Coalition
 
 
 class Engine(Protocol):
-    """How releases of one kind are audited, and what that takes."""
+    """Audit of releases of one kind."""
 
     hands_out_passes: bool
-    """Whether an audit has its passes over rows in files done by others (``ReleaseRequest.share``),
-    which only the main process can."""
+    """Whether an audit hands out passes over files (``ReleaseRequest.share``); main process only."""
 
     def block_width(self, table: Table) -> int:
-        """Return how many columns the table has where its rows are cut into blocks (``auditor.numerics.blocks``)."""
+        """Return the number of columns that blocks are divided by (``auditor.numerics.blocks``)."""
 
     def ahead(self, request: ReleaseRequest) -> Job[Any] | None:
-        """Return what can be looked for in rows in files before the audit, in one pass for all releases of a table; None: nothing."""
+        """Return the job over a file that can be done before the audit, if any."""
 
     def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
-        """Return what makes each attempt that goes through all rows by itself, by number: one attack with one state of knowledge.
+        """Return the attempts that read all rows, by number (``cells_of``).
 
-        The audit makes those that the request does not have the outcome of
-        (``ReleaseRequest.attempts``). Numbers below 0 are parts of what trees gain, for which the
-        rest of the audit need not wait (``ReleaseAudit.with_gains``).
+        The audit makes those that are not in ``ReleaseRequest.attempts``. A negative number is a
+        part that the rest of the audit need not wait for (``ReleaseAudit.with_gains``).
         """
 
     def context(
         self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
     ) -> CellContext:
-        """Return what every record of a release shares."""
+        """Return the common part of the records of a release."""
 
     def open(self, request: ReleaseRequest) -> Any:
-        """Return the release, of the engine's own kind, its copies not drawn yet."""
+        """Return the release; no copy is drawn."""
 
-    def audit(
-        self,
-        request: ReleaseRequest,
-        context: CellContext,
-        coalitions: list[Coalition],
-        evidence: ReleaseEvidence,
-    ) -> tuple[Sequence[Measurement], list[Distribution]]:
-        """Make the copies, let every attack with every state of knowledge try every coalition, and fill in the evidence."""
+    def session(
+        self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition]
+    ) -> Session:
+        """Return the open release, after the first pass."""
 
 
 ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": CategoricalEngine()}
@@ -67,25 +60,22 @@ ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": Categor
 
 
 def engine_of(use: SchemeUse) -> Engine:
-    """Return the engine that a scheme's releases are audited by.
+    """Return the engine for a scheme's releases.
 
     Raises
     ------
     PluginError
-        The scheme names none that there is.
+        The scheme names an unknown engine.
     """
     return by_engine(ENGINES, registry.get("scheme", use.name))
 
 
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:
-    """Return what the audit of one release yields; where it fails, every cell says why."""
-    engine, use = engine_of(request.use), request.use
-    coalitions, context, part = (
-        list[Coalition]([()]),
-        engine.context(request, (), 0),
-        Audited(request.table),
-    )
-    with contained() as failure:  # without levels nobody knows of copies, let alone coalitions
+    """Return the audit of one release; if it fails, every cell has the reason."""
+    engine, use, scenario = engine_of(request.use), request.use, request.scenario
+    coalitions = list[Coalition]([()])
+    context, part = engine.context(request, (), 0), Audited(request.table)
+    with contained() as failure:  # without levels the number of copies is unknown
         request, part = request.audited()
         context = engine.context(request, request.levels, request.copies)
     evidence = ReleaseEvidence(
@@ -99,8 +89,9 @@ def audit_release(request: ReleaseRequest) -> ReleaseAudit:
         understated=part.understated,
     )
     if failure.error is None:
-        coalitions = expand_all(request.scenario.coalitions, context.copies, request.scenario.seed)
+        coalitions = expand_all(scenario.coalitions, context.copies, scenario.seed)
         with contained() as failure:
-            measurements, distributions = engine.audit(request, context, coalitions, evidence)
-            return ReleaseAudit(Measurements.of(measurements), distributions, evidence)
-    return nothing_of(request.scenario, context, evidence, coalitions, failure.reason)
+            session = engine.session(request, context, coalitions)
+            measurements, distributions = session.run(request.attempts, evidence)
+            return ReleaseAudit(measurements, distributions, evidence)
+    return nothing_of(scenario, context, evidence, coalitions, failure.reason)

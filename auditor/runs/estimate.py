@@ -14,13 +14,11 @@ from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAt
 from auditor.adversary.handed_back import check_affine
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
-from auditor.audit.numeric.closed_form import closed_form, held_out_theory
 from auditor.audit.numeric.error_bars import with_total
+from auditor.audit.numeric.known_rows import Originals, RowSelection, with_row_theory
+from auditor.audit.numeric.linear_maps import Maps, closed_form, held_out_theory
 from auditor.audit.numeric.neighbours import rows_of
 from auditor.audit.numeric.reconstruct import CopyBlocks
-from auditor.audit.numeric.row_selection import RowSelection
-from auditor.audit.numeric.row_theory import Originals, with_row_theory
-from auditor.audit.numeric.stacked_maps import Maps
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table, copy_values, in_order, like
 from auditor.data.table import Table
@@ -359,9 +357,7 @@ def _reconstruct(
     )
     squares = np.array([np.nan if expected is None else float(expected.sum())])
     theory = (
-        float(with_row_theory(squares, [fitted], *true)[0])
-        / (table.rows - given.size)
-        / table.width
+        float(with_row_theory(squares, [fitted], true)[0]) / (table.rows - given.size) / table.width
     )
     return values, None if np.isnan(theory) else theory, fitted
 

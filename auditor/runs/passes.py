@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from auditor.audit.base.release import Workspace
 from auditor.audit.base.request import Conclusion, Share
 from auditor.audit.engine import engine_of
 from auditor.data.table import Table
@@ -96,12 +95,9 @@ def steps_ahead(batch: Sequence[Task]) -> list[PassTask]:
 
 def go_through(task: PassTask) -> Found:
     """Do jobs side by side, so that every row is read once; where one fails, the others go on. Runs in a worker."""
-    workspace = Workspace()
 
     def parts(scheme: int, job: Job[Any]) -> Iterator[list[Any]]:
-        request = replace(
-            task.place.request(scheme, task.table, task.replicate), workspace=workspace
-        )
+        request = task.place.request(scheme, task.table, task.replicate)
         block = engine_of(request.use).open(request).block
         yield from walk(job, block, task.table.rows, task.width, task.first, task.stop)
 

@@ -14,7 +14,7 @@ from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalV
 from auditor.adversary.given import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published_rules import cells_of, published_prior
-from auditor.audit.categorical.told import Told
+from auditor.audit.categorical.known_attributes import KnownPart
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.microdata_categories import as_categories, like, sensitive_columns
 from auditor.errors import AuditorError, AuditorWarning, NotApplicable
@@ -171,7 +171,7 @@ def estimate(
 
 def given_columns(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
     """Return posteriors, shape (n, s), of who is told which combination of known attributes' values each record has."""
-    return np.where(known == known[codes][:, None], Told(known).posterior(P), 0.0)
+    return np.where(known == known[codes][:, None], KnownPart(known).posterior(P), 0.0)
 
 
 def _view(

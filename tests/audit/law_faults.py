@@ -18,8 +18,7 @@ from scipy.special import ndtr, ndtri
 from auditor import registry
 from auditor.audit.base.release import Release
 from auditor.audit.law_tests.numeric import law_tests
-from auditor.audit.numeric.gather import Stripe
-from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
+from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, Stripe
 from auditor.data.microdata import as_table
 from auditor.numerics.blocks import row_blocks
 from auditor.results.evidence import LawTest

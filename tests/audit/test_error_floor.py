@@ -10,7 +10,7 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.audit.attempts import linear, over_rows
+from auditor.audit.attempts import linear, opened
 from auditor.registry import lent
 from auditor.results.records import Measurement
 
@@ -53,7 +53,7 @@ def cells(kind: str) -> list[tuple[Measurement, float]]:
     """Return every measured normalized error beside the least that its coalition's copies leave possible."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "REDRAWS", 2)  # error bars of what is learnt are not looked at
-        patch.setattr(over_rows, "ROW_REDRAWS", 2)
+        patch.setattr(opened, "ROW_REDRAWS", 2)
         found = auditor.run({"normal": NORMAL, "shaped": SHAPED}[kind]).measurements
     floors = {key(r): r.value for r in found if r.metric == "error_floor" and r.attack is None}
     errors = [r for r in found if r.metric == "normalized_error"]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import auditor
-from auditor.audit.numeric.closed_form import closed_form, crossed, spread
 from auditor.audit.numeric.linear_errors import audit_linear, squared_errors
-from auditor.audit.numeric.stacked_maps import Maps
+from auditor.audit.numeric.linear_maps import Maps, closed_form, crossed, spread
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.numerics.moments import NEAR, Moments, Stack, centred, of_rows
@@ -223,10 +222,11 @@ def test_closed_forms_agree_with_brute_force(name):
     maps = random_maps(rng, [(1,), (1, 2)], 2, 2)
     theory = closed_form(maps, K_X, law, len(X))
     found = draw_squared_errors(X, maps, law, draws, rng)
-    each, total = theory.variance()
+    each, total = np.split(theory.variance(), [2], axis=1)
+    total = 4 * total[:, 0]  # of the sum, not of the mean
     swapped = Maps(maps.weights[::-1], maps.offsets[::-1], True)
-    S_cross_A = crossed(maps, swapped, K_X, law)
-    cross_each, cross_total = spread(S_cross_A[1], S_cross_A[0], len(X))
+    cross = crossed(maps, swapped, K_X, law, len(X))
+    cross_each, cross_total = spread(cross.passed, cross.lost, len(X))
     expected, measured = [], []
     for b in range(2):
         columns = [found[:, b, 0], found[:, b, 1], found[:, b].sum(axis=1)]

@@ -7,7 +7,7 @@ import pytest
 from lying import LEVELS, scheme, shares, threes_only, threes_only_law
 
 import auditor
-from auditor.audit.counts.code_blocks import CodeBlock
+from auditor.audit.counts.outcome_counts import CodeBlock
 from auditor.audit.pooling.categorical import CELL_OF, KINDS, CoalitionMatching, gains_of
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts, patterns
 from auditor.expectations.collusion_gains import matching_tests

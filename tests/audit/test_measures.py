@@ -50,9 +50,11 @@ def test_shares_within_are_counted_as_defined(seed):
         tolerances=(Tolerance(0.3), Tolerance(0.3, "absolute"), Tolerance(0.3, "relative")),
     )
     size = np.abs(errors)
-    np.testing.assert_allclose(tally.hits[0], (size <= 0.3 * scale).sum(axis=0))
-    np.testing.assert_allclose(tally.hits[1], (size <= 0.3).sum(axis=0))
-    np.testing.assert_allclose(tally.hits[2], (size <= 0.3 * np.abs(x)[:, None]).sum(axis=0))
+    np.testing.assert_allclose(tally.sums["hits"][0], (size <= 0.3 * scale).sum(axis=0))
+    np.testing.assert_allclose(tally.sums["hits"][1], (size <= 0.3).sum(axis=0))
+    np.testing.assert_allclose(
+        tally.sums["hits"][2], (size <= 0.3 * np.abs(x)[:, None]).sum(axis=0)
+    )
 
 
 @given(seed=st.integers(0, 2**32 - 1), probability=st.floats(0.05, 0.95))
@@ -61,7 +63,7 @@ def test_quantiles_are_within_a_grid_step_of_the_sorted_errors(seed, probability
     rng = np.random.default_rng(seed)
     errors = rng.normal(size=(400, 1, 1)) * 10.0 ** rng.uniform(-3, 3)
     tally = filled(errors, np.zeros((400, 1)), np.ones(1), sizes=True)
-    found = size_quantile(tally.size_counts, probability)[0, 0]
+    found = size_quantile(tally.sums["size_counts"], probability)[0, 0]
     below, above = np.quantile(
         np.abs(errors), [max(0, probability - 0.01), min(1, probability + 0.01)]
     )
@@ -140,7 +142,7 @@ def test_an_estimate_is_exact_that_rounds_to_the_true_value():
     tally = filled(
         errors, np.full((6, 1), 20.0), np.ones(1), tolerances=(Rounding(np.array([2.0])),)
     )
-    assert tally.hits[0].tolist() == [[3.0]]
+    assert tally.sums["hits"][0].tolist() == [[3.0]]
 
 
 def test_a_top_coded_copy_keeps_half_its_values_whatever_squared_error_says(tmp_path):
@@ -433,7 +435,7 @@ def test_no_bin_of_a_spread_tells_of_fewer_than_ten_records(rows, bins):
     errors = np.abs(rng.standard_t(3, size=(rows, 2, 3)))
     tally = Tally(np.ones(3), bins=bins)
     tally.add(errors.copy(), np.zeros((rows, 3)))
-    shares = spread_shares(tally.counts, rows)
+    shares = spread_shares(tally.sums["counts"], rows)
     assert np.allclose(shares.sum(axis=-1), 1.0)
     for share in shares.reshape(-1, bins + 1):
         starts = np.flatnonzero(np.diff(share, prepend=-1.0))

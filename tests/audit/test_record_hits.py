@@ -10,7 +10,7 @@ from auditor.adversary.given import UnpairedRecords
 from auditor.adversary.knowledge import KnownSample, UnmatchedRecords
 from auditor.audit.measures.geometry import kept
 from auditor.audit.measures.record_hits import WholeRecords
-from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.process.shipped import shipped_scenarios

@@ -8,7 +8,7 @@ from scipy import stats
 
 import auditor
 from auditor.audit.categorical import posterior_pass
-from auditor.audit.categorical.redraws import REDRAWS, mixture_bar, prediction, simulated
+from auditor.audit.categorical.error_bars import REDRAWS, mixture_bar, prediction, simulated
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor_attacks.posterior import prior_by_likelihood
 from benchmarks.coverage_categories import EVERY_ROW, TABLES, Family, drawn, held

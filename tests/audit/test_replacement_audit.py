@@ -13,16 +13,15 @@ from auditor import registry
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.given import KnownPairs
 from auditor.adversary.knowledge import KnownRecords
+from auditor.audit.categorical.copy_figures import gap_of_chances, share_gap
+from auditor.audit.categorical.copy_figures import test_of_chances as chi_square
 from auditor.audit.categorical.first_pass import CountJob
-from auditor.audit.categorical.marginal_test import gap_of_chances
-from auditor.audit.categorical.marginal_test import test_of_chances as chi_square
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_growth,
     worst_growth,
 )
-from auditor.audit.categorical.share_gap import share_gap
-from auditor.audit.counts.code_blocks import CodeBlock
+from auditor.audit.counts.outcome_counts import CodeBlock
 from auditor.audit.measures.empirical_epsilon import Trials
 from auditor.audit.pooling.categorical import CoalitionMatching, gains_of
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts

@@ -7,7 +7,7 @@ from large_tables import figures, in_memory, write
 import auditor
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.knowledge import KnownSample
-from auditor.audit.numeric.row_theory import Originals, with_row_theory
+from auditor.audit.numeric.known_rows import Originals, with_row_theory
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import row_blocks
@@ -69,7 +69,7 @@ def test_nothing_is_read_for_attacks_without_row_theory():
             raise AssertionError("read")
 
     own = np.array([np.nan, 4.0])
-    assert with_row_theory(own, [Plain(), Plain()], Unread(), Unread()) == pytest.approx(
+    assert with_row_theory(own, [Plain(), Plain()], (Unread(), Unread())) == pytest.approx(
         own, nan_ok=True
     )
 
@@ -79,14 +79,13 @@ def test_row_theory_is_summed_over_the_rows_judged_and_takes_the_place_of_what_i
     found = with_row_theory(
         np.array([np.nan, 7.0]),
         [Remembering(), Plain()],
-        Originals(table, NONE),
-        Originals(table, given),
+        (Originals(table, NONE), Originals(table, given)),
     )
     assert found.tolist() == [8 * 4.5, 7.0]
 
 
 def test_an_adversary_with_a_sample_learnt_from_the_rows_it_is_judged_on_others_from_all():
-    from auditor.audit.numeric.row_selection import RowSelection  # what the audit asks
+    from auditor.audit.numeric.known_rows import RowSelection  # what the audit asks
     from auditor.scenario.read_knowledge import parse_knowledge
 
     X = np.random.default_rng(0).standard_normal((300, 2))

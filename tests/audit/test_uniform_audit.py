@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import kstest
 
 import auditor
-from auditor.audit.categorical import redraws
-from auditor.audit.categorical.marginal_test import gap_of_chances
-from auditor.audit.categorical.marginal_test import test_of_chances as chi_square
+from auditor.audit.categorical import error_bars
+from auditor.audit.categorical.copy_figures import gap_of_chances
+from auditor.audit.categorical.copy_figures import test_of_chances as chi_square
 from auditor.data.load import load_table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
@@ -245,7 +245,7 @@ def test_bins_declared_domains_and_product_domains(tmp_path):
     ("source", "prior"), [("occupation-like", "inversion"), ("salary-like", "em")]
 )
 def test_values_that_nobody_has_and_copies_that_say_all_or_nothing(source, prior, monkeypatch):
-    monkeypatch.setattr(redraws, "REDRAWS", 5)  # the error bars of 59 are not looked at
+    monkeypatch.setattr(error_bars, "REDRAWS", 5)  # the error bars of 59 are not looked at
     # 60 records leave values of the domain unused: at retention 1 these are never shown, and an
     # estimated prior may rule out what is shown
     schemes = [

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from auditor.audit.categorical.estimated_records import off_law, off_uniform, retention
-from auditor.audit.categorical.redraws import simulated
+from auditor.audit.categorical.copy_figures import off_law, off_uniform, retention
+from auditor.audit.categorical.error_bars import simulated
 from auditor.schemes.replacement.estimated_law import (
     RECORDS_BY_LAW,
     estimated,

@@ -1,4 +1,4 @@
-"""What the audit of one release yields, and what is reported of one that failed."""
+"""Outcome of the audit of one release, and of its parts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from auditor.types import Coalition
 
 @dataclass(frozen=True)
 class ReleaseAudit:
-    """What one release's audit yields."""
+    """Outcome of the audit of one release."""
 
     measurements: Measurements
     distributions: list[Distribution]
     evidence: ReleaseEvidence
 
     def with_gains(self, parts: Iterable[Attempt]) -> ReleaseAudit:
-        """Return the audit with the insider's gains by pooling, which were measured in other tasks."""
+        """Add the insider's gains by pooling from other tasks."""
         gains = {coalition: gain for part in parts for coalition, gain in part.gains.items()}
         pooling = {
             one: replace(says, insider=gains.get(one, says.insider))
@@ -33,17 +33,16 @@ class ReleaseAudit:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Outcome of one attack with one state of knowledge on all coalitions that it tries; or the insider's gains by pooling.
+    """Outcome of one attack with one state of knowledge, or the insider's gains by pooling.
 
     Attributes
     ----------
     measurements : Measurements
     distributions : list of Distribution
     paired : dict
-        Gains over copies that were chosen before anything was measured
-        (``ReleaseEvidence.paired``).
+        Gains over copies that were chosen before any measurement (``ReleaseEvidence.paired``).
     told : bool
-        Whether the attack asked which values the table has.
+        Whether the attack asked for the table's distinct values.
     gains : dict
         The insider's gains by pooling.
     """
@@ -56,7 +55,7 @@ class Attempt:
 
     @classmethod
     def joined(cls, parts: Sequence[Attempt]) -> Attempt:
-        """Return what came of some coalitions and of others as one."""
+        """Return the outcomes on different coalitions as one."""
         return cls(
             Measurements.concatenated(part.measurements for part in parts),
             [spread for part in parts for spread in part.distributions],
@@ -75,7 +74,7 @@ def nothing_of(
     coalitions: Sequence[Coalition],
     reason: str,
 ) -> ReleaseAudit:
-    """Return the audit of a release that failed: every cell says why; one that nobody attacks says so once."""
+    """Return the audit of a release that failed: every cell has the reason."""
     records = [
         context.empty(attack.id, knowledge.label, coalition, "failed", reason)
         for knowledge in scenario.knowledge
@@ -83,9 +82,6 @@ def nothing_of(
         for coalition in coalitions
         if attack.tries(coalition, context.copies)
     ]
+    records = records or [context.empty(None, None, None, "failed", reason)]
     evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
-    return ReleaseAudit(
-        Measurements.of(records or [context.empty(None, None, None, "failed", reason)]),
-        [],
-        evidence,
-    )
+    return ReleaseAudit(Measurements.of(records), [], evidence)

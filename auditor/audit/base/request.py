@@ -1,4 +1,4 @@
-"""Which release is to be audited, and what others have found of it or will."""
+"""Request to audit one release."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from auditor.audit.base.outcome import Attempt
-from auditor.audit.base.release import Workspace
 from auditor.audit.base.uses import make_scheme, release_copies, release_levels
 from auditor.data.table import Audited, Table
 from auditor.numerics.passes import Job
@@ -51,8 +50,6 @@ class ReleaseRequest:
         done here.
     attempts : mapping, optional
         What others found of attempts already, by number (``Engine.attempts``).
-    workspace : Workspace
-        Shared by releases that are gone through side by side.
     """
 
     scenario: Scenario
@@ -63,7 +60,6 @@ class ReleaseRequest:
     pooling: bool = False
     share: Share | None = field(default=None, repr=False)
     attempts: Mapping[int, Attempt] = field(default_factory=dict, repr=False)
-    workspace: Workspace = field(default_factory=Workspace, repr=False)
 
     @cached_property
     def levels(self) -> tuple[float, ...]:

@@ -1,4 +1,1 @@
-"""Releases of categories: exact posteriors from counts, their errors, and figures of the release.
-
-Uses ``counts``, ``measures`` and ``pooling`` beside it.
-"""
+"""Releases of categories: exact posteriors from counts, errors, and figures of the release."""

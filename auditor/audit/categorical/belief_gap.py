@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import Inference
-from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import (
     KEY_BYTES,
+    CodeBlock,
     Counts,
     Packing,
     chosen,

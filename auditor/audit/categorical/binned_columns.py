@@ -1,15 +1,13 @@
-"""Additive copies of a column that is also cut into bins: the exact posterior of its bin, so that numbers and categories share their axes.
+"""Exact posterior of the bin of a numeric column, from copies with additive noise.
 
-Given the copies of one attribute with jointly Gaussian noise ``Sigma ⊗ K_0``, their least-variance
-combination ``T = Σ w_i Y_i``, X plus noise of variance ``v k_0``, says all they do of it. With the
-table's own distribution of X the posterior of the bin C is
+So numbers and categories have common measures. Given the copies of one attribute with jointly
+Gaussian noise ``Sigma ⊗ K_0``, their least-variance combination ``T = Σ w_i Y_i`` is sufficient: X
+plus noise of variance ``v k_0``. With the table's distribution of X, the posterior of bin C is
 
     ``P(c | t) ∝ Σ_{x in c} φ((t − x) / √(v k_0))``
 
-which is what ``posterior`` gives for uniform copies; accuracy of the best guess, reconstruction
-probability, mutual information of bin and copies, and the error of the posterior mean of the bins'
-middles are then one measure for both. Values and combinations are put on a grid of a sixteenth of
-the noise's standard deviation. Not used: the other attributes' copies, which may say more through
+as ``posterior`` computes for uniform copies. Values and combinations are rounded to a sixteenth of
+the noise's standard deviation. Not used: copies of other attributes, which may add information by
 correlation.
 """
 
@@ -45,13 +43,13 @@ from auditor.types import Array, Blocks, Coalition, Codes
 
 FINENESS = 16
 REACH = 7.0
-"""Standard deviations of noise beyond which nothing is counted: a chance of 3e-12."""
+"""Standard deviations at which noise is cut off: a probability of 3e-12."""
 MOST_CELLS = 2**15
 
 
 @dataclass(frozen=True)
 class Binned:
-    """One numeric column of a table, and its bins; read block by block."""
+    """One numeric column of a table, and its bins."""
 
     table: Table
     data: CategoricalTable
@@ -69,7 +67,7 @@ class Binned:
 
 
 def binned_column(table: Table) -> Binned:
-    """Return the column that is there as numbers and in bins.
+    """Return the column that exists as numbers and in bins.
 
     Raises
     ------
@@ -109,15 +107,15 @@ def binned_records(
         Yields the table's rows and its copies' block by block.
     law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
-        Coalitions to infer from, every member alone among them, and those to tell of.
+        Coalitions with every member alone, and those to report.
     context, attack, knowledge
         For the records.
 
     Raises
     ------
     NotApplicable
-        The law is not jointly Gaussian of one shape, knowledge is not perfect, or a coalition's
-        noise is too small for the grid.
+        The law is not jointly Gaussian of one shape, knowledge is not perfect, or the noise is too
+        small for the grid.
     """
     binned = binned_column(table)
     if not isinstance(knowledge, Perfect):
@@ -135,7 +133,7 @@ def binned_records(
         cell_records(
             cell, sums, closed, closed_bars(closed), binned.data.prior, binned.data.scores, None
         )
-        best = min(coalition, key=lambda copy: found[(copy,)][0].groups.sum())
+        best = min(coalition, key=lambda copy: found[(copy,)][0].errors.sum())
         error = {
             c: 1.0 - found[c][1]["reconstruction_probability"].value
             for c in (coalition, *((copy,) for copy in coalition))
@@ -149,10 +147,9 @@ def binned_records(
 def infer(
     binned: Binned, blocks: Blocks, law: KroneckerNoise, needed: Sequence[Coalition]
 ) -> dict[Coalition, tuple[Sums, dict[str, Expected]]]:
-    """Return measured sums and closed forms for every coalition's best combination of copies.
+    """Return measured sums and closed forms for every coalition's best combination.
 
-    Coalitions whose posteriors fit into memory together are gone through together: once over the
-    values, and once over the copies.
+    Coalitions whose posteriors fit into memory together share two passes.
     """
     ranges = [(float(x.min()), float(x.max())) for x, _ in binned.blocks()]
     low, high = min(a for a, _ in ranges), max(b for _, b in ranges)
@@ -188,7 +185,7 @@ def _go_through(binned: Binned, blocks: Blocks, sights: Mapping[Coalition, _Sigh
 
 
 class _Sight:
-    """What one combination of copies with noise of one standard deviation tells of the bins, on a grid of its values."""
+    """Posterior of the bins from one combination of copies, on a grid of its values."""
 
     def __init__(self, weights: Array, std: float, low: float, high: float, size: int) -> None:
         span = high - low
@@ -197,8 +194,6 @@ class _Sight:
                 "the copies' noise is too small beside the column's range for the posterior of its bins"
             )
         self._weights, self._std, self._size = weights, std, size
-        # as fine as the bins need; noise that swamps them is still many cells wide where there are
-        # as many as may be
         self._width = max(min(std / FINENESS, span / 512), (span + 2 * REACH * std) / MOST_CELLS)
         self._cells = int(np.ceil((span + 2 * REACH * std) / self._width)) + 1
         self._low = low - REACH * std
@@ -206,11 +201,11 @@ class _Sight:
 
     @property
     def numbers(self) -> int:
-        """Numbers that are held at once: counts, chances and posteriors."""
+        """Numbers in memory: counts, probabilities and posteriors."""
         return 4 * self._size * self._cells
 
     def count(self, x: Array, codes: Codes) -> None:
-        """Note where the values of each bin are."""
+        """Count the values of each bin by cell."""
         place = np.rint((x - self._low) / self._width).astype(np.intp)
         places = codes.astype(np.intp) * self._cells + place
         found = np.bincount(places, minlength=self._size * self._cells).reshape(
@@ -219,12 +214,11 @@ class _Sight:
         self._counts = found if self._counts is None else self._counts + found
 
     def learn(self, data: CategoricalTable, groups: int) -> None:
-        """Work out the posterior of every cell of the grid, and the closed forms."""
+        """Compute the posterior of every cell, and the closed forms."""
         given = self._likelihood()
         joint = data.prior[:, None] * given
         met = joint.sum(axis=0)
-        # a combination beyond every value that was counted gets the nearest cell that some value
-        # reaches
+        # a combination outside the range gets the nearest cell of positive probability
         reached = np.flatnonzero(met > 0)
         self._reached = int(reached[0]), int(reached[-1])
         P = np.divide(
@@ -252,6 +246,6 @@ class _Sight:
         spread = convolved(self._counts.astype(np.float64), kernel / kernel.sum())[
             :, reach : reach + self._counts.shape[1]
         ]
-        spread = np.where(spread > 1e-9, spread, 0.0)  # what is below is rounding of the transform
+        spread = np.where(spread > 1e-9, spread, 0.0)  # below: rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(spread, total, out=np.zeros_like(spread), where=total > 0))

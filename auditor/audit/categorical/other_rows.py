@@ -31,10 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.categorical.cell_records import FILES, Cell, belief_record, cell_records
-from auditor.audit.categorical.halves import Half, jackknifed
+from auditor.audit.categorical.error_bars import jackknifed
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
-from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release import Half, UniformRelease
 from auditor.audit.insider.features.moved_blocks import LOOKED_AT, WINDOW, parts, places
 from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.records import Measurement
@@ -93,7 +93,7 @@ def other_row_records(
         cells = [held[copy] for copy in coalition] + [
             each for copy in coalition for each in moved.get(copy, [])
         ]
-        sums = Sums(data.size, int(group[-1]) + 1, apart=True)
+        sums = Sums(data.size, int(group[-1]) + 1)
         for half in halves:
             law = law_of(
                 data.codes, cells, half.rows.rows, [attribute.size for attribute in data.attributes]

@@ -1,5 +1,1 @@
-"""Blocks of codes, and counts of what their copies show.
-
-What is concluded from counts is ``auditor.audit.categorical``, and of pooling
-``auditor.audit.pooling``.
-"""
+"""Blocks of category codes, and counts of values in their copies."""

@@ -27,8 +27,13 @@ from itertools import accumulate, combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import KEY_BYTES, MOST_CELLS, batches, possible_cells
+from auditor.audit.counts.outcome_counts import (
+    KEY_BYTES,
+    MOST_CELLS,
+    CodeBlock,
+    batches,
+    possible_cells,
+)
 from auditor.audit.pooling.matching_records import (
     MOST_LABELLED,
     MOST_NUMBERS,

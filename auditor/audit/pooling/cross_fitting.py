@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.error_bars import EXACT, collusion_gain, least_noise, with_total
+from auditor.audit.numeric.error_bars import EXACT, Members, collusion_gain, least_noise, with_total
 from auditor.audit.numeric.linear_errors import squared_errors, squared_errors_by_group
-from auditor.audit.numeric.stacked_maps import Maps, Members, by_size
+from auditor.audit.numeric.linear_maps import Maps, by_size
 from auditor.audit.pooling.differences import regressors
 from auditor.numerics.linear_algebra import Regressors, pseudo_inverse
 from auditor.numerics.moments import Moments, stacked

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from auditor.audit.numeric.gather import plus
-from auditor.audit.numeric.stacked_maps import by_size
+from auditor.audit.numeric.linear_maps import by_size
+from auditor.audit.numeric.moment_pass import plus
 from auditor.numerics.blocks import moment_groups
 from auditor.numerics.linear_algebra import of_differences
 from auditor.numerics.moments import Moments

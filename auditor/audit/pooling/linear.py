@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.stacked_maps import by_size
+from auditor.audit.numeric.linear_maps import by_size
 from auditor.audit.pooling.cross_fitting import cross_fitted_gain
 from auditor.audit.pooling.differences import unresolved
 from auditor.numerics.linear_algebra import (
