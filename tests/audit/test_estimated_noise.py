@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,6 @@ import pytest
 import auditor
 from auditor.audit.numeric.estimated_noise import estimated_noise, noise_levels, with_noise
 from auditor.expectations.collusion_gains import Gain
-from auditor.expectations.no_collusion_gain import _cannot_tell
 from auditor.numerics.moments import Moments
 from auditor.registry import _plugins, register
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
@@ -183,26 +180,6 @@ def test_an_attack_without_an_error_bar_undoes_no_verdict_on_files_with_a_stated
     for law in ({}, stated):
         result = audit(tmp_path, names, [expectation], attacks=["llse", "mixture-estimate"], **law)
         assert result.expectations[0].status == "holds"
-
-
-def test_what_files_leave_open_is_not_to_be_settled_by_replicates():
-    gain = Gain("mixture-estimate", (1, 2), 0.02, math.inf, math.inf, 150, from_files=True)
-    assert "audit the scheme that made them" in _cannot_tell(gain, 0.01, 0.05)
-    assert "+2.00%, without an error bar, from" in _cannot_tell(gain, 0.01, 0.05)
-    assert "five replicates or more would tell" in _cannot_tell(
-        gain._replace(from_files=False), 0.01, 0.05
-    )
-
-
-def test_top_coded_copies_come_without_a_law_as_before(tmp_path):
-    X = people(500)
-    result = audit(tmp_path, put(tmp_path, X, [np.minimum(X.to_numpy(), X.median().to_numpy())]))
-    assert {
-        (r.status, r.reason)
-        for r in result.measurements
-        if r.attack not in (None, "fitted-to-originals")
-    } == {("not-applicable", "needs the law of the noise, which these copies come without")}
-    assert next(r.value for r in result.measurements if r.metric == "noise_on_data") > 0.5
 
 
 @pytest.mark.parametrize("law", [{}, {"levels": [0.3, 0.6], "law": {"scheme": "corner-wave"}}])

@@ -164,16 +164,6 @@ def test_far_from_the_origin_the_centre_is_taken_off_every_row():
         )
 
 
-@given(seed=seeds, groups=st.integers(1, 8))
-@properties
-def test_moments_of_parts_add_up(seed, groups):
-    rng = np.random.default_rng(seed)
-    v = rng.normal(size=(30, 4))
-    merged = Moments.merge(Moments.of(part) for part in np.array_split(v, groups))
-    np.testing.assert_allclose(merged.covariance(), np.cov(v.T, bias=True), atol=1e-13)
-    np.testing.assert_allclose(merged.mean, v.mean(axis=0), atol=1e-13)
-
-
 # -- the closed forms and their spread
 # ---------------------------------------------------------------------------------
 
@@ -349,29 +339,6 @@ def test_intervals_cover_theory_95_times_in_100(name, scheme):
             hits[key] = hits.get(key, 0) + (r.ci_low <= r.theory <= r.ci_high)
     assert len(hits) == 8
     assert all(low <= count <= high for count in hits.values()), hits
-
-
-@pytest.mark.slow
-def test_intervals_of_the_gain_cover_theory_95_times_in_100():
-    """Collusion gain of fresh copies on a skewed table; Bin(300, 0.95), 1e-4 each side, gain of all attributes together."""
-    X = coverage_table("skewed")
-    scenario = {
-        "schema": 1,
-        "title": "coverage",
-        "seed": 78,
-        "replicates": REPLICATES,
-        "data": {"source": "inline", "values": {"a": X[:, 0].tolist(), "b": X[:, 1].tolist()}},
-        "schemes": [{"name": "correlated", "levels": [0.4, 1.0]}],
-        "coalitions": ["all"],
-        "attacks": ["llse"],
-    }
-    records = [
-        r
-        for r in auditor.run(scenario).measurements
-        if r.metric == "collusion_gain" and r.attribute == "*"
-    ]
-    low, high = stats.binom.ppf([1e-4, 1 - 1e-4], REPLICATES, 0.95)
-    assert low <= sum(r.ci_low <= r.theory <= r.ci_high for r in records) <= high
 
 
 # -- the linear algebra below
@@ -642,27 +609,6 @@ def test_an_exact_rebuild_reads_as_one_whatever_the_units(tmp_path, monkeypatch,
     assert (found.value == 0).all()
     assert (found.theory == 0).all()
     assert (found.std_error <= max(1e-12, 1e3 * (np.finfo(float).eps * ratio) ** 2)).all()
-
-
-def test_the_resolution_of_moments_is_no_part_of_ordinary_error_bars(tmp_path, monkeypatch):
-    """Where nothing cancels, rounding is far below what noise does, and the bar is that of the noise to the last bit."""
-    from auditor.audit.numeric import linear_errors as linear
-
-    monkeypatch.chdir(tmp_path)
-    X = np.random.default_rng(2).normal(size=(500, 2))
-    cases = [
-        (X * [ratio, 1.0], scheme)
-        for ratio in (1.0, 100.0)
-        for scheme in ("independent", "corner-wave", "linearly-dependent")
-    ]
-    told = [audited(table, [0.25, 0.5, 1.0], scheme) for table, scheme in cases]
-    monkeypatch.setattr(linear, "resolution", lambda maps, moments: np.zeros(maps.offsets.shape))
-    for (table, scheme), found in zip(cases, told, strict=True):
-        without = audited(table, [0.25, 0.5, 1.0], scheme)
-        if scheme == "linearly-dependent" and table[:, 0].std() > 50:
-            continue  # there it is all there is
-        assert found.value.tolist() == without.value.tolist()
-        assert found.std_error.tolist() == without.std_error.tolist()
 
 
 def test_a_safe_attribute_is_not_taken_for_rebuilt_in_units_far_apart(tmp_path, monkeypatch):

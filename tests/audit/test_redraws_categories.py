@@ -81,15 +81,6 @@ def test_a_bar_of_one_redraw_is_normal_and_of_many_without_noise_their_order_sta
     )
 
 
-def test_a_bar_reaches_to_the_furthest_of_few_redraws_that_differ():
-    """57 of 59 redraws are 0, and the 57 nearest to their mean show nothing of -0.2 and -0.4: how often these happen nobody can say."""
-    m = np.zeros(REDRAWS)
-    m[:2] = -0.4, -0.2
-    assert mixture_bar(m, np.zeros(REDRAWS)).reach == pytest.approx(0.4 - 0.6 / REDRAWS)
-    m[:6] = -0.4  # one in ten: enough for the quantile to be among them
-    assert mixture_bar(m, np.zeros(REDRAWS)).reach == pytest.approx(0.4 * (1 - 6 / REDRAWS))
-
-
 def test_a_figure_that_is_mostly_one_value_is_covered():
     """0, and minus an exponential in 6 draws of 100: all redraws are 0 in 0.94^59 = 2.6 % of releases, which must be missed, and no more.
 

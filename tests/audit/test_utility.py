@@ -132,24 +132,6 @@ def test_utility_that_cannot_be_measured_is_refused_before_anything_runs(utility
         run(utility)
 
 
-def test_the_spec_reads_back_as_the_same_audit():
-    first = run({"target": "species", "folds": 5}, replicates=2)
-    again = auditor.run(first.scenario)
-    assert again.scenario == first.scenario
-    assert again.measurements == first.measurements
-
-
-def test_a_scenario_may_measure_utility_alone():
-    result = auditor.run(
-        {"data": "iris", "schemes": [{"name": "correlated", "levels": [0.5]}], "utility": None}
-    )
-    assert {r.metric for r in result.measurements} == {
-        "utility_mean_error",
-        "utility_covariance_error",
-        "utility_correlation_error",
-    }
-
-
 # -- equivalence
 # -------------------------------------------------------------------------------------------------------
 
@@ -237,23 +219,6 @@ def test_a_sources_own_label_is_predicted_whatever_the_source():
         "iris",
         "wisconsin",
     }
-
-
-def test_a_label_that_is_a_column_of_its_own_or_that_no_source_has(tmp_path):
-    frame = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7, "label": ["x", "y"] * 20})
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    found = run(
-        {"target": "label", "models": ["ridge"], "folds": 2},
-        data={"source": str(tmp_path / "t.csv"), "columns": ["a", "b"]},
-    )
-    assert [r.status for r in found.measurements if r.metric == "utility_ridge"] == ["ok"] * len(
-        scores(found, "utility_ridge")
-    )
-    with pytest.raises(ScenarioError, match="label"):
-        run(
-            {"target": "label"},
-            data={"source": "gaussian", "rows": 60, "covariance": [[1.0, 0.0], [0.0, 1.0]]},
-        )
 
 
 def scores_of(path, data, **use):

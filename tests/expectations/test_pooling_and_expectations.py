@@ -458,7 +458,7 @@ def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covarian
     )
     with pytest.MonkeyPatch.context() as patch:
         # which would be nine tenths of the work, and is of no coalition's gain
-        patch.setattr(numeric_engine, "without_a_law", lambda *_: [])
+        patch.setattr(numeric_engine, "without_law_records", lambda *_: [])
         audits = [
             audit for task in plan(scenario, scenario.sweep_points()) for audit in carry_out(task)
         ]

@@ -1,1 +1,4 @@
-"""Blocks of category codes, and counts of values in their copies."""
+"""Blocks of category codes, and counts of values in their copies.
+
+Used by ``categorical`` and ``pooling``.
+"""

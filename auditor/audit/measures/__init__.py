@@ -1,1 +1,4 @@
-"""Measures besides an attack's error: privacy, utility, geometry, guarantees."""
+"""Measures besides an attack's error: privacy, utility, geometry, guarantees.
+
+Uses ``base`` and ``numeric``; scenarios choose by ``auditor.scenario.read_measures``.
+"""

@@ -218,8 +218,8 @@ def from_groups(
         randomness that all rows share.
     """
     scale, rows = with_total(variances), np.array(counts, dtype=np.float64)[:, None, None]
+    distortion = rounded_off(with_total(sums.sum(axis=0) / rows.sum()), scale)
     sums = with_total(sums)
-    distortion = rounded_off(sums.sum(axis=0) / rows.sum(), scale)
     best = Members.of(coalitions).best(distortion)
     degrees = np.full_like(distortion, max(1, len(counts) - 1))
     left_out = None
