@@ -9,7 +9,6 @@ from functools import cache, partial
 import numpy as np
 
 from auditor import registry
-from auditor.adversary.attack import LinearAttack
 from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge
@@ -19,7 +18,14 @@ from auditor.audit.base.outcome import NOTHING, Attempt
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
-from auditor.audit.base.session import INSIDER, Session, cell_context, cells_of, made_attack
+from auditor.audit.base.session import (
+    INSIDER,
+    Session,
+    cell_context,
+    cells_of,
+    is_linear,
+    made_attack,
+)
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.law_tests.numeric import law_tests
 from auditor.audit.measures.privacy import wanted_tally
@@ -100,7 +106,7 @@ class NumericEngine:
         found: dict[int, Callable[[], Attempt]] = {
             number: partial(lambda *cell: session().tried(*cell), use, knowledge)
             for number, (use, knowledge) in enumerate(cells_of(here))
-            if counted or not isinstance(made_attack(use), LinearAttack)
+            if counted or not is_linear(use)
         }
         if request.pooling:
             found[INSIDER] = lambda: session().gains()

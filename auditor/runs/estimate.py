@@ -357,7 +357,9 @@ def _reconstruct(
     )
     squares = np.array([np.nan if expected is None else float(expected.sum())])
     theory = (
-        float(with_row_theory(squares, [fitted], true)[0]) / (table.rows - given.size) / table.width
+        float(with_row_theory(squares, [fitted], *true)[0])
+        / (table.rows - given.size)
+        / table.width
     )
     return values, None if np.isnan(theory) else theory, fitted
 

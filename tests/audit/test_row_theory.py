@@ -58,7 +58,7 @@ def test_nothing_is_read_for_attacks_without_row_theory():
             raise AssertionError("read")
 
     own = np.array([np.nan, 4.0])
-    assert with_row_theory(own, [Plain(), Plain()], (Unread(), Unread())) == pytest.approx(
+    assert with_row_theory(own, [Plain(), Plain()], Unread(), Unread()) == pytest.approx(
         own, nan_ok=True
     )
 
@@ -68,7 +68,8 @@ def test_row_theory_is_summed_over_the_rows_judged_and_takes_the_place_of_what_i
     found = with_row_theory(
         np.array([np.nan, 7.0]),
         [Remembering(), Plain()],
-        (Originals(table, NONE), Originals(table, given)),
+        Originals(table, NONE),
+        Originals(table, given),
     )
     assert found.tolist() == [8 * 4.5, 7.0]
 

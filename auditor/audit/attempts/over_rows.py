@@ -84,7 +84,7 @@ def row_errors(
         view.known_columns,
         seed_of(key.audit_seed, "known values", key.replicate, 0),
     )
-    expected = with_row_theory(expected, fitted, opened.gathered.rows.originals(knowledge))
+    expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)
     if again is None:

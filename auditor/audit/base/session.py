@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from auditor import registry
-from auditor.adversary.attack import Attack
+from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import CellContext
@@ -57,6 +57,13 @@ def made_attack(use: AttackUse) -> Attack:
     """Return the attack that runs for one use."""
     attack: Attack = registry.get("attack", use.name)(use.parameters).form()
     return attack
+
+
+def is_linear(use: AttackUse) -> bool:
+    """Return whether an attack is linear; also true if it cannot be made, as its cells state."""
+    with contained():
+        return isinstance(made_attack(use), LinearAttack)
+    return True
 
 
 class Session(ABC):

@@ -197,7 +197,7 @@ class RowSelection:
 
 
 def with_row_theory(
-    expected: Array, fitted: Sequence[Reconstruction], originals: tuple[Originals, Originals]
+    expected: Array, fitted: Sequence[Reconstruction], seen: Originals, judged: Originals
 ) -> Array:
     """Replace expected errors by theory from the true rows, where an attack has any.
 
@@ -209,10 +209,9 @@ def with_row_theory(
     expected : ndarray of shape (B,)
         Squared errors summed over rows and attributes; NaN for none.
     fitted : sequence of B Reconstruction
-    originals : (Originals, Originals)
+    seen, judged : Originals
         The rows whose copies the attacks were fitted to, and the judged rows.
     """
-    seen, judged = originals
     out = expected.copy()
     for place, each in enumerate(fitted):
         theory = each.row_theory(seen)
