@@ -50,14 +50,6 @@ def test_regressions_on_choices_equal_one_regression_each(rank, k):
         np.testing.assert_allclose(got, ranked_regression(K_xy, K_y)[0], rtol=1e-6)
 
 
-def test_a_stack_of_regressions_may_mix_ranks():
-    stack = np.array([_covariance(rank, 4, rank) for rank in (4, 2, 1)])
-    W, ranks = ranked_regression(stack[:, :1], stack)
-    assert ranks.tolist() == [4, 2, 1]
-    for K, got in zip(stack, W, strict=True):
-        np.testing.assert_allclose(got, ranked_regression(K[:1], K)[0], rtol=1e-9)
-
-
 def _share_one_by_one(Sigma, levels, coalition):
     """The best copy's noise regressed on the others' differences from it, written for one coalition (li2012, Theorems 1 and 4)."""
     members = [copy - 1 for copy in coalition]

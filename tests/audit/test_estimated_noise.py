@@ -10,10 +10,8 @@ import auditor
 from auditor.audit.numeric.estimated_noise import estimated_noise, noise_levels, with_noise
 from auditor.expectations.collusion_gains import Gain
 from auditor.numerics.moments import Moments
-from auditor.registry import _plugins, register
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
-from auditor.schemes.base.scheme import TableMoments, schemes_held_against
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.base.scheme import TableMoments
 
 LEVELS = (0.3, 0.6, 0.45)
 
@@ -96,17 +94,6 @@ def test_a_copy_that_is_the_original_has_no_noise():
     assert found.levels.tolist() == [0.0, 0.0]
     assert set(found.distances.values()) == {0.0}
     assert found.dependence == 0.0
-
-
-def test_one_group_of_rows_tells_no_error_and_too_many_columns_nothing(monkeypatch):
-    X = people(20).to_numpy()
-    assert np.isnan(
-        estimate(
-            X, drawn(pd.DataFrame(X, columns=["a", "b", "c"]), "corner-wave"), groups=1
-        ).std_errors
-    ).all()
-    monkeypatch.setattr("auditor.audit.numeric.estimated_noise.MOST_NUMBERS", 5)
-    assert estimate(X, [X, X]) is None
 
 
 # -- in an audit
@@ -198,20 +185,3 @@ def test_copies_from_files_are_counted_once_however_many_replicates_are_asked_fo
     files = [[r for r in each if r.scheme == "published"] for each in (once, often)]
     assert files[0] == files[1]
     assert files[0]
-
-
-def test_copies_are_held_against_schemes_that_say_so_themselves():
-    """A scheme that is derived from one of these may have another law."""
-    named = [scheme.name for scheme in schemes_held_against("numeric")]
-    assert named == ["corner-wave", "correlated", "independent", "linearly-dependent"]
-
-    class Derived(CornerWave):
-        """Twice the noise."""
-
-        name = "derived"
-
-    register(Derived)
-    try:
-        assert [scheme.name for scheme in schemes_held_against("numeric")] == named
-    finally:
-        del _plugins["scheme"]["derived"]

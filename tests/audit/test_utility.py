@@ -9,7 +9,7 @@ import pytest
 import auditor
 from auditor.audit.measures.utility import cross_validate, folds_of, model, statistics_kept
 from auditor.data.load import load_target
-from auditor.errors import DataError, ScenarioError
+from auditor.errors import ScenarioError
 from auditor.expectations.equivalent import judge_differences
 from auditor.scenario.model import UtilityUse
 
@@ -97,25 +97,6 @@ def test_labels_follow_the_records_that_missing_values_leave():
         "malignant": 239,
     }
     assert len(load_target("wisconsin", "diagnosis", missing="mean", rng=rng)) == 699
-
-
-def test_labels_of_a_file(tmp_path):
-    frame = pd.DataFrame(
-        {"a": [1.0, 2.0, None, 4.0], "b": [1.0, 3.0, 2.0, 5.0], "kind": ["x", "y", "x", "y"]}
-    )
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    options = {
-        "columns": ["a", "b"],
-        "missing": "drop",
-        "rng": np.random.default_rng(0),
-        "base": tmp_path,
-    }
-    assert load_target("t.csv", "kind", **options).tolist() == ["x", "y", "y"]
-    assert load_target("t.csv", "b", **options).tolist() == [1.0, 3.0, 5.0]
-    frame.loc[0, "kind"] = None
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match="miss it"):
-        load_target("t.csv", "kind", **options)
 
 
 @pytest.mark.parametrize(("utility", "message"), [
@@ -249,16 +230,6 @@ def test_a_standardised_target_is_scored_in_the_units_it_was_released_in(people)
     standard = scores_of(people, {"columns": ["a", "b", "y"], "standardize": True}, target="y")
     assert raw["utility_ridge"] > 0.9
     assert standard["utility_ridge"] == pytest.approx(raw["utility_ridge"], abs=1e-3)
-
-
-def test_categories_among_the_data_do_not_keep_a_class_from_being_predicted(people):
-    binned = scores_of(
-        people, {"columns": ["a", "b"], "bin": {"a": {"quantile": 4}}}, target="group"
-    )
-    assert (
-        binned["utility_ridge"]
-        == scores_of(people, {"columns": ["a", "b"]}, target="group")["utility_ridge"]
-    )
 
 
 def test_r_squared_of_single_records_is_refused(people):
