@@ -16,7 +16,7 @@ from auditor import registry
 from auditor.adversary.given import ExactMoments, SampleMoments
 from auditor.adversary.knowledge import Estimated, Knowledge, Perfect
 from auditor.adversary.view import View
-from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.table import Table
 from auditor.numerics import moments

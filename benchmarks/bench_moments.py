@@ -14,9 +14,9 @@ import auditor
 from auditor.adversary.coalitions import Coalitions
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
+from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.linear_errors import audit_linear
-from auditor.audit.numeric.row_selection import RowSelection
-from auditor.audit.numeric.stacked_maps import Maps, by_size
+from auditor.audit.numeric.linear_maps import Maps, by_size
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import get

@@ -30,7 +30,7 @@ class Affine:
     apart : bool
         Whether a map that is not fixed was fitted to known records alone (``Records``). It is
         judged on other records, with a closed form for the fitted map
-        (``auditor.audit.numeric.closed_form``).
+        (``auditor.audit.numeric.linear_maps``).
     """
 
     weights: Array

@@ -1,8 +1,7 @@
-"""Audit of one release by its scheme's engine, with one rule of failure."""
+"""Audit of one release by the engine that its scheme names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from auditor import registry
@@ -16,7 +15,7 @@ from auditor.data.table import Audited
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement
+from auditor.results.records import Distribution
 from auditor.scenario.model import SchemeUse
 from auditor.schemes.base.scheme import by_engine
 from auditor.types import Coalition
@@ -31,16 +30,12 @@ class Engine(Protocol):
     def context(
         self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
     ) -> CellContext:
-        """Return what every record of a release shares."""
+        """Return the common part of the records of a release."""
 
     def audit(
-        self,
-        request: ReleaseRequest,
-        context: CellContext,
-        coalitions: list[Coalition],
-        evidence: ReleaseEvidence,
-    ) -> tuple[Sequence[Measurement], list[Distribution]]:
-        """Audit the release, and fill in the evidence."""
+        self, request: ReleaseRequest, evidence: ReleaseEvidence
+    ) -> tuple[Measurements, list[Distribution]]:
+        """Return all records of one release, and fill in the evidence."""
 
 
 ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": CategoricalEngine()}
@@ -48,25 +43,22 @@ ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": Categor
 
 
 def engine_of(use: SchemeUse) -> Engine:
-    """Return the engine that a scheme's releases are audited by.
+    """Return the engine for a scheme's releases.
 
     Raises
     ------
     PluginError
-        The scheme names none that there is.
+        The scheme names an unknown engine.
     """
     return by_engine(ENGINES, registry.get("scheme", use.name))
 
 
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:
-    """Return what the audit of one release yields; where it fails, every cell says why."""
-    engine, use = engine_of(request.use), request.use
-    coalitions, context, part = (
-        list[Coalition]([()]),
-        engine.context(request, (), 0),
-        Audited(request.table),
-    )
-    with contained() as failure:  # without levels nobody knows of copies, let alone coalitions
+    """Return the audit of one release; if it fails, every cell has the reason."""
+    engine, use, scenario = engine_of(request.use), request.use, request.scenario
+    coalitions = list[Coalition]([()])
+    context, part = engine.context(request, (), 0), Audited(request.table)
+    with contained() as failure:  # without levels the number of copies is unknown
         request, part = request.audited()
         context = engine.context(request, request.levels, request.copies)
     evidence = ReleaseEvidence(
@@ -80,8 +72,7 @@ def audit_release(request: ReleaseRequest) -> ReleaseAudit:
         understated=part.understated,
     )
     if failure.error is None:
-        coalitions = expand_all(request.scenario.coalitions, context.copies, request.scenario.seed)
+        coalitions = expand_all(scenario.coalitions, context.copies, scenario.seed)
         with contained() as failure:
-            measurements, distributions = engine.audit(request, context, coalitions, evidence)
-            return ReleaseAudit(Measurements.of(measurements), distributions, evidence)
-    return nothing_of(request.scenario, context, evidence, coalitions, failure.reason)
+            return ReleaseAudit(*engine.audit(request, evidence), evidence)
+    return nothing_of(scenario, context, evidence, coalitions, failure.reason)

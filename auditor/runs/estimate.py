@@ -17,14 +17,12 @@ from auditor.adversary.handed_back import check_affine
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published_rules import cells_of, published_prior
 from auditor.adversary.view import View
-from auditor.audit.categorical.told import Told
-from auditor.audit.numeric.closed_form import closed_form, held_out_theory
+from auditor.audit.categorical.known_attributes import KnownPart
 from auditor.audit.numeric.error_bars import with_total
+from auditor.audit.numeric.known_rows import RowSelection, with_row_theory
+from auditor.audit.numeric.linear_maps import Maps, closed_form, held_out_theory
 from auditor.audit.numeric.neighbours import rows_of
 from auditor.audit.numeric.reconstruct import CopyBlocks
-from auditor.audit.numeric.row_selection import RowSelection
-from auditor.audit.numeric.row_theory import with_row_theory
-from auditor.audit.numeric.stacked_maps import Maps
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import (
     as_categories,
@@ -291,7 +289,7 @@ def estimate_categories(
 
 def given_columns(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
     """Return posteriors, shape (n, s), given each record's combination of known attributes."""
-    return np.where(known == known[codes][:, None], Told(known).posterior(P), 0.0)
+    return np.where(known == known[codes][:, None], KnownPart(known).posterior(P), 0.0)
 
 
 # -- numbers ---------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from auditor.adversary.published_rules import (
     maximum_entropy,
     published_prior,
 )
+from auditor.audit.categorical.known_attributes import KnownPart
 from auditor.audit.categorical.posterior_measures import Frame, quantities
-from auditor.audit.categorical.told import Told
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.microdata import as_table
 from auditor.errors import DataError
@@ -242,7 +242,7 @@ def test_who_is_told_attributes_is_measured_among_the_values_that_have_them():
 
 def test_who_was_told_wrongly_takes_values_for_alike():
     np.testing.assert_allclose(
-        Told(np.array([0, 0, 1, 1])).posterior(np.array([[0.2, 0.8, 0.0, 0.0]])),
+        KnownPart(np.array([0, 0, 1, 1])).posterior(np.array([[0.2, 0.8, 0.0, 0.0]])),
         [[0.2, 0.8, 0.5, 0.5]],
     )
 

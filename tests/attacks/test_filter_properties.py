@@ -12,7 +12,7 @@ from auditor import registry
 from auditor.adversary.given import Records
 from auditor.adversary.single_copy import combined_noise, estimated_covariance
 from auditor.audit.numeric import views
-from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, NotApplicable
@@ -208,7 +208,7 @@ def test_an_adversary_that_knows_all_it_needs_takes_no_moments_of_the_copies(
     def never(*_: Any) -> None:
         raise AssertionError("a pass over the copies")
 
-    monkeypatch.setattr(views, "_released_alone", never)
+    monkeypatch.setattr(views, "_of_copies_alone", never)
     found = auditor.attack(name, release, coalition=[1, 3], **parameters)
     np.testing.assert_array_equal(found.values, expected.values)
     with pytest.raises(AuditorError, match="AssertionError at test_filter_properties"):

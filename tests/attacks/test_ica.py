@@ -206,7 +206,7 @@ def test_one_attribute_alone_is_wrong_by_what_the_records_say_of_mean_and_scale(
 
 def unmatched(X, count, seed):
     """Return the first column of the records that an adversary is given with this seed."""
-    from auditor.audit.numeric.gather import draws_of
+    from auditor.audit.numeric.known_rows import draws_of
     from auditor.scenario.read_knowledge import parse_knowledge
 
     knows = parse_knowledge({"unmatched-records": count})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.adversary.knowledge import KnownRecords
-from auditor.audit.numeric.gather import chosen_rows
+from auditor.audit.numeric.known_rows import chosen_rows
 from auditor_attacks.known_io_inverse import inverse_map
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)

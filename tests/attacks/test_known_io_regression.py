@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import auditor
 from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.base import release as audited
-from auditor.audit.numeric.gather import chosen_rows
+from auditor.audit.numeric.known_rows import chosen_rows
 from auditor.errors import AuditorError
 from auditor_attacks.known_io_regression import RIDGES, ridge_map
 

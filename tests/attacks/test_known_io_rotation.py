@@ -9,7 +9,7 @@ from scipy.special import gamma
 from scipy.stats import norm
 
 from auditor.adversary.knowledge import KnownRecords
-from auditor.audit.numeric.gather import chosen_rows
+from auditor.audit.numeric.known_rows import chosen_rows
 from auditor.errors import AuditorError
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb

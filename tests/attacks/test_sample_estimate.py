@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.adversary.knowledge import KnownSample
-from auditor.audit.numeric.gather import chosen_rows
+from auditor.audit.numeric.known_rows import chosen_rows
 from auditor.numerics.linear_algebra import Pencil
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined, Overlap, Product

@@ -14,8 +14,8 @@ from scipy.stats import t as student
 
 import auditor
 from auditor import registry
-from auditor.audit.attempts import over_rows
-from auditor.audit.categorical import release_redraws
+from auditor.audit.attempts import opened
+from auditor.audit.categorical import error_bars
 from auditor.scenario.read import find_scenario, read_scenario
 
 REPLICATES = 8
@@ -105,7 +105,7 @@ def test_nor_does_any_attack_on_a_census_extract_from_a_second_copy_of_another_p
 ) -> None:
     """Gains are exactly 0, as copies but the best are not looked at; fresh noise of the same law is the control."""
     # nobody looks at error bars, which would be most of the work
-    monkeypatch.setattr(over_rows, "ROW_REDRAWS", 2)
+    monkeypatch.setattr(opened, "ROW_REDRAWS", 2)
     # more take a minute
     tried = [
         {"name": name, "components": 2} if name == "mixture-estimate" else name for name in every()
@@ -155,7 +155,7 @@ def test_nor_does_who_names_rows() -> None:
 def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(release_redraws, "ROW_REDRAWS", 2)
+    monkeypatch.setattr(error_bars, "ROW_REDRAWS", 2)
     result = auditor.run({
         "seed": 4, "data": {"source": "markov-chain", "values": 4, "stay": 0.9, "rows": 1200, "categorical": ["state"]},
         "schemes": [{"name": name, "levels": [0.5, 0.4]} for name in ("uniform-multilevel", "uniform")],

@@ -9,9 +9,10 @@ import pytest
 import auditor
 from auditor.adversary.affine import AffineStack
 from auditor.audit.insider.noise_gain import noise_gains
-from auditor.audit.numeric import stacked_maps
+from auditor.audit.numeric import linear_maps
+from auditor.audit.numeric.error_bars import Members
 from auditor.audit.numeric.linear_errors import squared_errors
-from auditor.audit.numeric.stacked_maps import Maps, Members
+from auditor.audit.numeric.linear_maps import Maps
 from auditor.numerics.linear_algebra import ranked_regression
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
@@ -99,7 +100,7 @@ def stacks():
     ]
 
 
-def test_stacked_maps_are_padded_as_maps_one_by_one(stacks):
+def test_linear_maps_are_padded_as_maps_one_by_one(stacks):
     coalitions, batches = stacks
     together, apart = (
         Maps.pad(batches, coalitions, 3),
@@ -120,7 +121,7 @@ def test_stacked_maps_are_padded_as_maps_one_by_one(stacks):
 @pytest.mark.parametrize("weights", [1, 2**21])
 def test_errors_read_no_copy_that_none_of_the_maps_weighs(monkeypatch, stacks, weights):
     """Against errors row by row, of maps one at a time and all together; a map that weighs no copy at all among them."""
-    monkeypatch.setattr(stacked_maps, "PIECE_WEIGHTS", weights)
+    monkeypatch.setattr(linear_maps, "PIECE_WEIGHTS", weights)
     coalitions, batches = stacks
     maps = Maps.pad(
         [AffineStack(0.0 * batches[0].weights, batches[0].offsets), *batches[1:]], coalitions, 3

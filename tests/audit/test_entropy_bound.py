@@ -236,21 +236,6 @@ def test_of_correlated_attributes_it_is_below_the_best_linear_error(
     assert (found <= naive_llse(K_X, np.diag(noise)) * (1 + 1e-6)).all()
 
 
-def test_noise_that_is_correlated_between_independent_attributes_is_taken_given_the_others() -> (
-    None
-):
-    """Of normals it can be told how much that gives away: the bound is below the best linear error, and is it without the correlation."""
-    for correlation, factor in ((0.0, 1.0), (0.1, 0.97), (0.6, 0.6)):
-        K_0 = np.array([[1.0, correlation], [correlation, 1.0]])
-        law = KroneckerNoise(np.eye(1), K_0)
-        best = naive_llse(np.eye(2), K_0)
-        found = least_errors(
-            RecordLaw({"a": NORMAL, "b": NORMAL}), ["a", "b"], np.eye(2), law, [(1,)]
-        )[0]
-        assert (found <= best * (1 + 1e-6)).all()
-        assert (found >= factor * best * (1 - 1e-6)).all()
-
-
 def test_where_the_entropy_is_not_known_it_is_not_guessed() -> None:
     law = RecordLaw({"a": OTHERS["uniform"], "b": NORMAL})
     correlated = np.array([[1.0, 0.5], [0.5, 1.0]])

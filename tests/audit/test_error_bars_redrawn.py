@@ -10,7 +10,6 @@ import pytest
 import auditor
 from auditor.audit.attempts import linear, opened
 from auditor.audit.base.records import CellContext, error_records
-from auditor.audit.numeric import redraws
 from auditor.audit.numeric.error_bars import from_redraws, reaches
 from auditor.audit.numeric.limits import REDRAWS
 from auditor.audit.numeric.redraws import redrawn_moments, wishart
@@ -77,34 +76,6 @@ def test_moments_drawn_again_have_the_law_of_rows_drawn_again(name):
         first, second = np.einsum("rii->ri", first), np.einsum("rii->ri", second)
     error = np.sqrt((first.var(axis=0) + second.var(axis=0)) / DRAWS)
     assert (np.abs(first.mean(axis=0) - second.mean(axis=0)) / error).max() < 4.5
-
-
-def test_without_noise_every_copy_is_the_original():
-    X = np.random.default_rng(1).normal(size=(20, 2))
-    again = redrawn_moments(
-        Moments.of(X), KroneckerNoise(np.zeros((2, 2)), np.eye(2)), np.random.default_rng(2)
-    )
-    np.testing.assert_allclose(again.products, Moments.of(np.hstack([X, X, X])).products)
-    np.testing.assert_allclose(again.total, np.tile(X.sum(axis=0), 3))
-
-
-@pytest.mark.parametrize("strip", [1, 3, 100])
-@pytest.mark.parametrize("size", [1, 7, 12])
-def test_a_triangular_factor_is_multiplied_in_strips(monkeypatch, size, strip):
-    """Bartlett's ``T Tᵀ`` as it is written, of the same draws."""
-    monkeypatch.setattr(redraws, "STRIP", strip)
-    rng = np.random.default_rng(5)
-    T = np.tril(rng.standard_normal((size, size)), -1) + np.diag(
-        np.sqrt(rng.chisquare(20 - np.arange(size)))
-    )
-    np.testing.assert_allclose(wishart(20, size, np.random.default_rng(5)), T @ T.T, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_rows_are_coloured_by_the_root_of_the_law(name):
-    law = LAWS[name]
-    U = np.random.default_rng(1).standard_normal((6, law.copies * law.width))
-    np.testing.assert_allclose(law.coloured(U), U @ law.root.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("degrees", [0, 2, 3, 9])

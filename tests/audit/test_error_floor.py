@@ -10,7 +10,7 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.audit.attempts import linear, over_rows
+from auditor.audit.attempts import linear, opened
 from auditor.registry import lent
 from auditor.results.records import Measurement
 
@@ -53,7 +53,7 @@ def cells(kind: str) -> list[tuple[Measurement, float]]:
     """Return every measured normalized error beside the least that its coalition's copies leave possible."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "REDRAWS", 2)  # error bars of what is learnt are not looked at
-        patch.setattr(over_rows, "ROW_REDRAWS", 2)
+        patch.setattr(opened, "ROW_REDRAWS", 2)
         found = auditor.run({"normal": NORMAL, "shaped": SHAPED}[kind]).measurements
     floors = {key(r): r.value for r in found if r.metric == "error_floor" and r.attack is None}
     errors = [r for r in found if r.metric == "normalized_error"]
@@ -152,26 +152,6 @@ def test_of_noise_whose_law_is_not_known_record_by_record_there_is_none() -> Non
     assert absent(floors(GAUSSIAN, schemes=[{"name": "rotation"}]), "law of the noise")
     serial = [{"name": "corner-wave", "levels": [0.5], "serial": [0.5]}]
     assert absent(floors(GAUSSIAN, schemes=serial), "from record to record")
-
-
-def test_a_selection_and_other_units_change_nothing_but_units() -> None:
-    own, standard = floors(GAUSSIAN), floors(GAUSSIAN | {"standardize": True})
-    assert [r.value for r in own] == pytest.approx(
-        [*[r.value for r in standard][:2], own[2].value], rel=1e-9
-    )
-    assert len(floors(GAUSSIAN | {"columns": ["x2"]})) == 2
-    shaped = {"source": "components", "rows": 500, "shapes": ["uniform", "exponential"]}
-    white = [{"name": "independent", "levels": [0.5], "noise": {"variance": 1.0}}]
-    one, both = floors(shaped | {"columns": ["x2"]}, schemes=white), floors(shaped, schemes=white)
-    assert one[0].value == pytest.approx(both[1].value, rel=1e-9)
-    normal = {
-        "source": "components",
-        "rows": 200,
-        "shapes": ["normal"],
-        "attributes": 2,
-        "mixing": [[1, 1], [1, -1]],
-    }
-    assert [r.status for r in floors(normal)] == ["ok"] * 3
 
 
 def test_a_source_that_fails_to_state_a_law_loses_the_figure_and_no_other() -> None:

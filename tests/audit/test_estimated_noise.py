@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,12 +9,9 @@ import pytest
 import auditor
 from auditor.audit.numeric.estimated_noise import estimated_noise, noise_levels, with_noise
 from auditor.expectations.collusion_gains import Gain
-from auditor.expectations.no_collusion_gain import _cannot_tell
 from auditor.numerics.moments import Moments
-from auditor.registry import _plugins, register
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
-from auditor.schemes.base.scheme import TableMoments, schemes_held_against
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.base.scheme import TableMoments
 
 LEVELS = (0.3, 0.6, 0.45)
 
@@ -101,17 +96,6 @@ def test_a_copy_that_is_the_original_has_no_noise():
     assert found.dependence == 0.0
 
 
-def test_one_group_of_rows_tells_no_error_and_too_many_columns_nothing(monkeypatch):
-    X = people(20).to_numpy()
-    assert np.isnan(
-        estimate(
-            X, drawn(pd.DataFrame(X, columns=["a", "b", "c"]), "corner-wave"), groups=1
-        ).std_errors
-    ).all()
-    monkeypatch.setattr("auditor.audit.numeric.estimated_noise.MOST_NUMBERS", 5)
-    assert estimate(X, [X, X]) is None
-
-
 # -- in an audit
 # ---------------------------------------------------------------------------------------------------------
 
@@ -185,26 +169,6 @@ def test_an_attack_without_an_error_bar_undoes_no_verdict_on_files_with_a_stated
         assert result.expectations[0].status == "holds"
 
 
-def test_what_files_leave_open_is_not_to_be_settled_by_replicates():
-    gain = Gain("mixture-estimate", (1, 2), 0.02, math.inf, math.inf, 150, from_files=True)
-    assert "audit the scheme that made them" in _cannot_tell(gain, 0.01, 0.05)
-    assert "+2.00%, without an error bar, from" in _cannot_tell(gain, 0.01, 0.05)
-    assert "five replicates or more would tell" in _cannot_tell(
-        gain._replace(from_files=False), 0.01, 0.05
-    )
-
-
-def test_top_coded_copies_come_without_a_law_as_before(tmp_path):
-    X = people(500)
-    result = audit(tmp_path, put(tmp_path, X, [np.minimum(X.to_numpy(), X.median().to_numpy())]))
-    assert {
-        (r.status, r.reason)
-        for r in result.measurements
-        if r.attack not in (None, "fitted-to-originals")
-    } == {("not-applicable", "needs the law of the noise, which these copies come without")}
-    assert next(r.value for r in result.measurements if r.metric == "noise_on_data") > 0.5
-
-
 @pytest.mark.parametrize("law", [{}, {"levels": [0.3, 0.6], "law": {"scheme": "corner-wave"}}])
 def test_copies_from_files_are_counted_once_however_many_replicates_are_asked_for(tmp_path, law):
     """Sixty times the same copies were sixty draws: an honest release was refuted, and 400 records decided as 24,000."""
@@ -221,20 +185,3 @@ def test_copies_from_files_are_counted_once_however_many_replicates_are_asked_fo
     files = [[r for r in each if r.scheme == "published"] for each in (once, often)]
     assert files[0] == files[1]
     assert files[0]
-
-
-def test_copies_are_held_against_schemes_that_say_so_themselves():
-    """A scheme that is derived from one of these may have another law."""
-    named = [scheme.name for scheme in schemes_held_against("numeric")]
-    assert named == ["corner-wave", "correlated", "independent", "linearly-dependent"]
-
-    class Derived(CornerWave):
-        """Twice the noise."""
-
-        name = "derived"
-
-    register(Derived)
-    try:
-        assert [scheme.name for scheme in schemes_held_against("numeric")] == named
-    finally:
-        del _plugins["scheme"]["derived"]

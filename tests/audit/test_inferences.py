@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from auditor.adversary.attack import Inferred
-from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.base.records import CellContext
+from auditor.audit.measures.inferences import Inferences, inference_records
 from auditor.results.records import Measurement
 from auditor.types import Array
 

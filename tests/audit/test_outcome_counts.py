@@ -63,14 +63,6 @@ def test_combinations_are_packed_and_counted_as_they_are(radices):
     )
 
 
-def test_no_counts_at_all():
-    assert Counts().all()[0].size == 0
-    empty = Counts()
-    empty.add(Counts())
-    empty.take(np.empty(0, dtype=np.int64))
-    assert empty.dense(3).tolist() == [0, 0, 0]
-
-
 def test_a_sample_is_the_stated_share_and_the_smaller_one_part_of_the_larger():
     keys = np.arange(400_000)
     wide = np.zeros(keys.size, dtype=[("w0", np.int64), ("w1", np.int64)])

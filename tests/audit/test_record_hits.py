@@ -10,10 +10,9 @@ from auditor.adversary.given import UnpairedRecords
 from auditor.adversary.knowledge import KnownSample, UnmatchedRecords
 from auditor.audit.measures.geometry import kept
 from auditor.audit.measures.record_hits import WholeRecords
-from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
-from auditor.process.shipped import shipped_scenarios
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import table_moments
@@ -63,17 +62,6 @@ def test_copies_of_other_widths_go_through(dimensions):
         if r.attack == "known-io-projection" and r.metric == "normalized_error" and r.status == "ok"
     ]
     assert (max(exact) < 1e-9) == (dimensions >= 5)
-
-
-def test_same_seed_same_result_and_other_attacks_change_no_number():
-    document = {
-        "schemes": ["rotation"],
-        "knowledge": [{"known-records": 2}],
-        "attacks": ["known-io-rotation"],
-    }
-    alone = measured(document)
-    with_others = measured(document | {"attacks": ["known-io-regression", "known-io-rotation"]})
-    assert alone == [r for r in with_others if r.attack == "known-io-rotation"]
 
 
 def view_of(knowledge):
@@ -138,12 +126,3 @@ def test_geometry_of_a_scaled_and_of_a_shuffled_copy():
     shuffled = SimpleNamespace(**kept(x, x[::-1]))
     assert shuffled.geometry_neighbours < 0.3
     assert shuffled.geometry_clusters < 0.3
-
-
-@pytest.mark.parametrize(
-    "path",
-    [path for path in shipped_scenarios() if path.stem.startswith("survey-")],
-    ids=lambda path: path.stem,
-)
-def test_survey_scenarios_are_valid(path):
-    assert read_scenario(path).expect

@@ -8,7 +8,7 @@ from scipy import stats
 
 import auditor
 from auditor.audit.categorical import posterior_pass
-from auditor.audit.categorical.redraws import REDRAWS, mixture_bar, prediction, simulated
+from auditor.audit.categorical.error_bars import REDRAWS, mixture_bar, prediction, simulated
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor_attacks.posterior import prior_by_likelihood
 from benchmarks.coverage_categories import EVERY_ROW, TABLES, Family, drawn, held
@@ -79,15 +79,6 @@ def test_a_bar_of_one_redraw_is_normal_and_of_many_without_noise_their_order_sta
     assert mixture_bar(np.zeros(REDRAWS), np.ones(REDRAWS)).reach == pytest.approx(
         stats.norm.ppf((1 + level) / 2), rel=1e-9
     )
-
-
-def test_a_bar_reaches_to_the_furthest_of_few_redraws_that_differ():
-    """57 of 59 redraws are 0, and the 57 nearest to their mean show nothing of -0.2 and -0.4: how often these happen nobody can say."""
-    m = np.zeros(REDRAWS)
-    m[:2] = -0.4, -0.2
-    assert mixture_bar(m, np.zeros(REDRAWS)).reach == pytest.approx(0.4 - 0.6 / REDRAWS)
-    m[:6] = -0.4  # one in ten: enough for the quantile to be among them
-    assert mixture_bar(m, np.zeros(REDRAWS)).reach == pytest.approx(0.4 * (1 - 6 / REDRAWS))
 
 
 def test_a_figure_that_is_mostly_one_value_is_covered():

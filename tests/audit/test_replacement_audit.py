@@ -1,7 +1,5 @@
 """Audits of replacements that are not uniform: exact Bayes, tests of the law that find other replacements and leave honest ones alone."""
 
-from itertools import pairwise
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,16 +11,13 @@ from auditor import registry
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.given import KnownPairs
 from auditor.adversary.knowledge import KnownRecords
-from auditor.audit.categorical.first_pass import CountJob
-from auditor.audit.categorical.marginal_test import gap_of_chances
-from auditor.audit.categorical.marginal_test import test_of_chances as chi_square
+from auditor.audit.categorical.copy_figures import gap_of_chances, share_gap
+from auditor.audit.categorical.copy_figures import test_of_chances as chi_square
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_growth,
     worst_growth,
 )
-from auditor.audit.categorical.share_gap import share_gap
-from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.measures.empirical_epsilon import Trials
 from auditor.data.columns.categorical_table import Attribute, product
 from auditor.errors import AuditorWarning, ScenarioError
@@ -328,73 +323,6 @@ def test_values_that_nobody_has_or_none_is_replaced_by(name, replacement, prior)
         (one.coalition, one.value) for one in result.measurements if one.metric == "epsilon"
     ] == [((2,), 0.0)]
     assert "fails" not in {r.status for r in result.expectations}
-
-
-def test_several_columns_are_replaced_each_by_its_own_shares(tmp_path):
-    rng = np.random.default_rng(1)
-    rows = [
-        f"{a},{b}"
-        for a, b in zip(
-            rng.choice(["x", "y"], 6000, p=[0.8, 0.2]),
-            rng.choice(["p", "q", "r"], 6000),
-            strict=True,
-        )
-    ]
-    (tmp_path / "t.csv").write_text("\n".join(["a,b", *rows]))
-    for replacement in ("prior", {"a": [0.5, 0.5], "b": [0.25, 0.25, 0.5]}):
-        schemes = [{"name": "uniform-multilevel", "replacement": replacement, "levels": [0.2, 0.5]}]
-        data = {"source": str(tmp_path / "t.csv"), "categorical": ["a", "b"]}
-        result = auditor.run(
-            document(
-                data=data,
-                schemes=schemes,
-                expect=["noise-follows-law", "marginal-is-uniform", "matches-theory"],
-            )
-        )
-        assert [r.status for r in result.expectations] == ["holds"] * 3, [
-            r.why for r in result.expectations
-        ]
-
-
-def test_counts_and_scored_rows_of_blocks_add_up():
-    """Three blocks' counts are the table's, and runs of rows are kept in order."""
-    x = column(6, 3000)
-    _, copies = drawn(x, 6, LEVELS, 2)
-    job = CountJob(
-        6,
-        (1, 2, 3),
-        (),
-        {},
-        False,
-        sources=[(2, 1)],
-        scored=(1, 3),
-        scored_rows=[(0, 600), (900, 1200), (2900, 3000)],
-    )
-
-    def counted(*cuts):
-        whole = job.begin()
-        for index, (a, b) in enumerate(pairwise(cuts)):
-            part = job.begin()
-            job.take(
-                CodeBlock(
-                    index, a, x[a:b], lambda number, a=a, b=b: copies[number - 1][a:b], object()
-                ),
-                part,
-            )
-            whole.add(part)
-        return whole
-
-    one, three = counted(0, 3000), counted(0, 1000, 2000, 3000)
-    for source in (0, 2):
-        before = copies[source - 1] if source else x
-        assert (three.dense(source, 1, 6) == pair_counts(before, copies[0], 6)).all()
-    kept = np.r_[:600, 900:1200, 2900:3000]
-    for found in (one, three):
-        rows = [np.concatenate(parts) for parts in zip(*found.rows, strict=True)]
-        assert all(
-            (part == whole[kept]).all()
-            for part, whole in zip(rows, (x, copies[0], copies[2]), strict=True)
-        )
 
 
 class UniformCoins(MultiPertCopies):

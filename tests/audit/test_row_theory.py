@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from large_tables import figures, in_memory, write
+from large_tables import figures
 
 import auditor
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.knowledge import KnownSample
-from auditor.audit.numeric.row_theory import Originals, with_row_theory
+from auditor.audit.numeric.known_rows import Originals, with_row_theory
 from auditor.data.table import Table
-from auditor.errors import NotApplicable
 from auditor.numerics.blocks import row_blocks
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
@@ -31,16 +30,6 @@ def numbered(rows, width=2):
         np.arange(rows * width, dtype=float).reshape(rows, width),
         source="array",
     )
-
-
-@pytest.mark.parametrize("without", [[], [0], [5, 6, 131_071, 131_072, 199_999]])
-def test_originals_are_all_rows_but_those_left_out_as_often_as_wanted(without):
-    table = numbered(200_000)
-    originals = Originals(table, np.array(without, dtype=np.intp))
-    expected = np.delete(table.values, without, axis=0)
-    assert len(row_blocks(200_000, 2)) > 1
-    for _ in range(2):
-        assert np.array_equal(np.concatenate(list(originals)), expected)
 
 
 def test_originals_cannot_be_written_to():
@@ -86,7 +75,7 @@ def test_row_theory_is_summed_over_the_rows_judged_and_takes_the_place_of_what_i
 
 
 def test_an_adversary_with_a_sample_learnt_from_the_rows_it_is_judged_on_others_from_all():
-    from auditor.audit.numeric.row_selection import RowSelection  # what the audit asks
+    from auditor.audit.numeric.known_rows import RowSelection  # what the audit asks
     from auditor.scenario.read_knowledge import parse_knowledge
 
     X = np.random.default_rng(0).standard_normal((300, 2))
@@ -139,37 +128,3 @@ def test_theory_in_an_audit_is_what_is_measured_for_any_number_of_workers():
     assert len(cells) == 5 * 2 * (3 + 2) + 2 * 5
     known = [m for m in cells if m.status == "ok"]
     assert [m.theory for m in known] == pytest.approx([m.value for m in known], rel=1e-8)
-
-
-def test_theory_of_a_table_in_its_file_is_that_of_the_table_in_memory(monkeypatch, tmp_path):
-    rng = np.random.default_rng(1)
-    import pandas as pd
-
-    frame = pd.DataFrame(
-        {
-            "a": rng.exponential(size=100_000),
-            "b": rng.uniform(size=100_000) + 2,
-            "c": rng.laplace(size=100_000) + 1,
-        }
-    )
-    file = write(frame, tmp_path, "groups.parquet")
-    document = SCENARIO | {
-        "data": {"source": str(file)},
-        "replicates": 1,
-        "schemes": ["rotation"],
-        "attacks": ["ica"],
-    }
-    held = in_memory(monkeypatch, document)
-    assert figures(held) == figures(auditor.run(document))
-    cells = [
-        m
-        for m in held.measurements
-        if m.metric == "distortion" and m.attribute == "*" and m.knowledge == "known-records(30)"
-    ]
-    assert [m.theory for m in cells] == pytest.approx([m.value for m in cells], rel=1e-8)
-
-
-def test_a_pairing_that_makes_no_sense_has_no_theory_either():
-    with pytest.raises(NotApplicable):
-        attack("ica", perturb(np.random.default_rng(0).standard_normal((99, 3)), "random-projection", [0], seed=1, dimensions=2),
-               knowledge={"known-records": 9})  # fmt: skip

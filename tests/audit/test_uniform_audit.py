@@ -6,9 +6,8 @@ import pytest
 from scipy.stats import kstest
 
 import auditor
-from auditor.audit.categorical import redraws
-from auditor.audit.categorical.marginal_test import gap_of_chances
-from auditor.audit.categorical.marginal_test import test_of_chances as chi_square
+from auditor.audit.categorical import error_bars
+from auditor.audit.categorical.copy_figures import test_of_chances as chi_square
 from auditor.data.load import load_table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
@@ -122,17 +121,6 @@ def test_growth_does_not_exceed_its_bound_nor_history_its_law(result):
 
 
 @pytest.mark.slow
-def test_results_do_not_depend_on_workers_or_on_other_attacks():
-    one = auditor.run(scenario())
-    two = auditor.run(scenario(attacks=["ndr", "posterior"]), workers=2)
-    values = lambda r: r.frame().query("attack == 'posterior'").value.tolist()  # noqa: E731
-    assert values(one) == values(two)
-    assert {m.reason for m in two.measurements if m.attack == "ndr"} == {
-        "ndr attacks additive perturbation, not uniform"
-    }
-
-
-@pytest.mark.slow
 def test_standard_errors_cover_as_they_say():
     # 100 replicates at 5 coalition cells: z-scores of the measured values about theory are standard
     # normal
@@ -223,27 +211,12 @@ def test_marginal_test_has_uniform_p_values_and_rejects_another_level():
 # -------------------------------------------------------------------------------------------------------------------
 
 
-def test_bins_declared_domains_and_product_domains(tmp_path):
-    frame = pd.DataFrame(
-        {"age": np.arange(60) % 30 + 0.5, "disease": ["flu", "HIV"] * 30, "note": ["secret"] * 60}
-    )
-    frame.to_csv(tmp_path / "people.csv", index=False)
-    data = {
-        "source": str(tmp_path / "people.csv"), "columns": ["age", "disease"],
-        "bin": {"age": {"edges": [0, 10, 20, 30]}}, "categorical": {"disease": ["flu", "HIV", "none"]},
-    }  # fmt: skip
-    result = auditor.run(scenario(data=data))
-    assert {(a.name, a.values) for a in result.data[0].attributes} == {("age", 3), ("disease", 3)}
-    assert "secret" not in result.to_json()
-    assert set(result.frame().status) == {"ok"}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "prior"), [("occupation-like", "inversion"), ("salary-like", "em")]
 )
 def test_values_that_nobody_has_and_copies_that_say_all_or_nothing(source, prior, monkeypatch):
-    monkeypatch.setattr(redraws, "REDRAWS", 5)  # the error bars of 59 are not looked at
+    monkeypatch.setattr(error_bars, "REDRAWS", 5)  # the error bars of 59 are not looked at
     # 60 records leave values of the domain unused: at retention 1 these are never shown, and an
     # estimated prior may rule out what is shown
     schemes = [
@@ -309,42 +282,6 @@ def test_values_without_an_order_have_the_normalized_error_of_their_indicators(t
     np.testing.assert_allclose(D.normalized_error, len(domain) * D.distortion / (1 - q @ q))
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_other_columns_need_not_be_numbers_where_categories_are_named(tmp_path, suffix):
-    frame = pd.DataFrame({"name": [f"secret {k}" for k in range(60)], "disease": ["flu", "HIV", "none"] * 20, "site": 1, "age": range(60),
-                          "seen": pd.date_range("2020", periods=60)})  # fmt: skip
-    path = tmp_path / f"people.{suffix}"
-    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
-    result = auditor.run(scenario(data={"source": str(path), "categorical": ["disease"]}))
-    assert {a.name for a in result.data[0].attributes} == {"age", "disease"}
-    assert "secret" not in result.to_json()
-    # who asks for a column is told that it cannot be used
-    with pytest.raises(AuditorError, match="'name' holds text"):
-        auditor.run(
-            scenario(
-                data={
-                    "source": str(path),
-                    "columns": ["disease", "name"],
-                    "categorical": ["disease"],
-                }
-            )
-        )
-
-
-@pytest.mark.parametrize("names", [["age", "disease"], ["disease", "age"]])
-def test_a_product_domain_has_its_attributes_in_the_order_given(tmp_path, names):
-    pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(
-        tmp_path / "people.csv", index=False
-    )
-    data = {"source": str(tmp_path / "people.csv"), "categorical": names}
-    value = {"age": 1, "disease": "flu"}
-    attacks = [{"name": "posterior", "predicates": {"q": [[value[name] for name in names]]}}]
-    assert "q" in set(auditor.run(scenario(data=data, attacks=attacks)).frame().attribute)
-    wrong = [{"name": "posterior", "predicates": {"q": [[value[name] for name in names[::-1]]]}}]
-    with pytest.raises(AuditorError, match=", ".join(names)):
-        auditor.run(scenario(data=data, attacks=wrong))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -368,18 +305,6 @@ def test_a_uniform_scheme_needs_categories_and_an_additive_one_numbers(tmp_path)
     with pytest.raises(AuditorError, match="no column of numbers"):
         auditor.run(scenario(data={"source": str(tmp_path / "d.csv"), "categorical": ["disease"]},
                              schemes=[{"name": "independent", "levels": [0.5]}]))  # fmt: skip
-
-
-def test_random_levels_can_be_sorted():
-    schemes = [{"name": "uniform", "id": order, "levels": {"uniform": [0.1, 0.5], "count": 3, "order": order, "out-of": 5}}
-               for order in ("ascending", "descending")]  # fmt: skip
-    up, down = (
-        release.levels
-        for release in auditor.run(scenario(schemes=schemes, coalitions=["all"])).releases
-    )
-    assert up == sorted(up)
-    assert down == sorted(down, reverse=True)
-    assert up[2] <= down[2] or set(up) & set(down)
 
 
 # -- both worlds
@@ -521,44 +446,3 @@ def test_bounds_on_growth_of_belief_are_measured_and_reached_by_the_adversary_th
 def test_bounds_that_are_no_probabilities_are_refused(options):
     with pytest.raises(AuditorError, match=r"rho2.*must be"):
         auditor.run(scenario(measures=[{"rho-breach": options}]))
-
-
-def test_distance_of_a_copy_from_its_law_is_none_on_average_and_its_bar_is_right():
-    rng = np.random.default_rng(1)
-    x = rng.choice(5, 2000, p=[0.4, 0.3, 0.2, 0.0995, 0.0005]).astype(np.uint8)
-    made = [
-        gap_of_chances(
-            pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(seed, "u")).ask(0.4), 5),
-            transition_matrix(0.4, 5),
-        )
-        for seed in range(300)
-    ]
-    gaps, errors = np.array(made).T
-    assert abs(gaps.mean()) < 4 * gaps.std() / np.sqrt(300)
-    # the spread over 300 copies has a relative error of about 1/sqrt(600) = 4 %, more for a skewed
-    # law: 5 of them
-    assert gaps.std() == pytest.approx(errors.mean(), rel=0.2)
-    assert (
-        gap_of_chances(
-            pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 5),
-            transition_matrix(0.4, 5),
-        )[0]
-        > 10 * errors.mean()
-    )
-
-
-@pytest.mark.parametrize(
-    "knowledge", ["perfect", {"estimated": {"rows": 20}}, {"known-records": 20}], ids=str
-)
-def test_of_one_copy_there_are_no_pairs_and_nothing_fails(knowledge):
-    result = auditor.run(
-        scenario(
-            schemes=[{"name": "uniform-multilevel", "levels": [0.5]}],
-            coalitions="pairs",
-            knowledge=[knowledge],
-        )
-    )
-    assert (
-        result.exit_status,
-        {record.metric for record in result.measurements if record.coalition},
-    ) == (0, set())

@@ -9,7 +9,7 @@ import pytest
 import auditor
 from auditor.audit.measures.utility import cross_validate, folds_of, model, statistics_kept
 from auditor.data.load import load_target
-from auditor.errors import DataError, ScenarioError
+from auditor.errors import ScenarioError
 from auditor.expectations.equivalent import judge_differences
 from auditor.scenario.model import UtilityUse
 
@@ -99,25 +99,6 @@ def test_labels_follow_the_records_that_missing_values_leave():
     assert len(load_target("wisconsin", "diagnosis", missing="mean", rng=rng)) == 699
 
 
-def test_labels_of_a_file(tmp_path):
-    frame = pd.DataFrame(
-        {"a": [1.0, 2.0, None, 4.0], "b": [1.0, 3.0, 2.0, 5.0], "kind": ["x", "y", "x", "y"]}
-    )
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    options = {
-        "columns": ["a", "b"],
-        "missing": "drop",
-        "rng": np.random.default_rng(0),
-        "base": tmp_path,
-    }
-    assert load_target("t.csv", "kind", **options).tolist() == ["x", "y", "y"]
-    assert load_target("t.csv", "b", **options).tolist() == [1.0, 3.0, 5.0]
-    frame.loc[0, "kind"] = None
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match="miss it"):
-        load_target("t.csv", "kind", **options)
-
-
 @pytest.mark.parametrize(("utility", "message"), [
     ({"target": "speciess"}, "did you mean 'species'"),
     ({"target": "species", "folds": 60}, "at most the records of the smallest class"),
@@ -130,24 +111,6 @@ def test_labels_of_a_file(tmp_path):
 def test_utility_that_cannot_be_measured_is_refused_before_anything_runs(utility, message):
     with pytest.raises(ScenarioError, match=message):
         run(utility)
-
-
-def test_the_spec_reads_back_as_the_same_audit():
-    first = run({"target": "species", "folds": 5}, replicates=2)
-    again = auditor.run(first.scenario)
-    assert again.scenario == first.scenario
-    assert again.measurements == first.measurements
-
-
-def test_a_scenario_may_measure_utility_alone():
-    result = auditor.run(
-        {"data": "iris", "schemes": [{"name": "correlated", "levels": [0.5]}], "utility": None}
-    )
-    assert {r.metric for r in result.measurements} == {
-        "utility_mean_error",
-        "utility_covariance_error",
-        "utility_correlation_error",
-    }
 
 
 # -- equivalence
@@ -239,23 +202,6 @@ def test_a_sources_own_label_is_predicted_whatever_the_source():
     }
 
 
-def test_a_label_that_is_a_column_of_its_own_or_that_no_source_has(tmp_path):
-    frame = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7, "label": ["x", "y"] * 20})
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    found = run(
-        {"target": "label", "models": ["ridge"], "folds": 2},
-        data={"source": str(tmp_path / "t.csv"), "columns": ["a", "b"]},
-    )
-    assert [r.status for r in found.measurements if r.metric == "utility_ridge"] == ["ok"] * len(
-        scores(found, "utility_ridge")
-    )
-    with pytest.raises(ScenarioError, match="label"):
-        run(
-            {"target": "label"},
-            data={"source": "gaussian", "rows": 60, "covariance": [[1.0, 0.0], [0.0, 1.0]]},
-        )
-
-
 def scores_of(path, data, **use):
     document = {
         "data": {"source": str(path), **data}, "schemes": [{"name": "correlated", "levels": [1e-9]}], "utility": {"models": ["ridge"]} | use,
@@ -284,16 +230,6 @@ def test_a_standardised_target_is_scored_in_the_units_it_was_released_in(people)
     standard = scores_of(people, {"columns": ["a", "b", "y"], "standardize": True}, target="y")
     assert raw["utility_ridge"] > 0.9
     assert standard["utility_ridge"] == pytest.approx(raw["utility_ridge"], abs=1e-3)
-
-
-def test_categories_among_the_data_do_not_keep_a_class_from_being_predicted(people):
-    binned = scores_of(
-        people, {"columns": ["a", "b"], "bin": {"a": {"quantile": 4}}}, target="group"
-    )
-    assert (
-        binned["utility_ridge"]
-        == scores_of(people, {"columns": ["a", "b"]}, target="group")["utility_ridge"]
-    )
 
 
 def test_r_squared_of_single_records_is_refused(people):

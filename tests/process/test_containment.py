@@ -24,7 +24,7 @@ from scipy import stats
 import auditor
 from auditor import registry
 from auditor.adversary.attack import Inferred
-from auditor.audit.anonymity.inferences import check_inferred
+from auditor.audit.measures.inferences import check_inferred
 from auditor.cli import main
 from auditor.errors import (
     AuditorError,

@@ -6,8 +6,8 @@ import pytest
 from large_tables import SMALLER
 
 from auditor.audit import workload as cost
-from auditor.audit.attempts import linear, opened, over_rows
-from auditor.audit.categorical import redraws, release_redraws
+from auditor.audit.attempts import linear, opened
+from auditor.audit.categorical import error_bars
 from auditor.audit.law_tests import categorical as law_tests
 from auditor.audit.numeric import redraws as numeric_redraws
 from auditor.data import file_rows as streamed
@@ -27,7 +27,7 @@ def large(monkeypatch):
 @pytest.fixture
 def few_redraws(monkeypatch):
     """Three redraws for an error bar in place of 9, 39 or 59, in this process: enough where only whether results are the same is asked."""
-    for module, name in ((linear, "REDRAWS"), (redraws, "REDRAWS"), (over_rows, "ROW_REDRAWS")):
+    for module, name in ((linear, "REDRAWS"), (error_bars, "REDRAWS"), (opened, "ROW_REDRAWS")):
         monkeypatch.setattr(module, name, 3)
 
 
@@ -39,7 +39,7 @@ def small_blocks(monkeypatch):
         (law_tests, "SCORED_ROWS"),
         (law_tests, "VALUE_ROWS"),
         (law_tests, "SCORED_VALUES"),
-        (release_redraws, "MOST_RECORDS"),
+        (error_bars, "MOST_RECORDS"),
     ]
     for module, name in sizes:
         monkeypatch.setattr(module, name, getattr(module, name) // SMALLER)

@@ -261,7 +261,7 @@ def test_rows_of_very_large_tables_are_chosen_without_a_shuffle(monkeypatch):
     from scipy import stats
 
     from auditor.adversary.knowledge import Estimated
-    from auditor.audit.numeric.gather import chosen_rows
+    from auditor.audit.numeric.known_rows import chosen_rows
 
     n = 10**9
     some, more = (chosen_rows(Estimated(r), n, 3, 1) for r in (400, 10_000))

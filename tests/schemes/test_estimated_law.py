@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from auditor.audit.categorical.redraws import simulated
+from auditor.audit.categorical.error_bars import simulated
 from auditor.schemes.replacement.estimated_law import (
     BY_LAW,
     RECORDS_BY_LAW,

@@ -1,4 +1,4 @@
-"""One release of numbers with its moments gathered: what every attack is fitted to, and what its errors are measured on."""
+"""One release of numbers with its moments gathered, for attacks to be fitted and measured."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release, WhiteRelease, open_release
+from auditor.audit.base.uses import with_singles
 from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.estimated_noise import estimated_noise
-from auditor.audit.numeric.gather import Stripe
-from auditor.audit.numeric.limits import groups_apart
+from auditor.audit.numeric.known_rows import RowSelection
+from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric.redraws import Redraws, seed_of
-from auditor.audit.numeric.row_selection import RowSelection
-from auditor.audit.numeric.transformed_copies import undone
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.errors import PluginError
 from auditor.numerics.blocks import BLOCK_VALUES
-from auditor.process.containment import known
-from auditor.results.records import FEWEST_REPLICATES
+from auditor.results.evidence import ROW_REDRAWS
+from auditor.results.records import FEWEST_REPLICATES, ErrorBar
 from auditor.scenario.model import Scenario
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Blocks, Coalition
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A release, and the coalitions that try to undo it.
+    """A release, and the coalitions that attack it.
 
     Attributes
     ----------
@@ -38,13 +37,13 @@ class Opened:
     release : Release
     gathered : Gathered
     coalitions : sequence of tuple of int
-        Those asked for.
+        As requested.
     pooling : bool
-        Whether an expectation asks what pooling buys.
+        Whether an expectation is about pooling.
     redraws : dict
-        By label of a state of knowledge: other draws that attacks share.
+        Redraws that attacks share, by label of a state of knowledge.
     again : dict
-        Other draws of the whole release that attacks share, if they are small.
+        Other draws of the whole release that attacks share, if small.
     """
 
     scenario: Scenario
@@ -64,41 +63,36 @@ class Opened:
         pooling: bool = False,
         stripes: Iterable[Stripe] | None = None,
     ) -> Opened:
-        """Gather a release's moments, or take the stripes that others gathered.
+        """Gather a release's moments, or add up the stripes that were gathered elsewhere.
 
         Raises
         ------
         PluginError
-            The scheme stated a law that cannot be its copies'.
+            The scheme stated an impossible law, or drew values that are not finite.
         AuditorError
-            Others could not make the release.
+            The release could not be made elsewhere.
         """
-        table, law = release.table, release.scheme.law(release.levels, release.moments.scale)
-        _check_law(law, release.copies, table.width)
-        joint = release.scheme.output_width(table.width) == table.width
+        table, scheme = release.table, release.scheme
+        joint = scheme.output_width(table.width) == table.width
         copies = ReleasedCopies(
             table=table,
             moments=release.moments,
             levels=release.levels,
-            law=law,
+            law=release.law,
             blocks=release.blocks,
             joint=joint,
-            public=release.scheme.public,
+            public=scheme.public,
             numbers=tuple(range(1, release.copies + 1)),
             transformed=release.transformed,
-            apart=wants_groups(release, law, pooling),
+            apart=release.groups_apart(pooling),
         )
-        gathered = Gathered(
-            copies,
-            RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate),
-            stripes,
-        )
-        if (
-            release.scheme.adds_noise
-            and not release.scheme.makes_copies
-            and joint
-            and gathered.finite
+        rows = RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate)
+        gathered = Gathered(copies, rows, stripes)
+        if not gathered.finite or not all(
+            np.isfinite(group.products).all() for group in gathered.groups
         ):
+            raise PluginError("the scheme drew values that are not finite")
+        if scheme.adds_noise and not scheme.makes_copies and joint:
             gathered.noise = estimated_noise(gathered.groups, release.moments)
         if stripes is not None:
             release.seconds = gathered.seconds
@@ -106,10 +100,10 @@ class Opened:
 
     @property
     def by_record(self) -> Opened:
-        """The release for tests that suppose every record's noise to be drawn afresh: of noise that follows on its innovations.
+        """The release with noise that is independent between records.
 
-        Not kept where it is this one: what refers to itself lives on until the collector comes, and
-        this holds all moments.
+        For serial noise, its innovations. Not cached if it is this object: a reference cycle would
+        keep all moments alive.
         """
         return self if self.law is None or self.law.serial is None else self._innovations
 
@@ -120,44 +114,41 @@ class Opened:
         assert law.serial is not None
         release = WhiteRelease.of(self.release, law.serial)
         copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
-        return replace(
-            self, release=release, gathered=Gathered(copies, self.gathered.rows), again={}
-        )
+        gathered = Gathered(copies, self.gathered.rows)
+        return replace(self, release=release, gathered=gathered, again={})
 
-    def released_again(self, draws: int) -> Iterator[Opened]:
-        """Yield so many other draws of this release; none where one takes long (several blocks), or copies are not ours to draw."""
-        release, key = self.release, self.release.key
+    def released_again(self, draws: int | None = None) -> Iterator[Opened]:
+        """Yield other draws of this release.
+
+        None for tables of several blocks, where a draw takes long, and for copies from files.
+        """
+        release, key, draws = self.release, self.release.key, draws or ROW_REDRAWS
         table_values = release.table.rows * release.table.width
         if table_values > BLOCK_VALUES or not release.scheme.makes_copies:
             return
-        # small ones are kept for the next attack
-        few = table_values * release.copies * draws <= BLOCK_VALUES
+        small = table_values * release.copies * draws <= BLOCK_VALUES
         for number in range(draws):
             if number in self.again:
                 yield replace(self.again[number], coalitions=self.coalitions)
                 continue
-            other = replace(
-                self.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number)
-            )
+            seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
+            other = replace(self.scenario, seed=seed)
             drawn = open_release(
                 other, release.table, release.moments, release.use, release.levels, key.replicate
             )
             made = Opened.of(other, drawn, self.coalitions)
-            if few:
+            if small:
                 self.again[number] = made
             yield made
 
     @cached_property
     def needed(self) -> list[Coalition]:
-        """The coalitions, and the single copies that their gains are measured against."""
-        members = {(copy,) for coalition in self.coalitions for copy in coalition}
-        return sorted(
-            members | set(self.coalitions), key=lambda coalition: (len(coalition), coalition)
-        )
+        """The coalitions, and their members alone, to measure gains against."""
+        return with_singles(self.coalitions)
 
     @property
     def wanted(self) -> list[int]:
-        """Places among those needed of those asked for."""
+        """Places of the requested coalitions among those needed."""
         asked = set(self.coalitions)
         return [place for place, coalition in enumerate(self.needed) if coalition in asked]
 
@@ -167,68 +158,42 @@ class Opened:
         return self.gathered.copies.law
 
     @property
-    def estimated(self) -> bool:
-        """Whether attacks are given a law that nobody states, so that no theory may rest on it."""
-        return self.law is None and self.gathered.law is not None
-
-    @property
-    def alone(self) -> bool:
-        """Whether nobody can draw such copies again, so that these are all that can be judged: files without a law of their noise."""
-        return not self.release.scheme.makes_copies and (
-            self.law_within is None or not self.law_within.tells_spread
-        )
-
-    @property
     def law_within(self) -> NoiseLaw | None:
-        """The law of the noise, or of what there was before copies were transformed."""
+        """The law of the noise before copies were transformed."""
         return self.law if self.release.transformed is None else self.release.transformed.law
 
     @property
+    def estimated(self) -> bool:
+        """Whether attacks are given an estimated law, so that there is no theory."""
+        return self.law is None and self.gathered.law is not None
+
+    @property
+    def fallback(self) -> ErrorBar:
+        """Error bar without law and redraws: a jackknife for files without a law of noise."""
+        law = self.law_within
+        alone = not self.release.scheme.makes_copies and (law is None or not law.tells_spread)
+        return "jackknife" if alone else "replicates-needed"
+
+    @property
     def replicated(self) -> bool:
-        """Whether the spread between replicates will take the place of any estimated error bar."""
+        """Whether the spread between replicates replaces all estimated error bars."""
         return self.scenario.replicates_of(self.release.use) >= FEWEST_REPLICATES
 
     @property
     def compared(self) -> NDArray[np.intp] | None:
-        """Places of the single copies to pair coalitions with, when an expectation asks what pooling buys."""
-        return (
-            least_noise(self.needed, self.law, self.release.moments.covariance)
-            if self.pooling and self.law is not None
-            else None
-        )
+        """Places of the single copies that coalitions are paired with, for pooling."""
+        if not self.pooling or self.law is None:
+            return None
+        return least_noise(self.needed, self.law, self.release.moments.covariance)
 
     def judged(
         self, knowledge: Knowledge, blocks: Blocks | None = None
     ) -> tuple[Blocks, list[list[int]]]:
         """Return ``RowSelection.judged`` of all blocks, or of the first rows of each."""
-        return self.gathered.rows.judged(
-            knowledge, self.release.blocks if blocks is None else blocks
-        )
+        return self.gathered.rows.judged(knowledge, blocks or self.release.blocks)
 
     def undone(self, blocks: Blocks) -> Blocks:
-        """Return blocks in the coordinates that moments are gathered in."""
-        return undone(self.release.transformed, blocks)
-
-
-def wants_groups(release: Release, law: NoiseLaw | None, pooling: bool) -> bool:
-    """Return ``ReleasedCopies.apart``, given the law of the noise in the copies, and whether an expectation asks what pooling buys."""
-    return groups_apart(law if release.transformed is None else release.transformed.law, pooling)
-
-
-def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:
-    """Refuse a law of something else than the noise in these copies; the harness does not trust what a plugin states."""
-    if law is None:
-        return
-    if not isinstance(law, (KroneckerNoise, DenseNoise)):
-        raise PluginError(
-            f"the scheme stated a {known(type(law)).__name__} for the law of its noise"
-        )
-    parts = (
-        (law.level_covariance, law.shape) if isinstance(law, KroneckerNoise) else (law.covariance,)
-    )
-    sizes = (copies, width) if isinstance(law, KroneckerNoise) else (copies * width,)
-    for part, size in zip(parts, sizes, strict=True):
-        if np.shape(part) != (size, size) or not np.isfinite(part).all():
-            raise PluginError(
-                f"the scheme stated no finite law for {copies} copies of {width} attributes"
-            )
+        """Return blocks in the coordinates of the moments."""
+        if (undo := self.release.undo) is None:
+            return blocks
+        return lambda: ((index, x, undo(copies)) for index, x, copies in blocks())

@@ -1,17 +1,19 @@
-"""An attempt by an attack on rows: fitted to every coalition's copies, run over the rows that it is judged on, and again in other draws."""
+"""Errors of one attack on rows on every coalition, with redraws of the release."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from auditor.adversary.attack import Reconstruction, RowAttack
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.anonymity.inferences import Inferences
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.measures.naming import Naming, name_rows
-from auditor.audit.measures.record_hits import WholeRecords
+from auditor.audit.base.records import CellContext
+from auditor.audit.measures.inferences import Inferences, inference_records
+from auditor.audit.measures.naming import Naming, name_rows, naming_records
+from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
 from auditor.audit.numeric.error_bars import (
     Errors,
     from_groups,
@@ -20,61 +22,80 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.known_rows import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
-from auditor.audit.numeric.row_theory import with_row_theory
 from auditor.errors import NotApplicable
-from auditor.results.evidence import ROW_REDRAWS
-from auditor.results.records import ErrorBar
+from auditor.results.records import Measurement
+from auditor.scenario.model import Scenario
 from auditor.types import Array, Coalition
 
 MANY_REDRAWS = 59
-"""For attacks that jump: what happens in one draw of twenty is missed by all of them in 5 of 100
-audits, by nine in 63."""
+"""For attacks that jump: all redraws miss an event of probability 1/20 in 5 % of audits; nine miss
+it in 63 %."""
+
+
+@dataclass
+class Counters:
+    """Figures that are counted record by record, one counter for each coalition."""
+
+    records: Sequence[WholeRecords] = ()
+    inferences: Sequence[Inferences] = ()
+    namings: Sequence[Naming] = ()
+
+    @classmethod
+    def of(cls, scenario: Scenario, count: int) -> Counters:
+        """Return empty counters for so many coalitions."""
+        several = range(count)
+        hits = wanted_hits(scenario, count)
+        return cls(hits, [Inferences() for _ in several], [Naming() for _ in several])
+
+    def cell_records(
+        self,
+        context: CellContext,
+        cell: tuple[str, str],
+        needed: Sequence[Coalition],
+        wanted: Sequence[int],
+        attributes: tuple[str, ...],
+    ) -> list[Measurement]:
+        """Return the records of the wanted coalitions."""
+        found = list[Measurement]()
+        for place in wanted if self.records else ():
+            one, inferred = needed[place], self.inferences[place]
+            found += inference_records(context, *cell, one, inferred, attributes)
+            found += naming_records(context, *cell, one, self.namings[place])
+        for place in wanted if self.records else ():
+            found += whole_record_records(context, *cell, needed[place], self.records[place])
+        return found
 
 
 def row_errors(
-    opened: Opened,
-    attack: RowAttack,
-    knowledge: Knowledge,
-    tally: Tally,
-    records: Sequence[WholeRecords],
-    inferences: Sequence[Inferences],
-    namings: Sequence[Naming],
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
 ) -> Errors:
-    """Return the errors of every coalition needed; what is counted record by record goes to the tally and the counters."""
-    fitted, sums, counts, expected = _over_rows(
-        opened, attack, knowledge, tally, records, inferences
-    )
-    blocks, _ = opened.judged(knowledge)
-    known, key, held = (
-        opened.gathered.view(knowledge).known_columns,
-        opened.release.key,
-        _held(opened, attack, knowledge),
-    )
+    """Return the errors of every necessary coalition; fill the tally and the counters."""
+    fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, counters)
+    view, key = opened.gathered.view(knowledge), opened.release.key
     name_rows(
-        namings,
+        counters.namings,
         fitted,
-        held,
-        blocks,
+        _held(opened, attack, knowledge),
+        opened.judged(knowledge)[0],
         sum(counts),
-        known,
+        view.known_columns,
         seed_of(key.audit_seed, "known values", key.replicate, 0),
     )
     expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)
     if again is None:
-        bar: ErrorBar = "jackknife" if opened.alone and not attack.jumps else "replicates-needed"
+        bar = "replicates-needed" if attack.jumps else opened.fallback
         errors = from_groups(opened.needed, sums, counts, variances, compared, bar)
     else:
         scale = with_total(variances)
-        distortion, others = (
-            rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again)
-        )
-        errors = from_redraws(
-            opened.needed, distortion, others, scale, compared, noisy=any(opened.release.levels)
-        )
+        mean = sums.sum(axis=0) / sum(counts)
+        distortion, others = (rounded_off(with_total(each), scale) for each in (mean, again))
+        noisy = any(opened.release.levels)
+        errors = from_redraws(opened.needed, distortion, others, scale, compared, noisy=noisy)
     if opened.estimated:
         return errors
     theory = errors.distortion.theory.copy()
@@ -83,18 +104,11 @@ def row_errors(
 
 
 def _over_rows(
-    opened: Opened,
-    attack: RowAttack,
-    knowledge: Knowledge,
-    tally: Tally,
-    records: Sequence[WholeRecords] = (),
-    inferences: Sequence[Inferences] = (),
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
 ) -> tuple[list[Reconstruction], Array, list[int], Array]:
-    """Return the fitted attacks, their squared errors summed by row group and the groups' sizes, and what theory expects."""
-    view, seen = (
-        opened.gathered.view(knowledge),
-        opened.gathered.rows.seen(knowledge, opened.release.blocks),
-    )
+    """Return fitted attacks, squared errors by row group, sizes of groups, and theory."""
+    view = opened.gathered.view(knowledge)
+    seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
     held = _held(opened, attack, knowledge)
     once = {
         copies: attack.fit(view.coalition(copies), CopyBlocks(seen, copies))
@@ -102,33 +116,31 @@ def _over_rows(
     }
     fitted = [once[copies] for copies in held]
     blocks, counts = opened.judged(knowledge)
-    sums, expected = tally_rows(fitted, held, blocks, counts, tally, records, inferences)
+    sums, expected = tally_rows(
+        fitted, held, blocks, counts, tally, counters.records, counters.inferences
+    )
     return fitted, sums, [count for groups in counts for count in groups if count], expected
 
 
 def _held(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> list[Coalition]:
-    """Return the copies that the attack is shown of every coalition needed: those that say all that the coalition's do, if it asks so."""
+    """Return each coalition's copies for the attack: the sufficient ones if it combines."""
+    if not attack.combines:
+        return opened.needed
     view = opened.gathered.view(knowledge)
-    return [
-        view.coalition(coalition).counting if attack.combines else coalition
-        for coalition in opened.needed
-    ]
+    return [view.coalition(coalition).counting for coalition in opened.needed]
 
 
 def _redrawn(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> Array | None:
-    """Return mean squared errors in other draws of this release, shape (R, B, N).
+    """Return mean squared errors in redraws of the release, shape (R, B, N).
 
-    None where replicates tell anyway, where a draw takes long (more than one block of rows), or
-    where copies are not ours to draw.
+    None if there are replicates, or no redraws.
     """
-    if opened.replicated:
-        return None
     found = []
-    for other in opened.released_again(MANY_REDRAWS if attack.jumps else ROW_REDRAWS):
+    many = MANY_REDRAWS if attack.jumps else None
+    for other in () if opened.replicated else opened.released_again(many):
+        tally = Tally(np.ones(opened.release.table.width))
         try:
-            _, sums, counts, _ = _over_rows(
-                other, attack, knowledge, Tally(np.ones(opened.release.table.width))
-            )
+            _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, Counters())
         except NotApplicable:
             return None
         found.append(sums.sum(axis=0) / sum(counts))

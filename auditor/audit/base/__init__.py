@@ -1,4 +1,4 @@
-"""One release while it is audited, what its audit yields, and how figures become records.
+"""A release under audit, its outcome, and its records.
 
-Uses the sums of ``auditor.audit.numeric``. Whoever measures anything stands above it.
+``session`` has the loop over attacks and coalitions for all engines. Uses ``numeric``.
 """

@@ -1,4 +1,4 @@
-"""What the audit of one release yields, and what is reported of one that failed."""
+"""Outcome of the audit of one release, and of its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from auditor.types import Coalition
 
 @dataclass(frozen=True)
 class ReleaseAudit:
-    """What one release's audit yields."""
+    """Outcome of the audit of one release."""
 
     measurements: Measurements
     distributions: list[Distribution]
@@ -25,17 +25,16 @@ class ReleaseAudit:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Outcome of one attack with one state of knowledge on all coalitions that it tries; or the insider's gains by pooling.
+    """Outcome of one attack with one state of knowledge, or the insider's gains by pooling.
 
     Attributes
     ----------
     measurements : Measurements
     distributions : list of Distribution
     paired : dict
-        Gains over copies that were chosen before anything was measured
-        (``ReleaseEvidence.paired``).
+        Gains over copies that were chosen before any measurement (``ReleaseEvidence.paired``).
     told : bool
-        Whether the attack asked which values the table has.
+        Whether the attack asked for the table's distinct values.
     gains : dict
         The insider's gains by pooling.
     """
@@ -48,7 +47,7 @@ class Attempt:
 
     @classmethod
     def joined(cls, parts: Sequence[Attempt]) -> Attempt:
-        """Return what came of some coalitions and of others as one."""
+        """Return the outcomes on different coalitions as one."""
         return cls(
             Measurements.concatenated(part.measurements for part in parts),
             [spread for part in parts for spread in part.distributions],
@@ -64,7 +63,7 @@ def nothing_of(
     coalitions: Sequence[Coalition],
     reason: str,
 ) -> ReleaseAudit:
-    """Return the audit of a release that failed: every cell says why; one that nobody attacks says so once."""
+    """Return the audit of a release that failed: every cell has the reason."""
     records = [
         context.empty(attack.id, knowledge.label, coalition, "failed", reason)
         for knowledge in scenario.knowledge
@@ -72,9 +71,6 @@ def nothing_of(
         for coalition in coalitions
         if attack.tries(coalition, context.copies)
     ]
+    records = records or [context.empty(None, None, None, "failed", reason)]
     evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
-    return ReleaseAudit(
-        Measurements.of(records or [context.empty(None, None, None, "failed", reason)]),
-        [],
-        evidence,
-    )
+    return ReleaseAudit(Measurements.of(records), [], evidence)

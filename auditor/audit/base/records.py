@@ -1,4 +1,4 @@
-"""From arrays of errors to flat records: one place that knows how a metric follows from a squared error."""
+"""Flat records of results, from figures and arrays of errors."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ import numpy as np
 from auditor.audit.numeric.error_bars import Errors, with_total
 from auditor.audit.numeric.error_tally import Tally, spread_shares
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
-from auditor.numerics.statistics import Z_95
+from auditor.numerics.statistics import Z_95, quantile
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.records import Distribution, ErrorBar, Measurement, Status
 from auditor.types import Array, Coalition
 
 ALL = "*"
+"""The attribute of figures over all attributes."""
+UNBOUNDED = -math.inf, math.inf
 
 
 @dataclass(frozen=True)
 class CellContext:
-    """What every record of one release shares.
+    """Common part of the records of one release.
 
     Attributes
     ----------
     variances : ndarray of shape (N,)
         Each attribute's variance in the table, divisor n.
     copies : int
-        How many were released; 0 where that is not known.
+        Number of released copies; 0 if unknown.
     """
 
     sweep: dict[str, Any]
@@ -41,11 +43,11 @@ class CellContext:
     copies: int
 
     def levels_of(self, coalition: Coalition) -> tuple[float, ...]:
-        """Return the levels of a coalition's copies; none when nobody has said what they are, as of published copies."""
+        """Return the levels of a coalition's copies; empty if unknown."""
         return tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
 
     def of_columns(self, attributes: tuple[str, ...], variances: Array) -> CellContext:
-        """Return the context of records on other columns."""
+        """Return the context for other columns."""
         return replace(self, attributes=attributes, variances=variances)
 
     @property
@@ -61,15 +63,13 @@ class CellContext:
         status: str,
         reason: str,
     ) -> Measurement:
-        """Return the record of a cell that was not measured; without a coalition it stands for all copies."""
-        members = coalition if coalition is not None else self.everybody
+        """Return the record of a cell without a measurement; by default for all copies."""
+        members, found = (
+            coalition if coalition is not None else self.everybody,
+            cast(Status, status),
+        )
         return self.record(
-            "distortion",
-            members,
-            attack=attack,
-            knowledge=knowledge,
-            status=cast(Status, status),
-            reason=reason,
+            "distortion", members, attack=attack, knowledge=knowledge, status=found, reason=reason
         )
 
     def record(
@@ -88,7 +88,7 @@ class CellContext:
         reason: str | None = None,
         error_bar: ErrorBar = "none",
     ) -> Measurement:
-        """Return one record of this release; without an attack it is a figure of the release itself."""
+        """Return one record; without an attack, a figure of the release itself."""
         low, high = interval
         return Measurement(
             sweep=self.sweep,
@@ -110,16 +110,47 @@ class CellContext:
             error_bar=error_bar,
         )
 
+    def estimate(
+        self,
+        metric: str,
+        coalition: Coalition,
+        value: float,
+        std_error: float,
+        theory: float | None = None,
+        *,
+        bounds: tuple[float, float] = UNBOUNDED,
+        degrees: float = math.inf,
+        attack: str | None = None,
+        knowledge: str | None = None,
+        attribute: str = ALL,
+        error_bar: ErrorBar = "sampling",
+    ) -> Measurement:
+        """Return one record with a 95 % interval, by Student's t, cut at the metric's bounds."""
+        reach = quantile(0.975, degrees) * std_error
+        interval = max(bounds[0], value - reach), min(bounds[1], value + reach)
+        return self.record(
+            metric,
+            coalition,
+            value,
+            std_error,
+            interval,
+            theory,
+            attack=attack,
+            knowledge=knowledge,
+            attribute=attribute,
+            error_bar=error_bar,
+        )
+
 
 def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
-    """Return a figure of the whole release, which no attack has a part in."""
+    """Return a figure of the whole release."""
     return context.record(metric, context.everybody, value)
 
 
 def promise_records(
     context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]
 ) -> list[Measurement]:
-    """Return what a scheme's copies keep of its promises, coalition by coalition, as records."""
+    """Return the kept promises of a scheme, by coalition and metric."""
     return [
         context.record(metric, coalition, value)
         for coalition, kept in promises.items()
@@ -128,11 +159,9 @@ def promise_records(
 
 
 def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
-    """Return levels with their intervals, distances from schemes' laws, and how far the noise follows the data."""
-    records = []
-    for place, (level, error) in enumerate(
-        zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True), start=1
-    ):
+    """Return estimated levels, distances from schemes' laws, and dependence on the data."""
+    records, levels = [], zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True)
+    for place, (level, error) in enumerate(levels, start=1):
         metric = f"estimated_level(copy {place})"
         if np.isfinite(error):
             interval = max(0.0, level - Z_95 * error), level + Z_95 * error
@@ -141,13 +170,9 @@ def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measureme
             )
         else:
             records.append(context.record(metric, (place,), level))
-    figures = {f"off_law({name})": distance for name, distance in noise.distances.items()} | {
-        "noise_on_data": noise.dependence
-    }
-    return [
-        *records,
-        *(context.record(name, context.everybody, value) for name, value in figures.items()),
-    ]
+    figures = {f"off_law({name})": distance for name, distance in noise.distances.items()}
+    figures["noise_on_data"] = noise.dependence
+    return records + [scheme_record(context, name, value) for name, value in figures.items()]
 
 
 def error_records(
@@ -158,7 +183,7 @@ def error_records(
     wanted: Sequence[int],
     errors: Errors,
 ) -> Measurements:
-    """Return distortion, rmse, normalized error and collusion gain of every wanted coalition, by attribute and together."""
+    """Return distortion, rmse, normalized error and collusion gain of the wanted coalitions."""
     names, distortion = (*context.attributes, ALL), errors.distortion
     figures = {
         "distortion": distortion,
@@ -166,13 +191,13 @@ def error_records(
         "normalized_error": distortion.over(with_total(context.variances)),
         "collusion_gain": errors.gain,
     }
-    lowest = {metric: figure.value - figure.below for metric, figure in figures.items()}
+    lowest = [-math.inf if metric == "collusion_gain" else 0.0 for metric in figures]
     columns = {
         "value": [figure.value for figure in figures.values()],
         "std_error": [figure.std_error for figure in figures.values()],
         "ci_low": [
-            low if metric == "collusion_gain" else np.clip(low, 0.0, None)
-            for metric, low in lowest.items()
+            np.clip(figure.value - figure.below, low, None)
+            for figure, low in zip(figures.values(), lowest, strict=True)
         ],
         "ci_high": [figure.value + figure.above for figure in figures.values()],
         "theory": [figure.theory for figure in figures.values()],
@@ -180,7 +205,8 @@ def error_records(
     shape = len(wanted), len(names), len(figures)
     coalition, attribute, metric = (place.ravel() for place in np.indices(shape))
     numbers = {field: np.stack(parts, axis=-1)[wanted].ravel() for field, parts in columns.items()}
-    absent = "replicates-needed" if errors.bar in ("redraws", "replicates-needed") else "none"
+    redrawn = errors.bar in ("redraws", "sampling", "replicates-needed")
+    bars = [errors.bar, "replicates-needed" if redrawn else "none"]
     held = [coalitions[place] for place in wanted]
     shared = {
         "sweep": context.sweep,
@@ -199,9 +225,7 @@ def error_records(
             "levels": Coded(coalition, [context.levels_of(one) for one in held]),
             "attribute": Coded(attribute, list(names)),
             "metric": Coded(metric, list(figures)),
-            "error_bar": Coded(
-                np.isnan(numbers["std_error"]).astype(np.intp), [errors.bar, absent]
-            ),
+            "error_bar": Coded(np.isnan(numbers["std_error"]).astype(np.intp), bars),
         }
     )
 
@@ -219,26 +243,24 @@ def distribution_records(
     wanted: Sequence[int],
     tally: Tally,
 ) -> list[Distribution]:
-    """Return the spread of absolute errors over the records, by attribute."""
-    if tally.counts is None:
+    """Return the distribution of absolute errors over the records, by attribute."""
+    if "counts" not in tally.sums:
         return []
-    shares = spread_shares(tally.counts, tally.spread_rows)
-    spreads = []
-    for place in wanted:
-        for column, attribute in enumerate(context.attributes):
-            edges = np.linspace(0.0, tally.reach * tally.scale[column], tally.bins + 1)
-            spreads.append(
-                Distribution(
-                    sweep=context.sweep,
-                    scheme=context.scheme,
-                    knowledge=knowledge,
-                    attack=attack,
-                    coalition=coalitions[place],
-                    replicate=context.replicate,
-                    attribute=attribute,
-                    edges=tuple(edges.tolist()),
-                    shares=tuple(shares[place, column, :-1].tolist()),
-                    above=float(shares[place, column, -1]),
-                )
-            )
-    return spreads
+    shares = spread_shares(tally.sums["counts"], tally.spread_rows)
+    edges = np.linspace(0.0, tally.reach, tally.bins + 1)[:, None] * tally.scale
+    return [
+        Distribution(
+            sweep=context.sweep,
+            scheme=context.scheme,
+            knowledge=knowledge,
+            attack=attack,
+            coalition=coalitions[place],
+            replicate=context.replicate,
+            attribute=attribute,
+            edges=tuple(edges[:, column].tolist()),
+            shares=tuple(shares[place, column, :-1].tolist()),
+            above=float(shares[place, column, -1]),
+        )
+        for place in wanted
+        for column, attribute in enumerate(context.attributes)
+    ]

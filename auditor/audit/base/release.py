@@ -1,60 +1,35 @@
-"""One release while it is audited: where its copies come from, drawn block by block as often as they are asked for."""
+"""One numeric release under audit: its copies, drawn block by block as often as needed."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
-from auditor.audit.base.uses import make_scheme
-from auditor.audit.numeric.limits import HEADS_BYTES, KEEP_BYTES
+from auditor.audit.base.uses import already_out, make_scheme
+from auditor.audit.numeric import limits
 from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
+from auditor.errors import PluginError
 from auditor.numerics.autoregression import Autoregression
-from auditor.numerics.blocks import block_rows, row_blocks
+from auditor.numerics.blocks import row_blocks
+from auditor.process.containment import known
 from auditor.scenario.model import Scenario, SchemeUse
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.serial import whitened
 from auditor.schemes.base.transform import Transformed
 from auditor.schemes.draw import released_grid
-from auditor.types import Array
-
-
-def _heads_of(table: Table, rows: int) -> Iterator[Array]:
-    """Yield the first records of every block; of a file only those are read that were not met before."""
-    met = _met_heads(table.fingerprint()) if table.streamed else {}
-    for a, b in row_blocks(table.rows, table.width):
-        if len(met.get(a, ())) < min(rows, b - a):
-            x = table.read(a, min(a + rows, b))
-            _note_head(table, a, x)
-            yield x
-        else:
-            yield met[a][:rows]
-
-
-def _note_head(table: Table, start: int, x: Array) -> None:
-    """Keep the first records of a block of a file: a file is decoded from the start, so that heads alone cost as much as all records."""
-    if table.streamed:
-        blocks = math.ceil(table.rows / block_rows(table.width))
-        _met_heads(table.fingerprint())[start] = x[
-            : HEADS_BYTES // (8 * max(1, table.width) * blocks)
-        ].copy()
-
-
-@lru_cache(maxsize=1)
-def _met_heads(fingerprint: str) -> dict[int, Array]:
-    """Return the heads of one table's blocks that were met in this process, by the number of their first record."""
-    return {}
+from auditor.types import Array, Block
 
 
 @dataclass
 class Release:
-    """One release while it is audited: where its copies come from, and what is known of them."""
+    """One release under audit, and the facts of its scheme."""
 
     table: Table
     moments: TableMoments
@@ -64,41 +39,81 @@ class Release:
     key: Key
     seconds: float = 0.0
     _kept: list[Array] | None = field(default=None, repr=False)
-    _heads: tuple[int, list[tuple[int, Array, list[Array]]]] | None = field(
-        default=None, repr=False
-    )
 
     @property
     def copies(self) -> int:
         """Number of copies ``M``."""
         return self.scheme.count(self.levels)
 
-    def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
-        """Yield (block number, original rows, copies' rows); the arrays are overwritten by the next block."""
-        if self._kept is None:
-            yield from self._drawn()
-            return
-        for index, (a, b) in enumerate(self._bounds):
-            yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
-
-    def block(self, index: int, drawn: bool = False) -> NumberBlock:
-        """Return one block, its copies drawn anew; the next block overwrites them."""
-        a, b = self._bounds[index]
-        x = self.table.read(a, b)
-        _note_head(self.table, a, x)
-        copies = [copy[: b - a] for copy in self._memory]
-        seconds = self._drawing.block(index, x, copies)
-        joint = self.scheme.output_width(self.table.width) == self.table.width
-        return NumberBlock.of((index, x, copies), joint, self.undo, seconds)
-
     @cached_property
-    def _memory(self) -> list[Array]:
-        rows = self._bounds[0][1]
-        return [self.scheme.blank(rows, self.table.width) for _ in range(self.copies)]
+    def law(self) -> NoiseLaw | None:
+        """The law of the noise in the copies, checked.
+
+        Raises
+        ------
+        PluginError
+            The scheme stated an impossible law.
+        """
+        law = self.scheme.law(self.levels, self.moments.scale)
+        if law is None:
+            return None
+        M, N = self.copies, self.table.width
+        if isinstance(law, KroneckerNoise):
+            parts = [(law.level_covariance, M), (law.shape, N)]
+        elif isinstance(law, DenseNoise):
+            parts = [(law.covariance, M * N)]
+        else:
+            name = known(type(law)).__name__
+            raise PluginError(f"the scheme stated a {name} for the law of its noise")
+        for part, size in parts:
+            if np.shape(part) != (size, size) or not np.isfinite(part).all():
+                raise PluginError(
+                    f"the scheme stated no finite law for {M} copies of {N} attributes"
+                )
+        return law
+
+    def groups_apart(self, pooling: bool) -> bool:
+        """Return ``ReleasedCopies.apart``; ``pooling``: whether an expectation is about pooling."""
+        law = self.law if self.transformed is None else self.transformed.law
+        return limits.groups_apart(law, pooling)
 
     @cached_property
     def _bounds(self) -> list[tuple[int, int]]:
         return row_blocks(self.table.rows, self.table.width)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield (block number, original rows, copies' rows); the next block overwrites them."""
+        if self._kept is not None:
+            for index, (a, b) in enumerate(self._bounds):
+                yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
+            return
+        n, N = self.table.rows, self.table.width
+        size = n * self.scheme.blank(1, N).nbytes * self.copies
+        keep = not self.table.streamed and size <= limits.KEEP_BYTES
+        memory = self._memory(n if keep else self._bounds[0][1])
+        drawing, self.seconds = self.drawing(), 0.0
+        for index, (a, b) in enumerate(self._bounds):
+            x = self.table.read(a, b)
+            out = [copy[a:b] if keep else copy[: b - a] for copy in memory]
+            self.seconds += drawing.block(index, x, out)
+            yield index, x, out
+        if keep:
+            self._kept = memory
+
+    def block(self, index: int, drawn: bool = False) -> NumberBlock:
+        """Return one block with its copies drawn anew; the next block overwrites them."""
+        a, b = self._bounds[index]
+        x, copies = self.table.read(a, b), [copy[: b - a] for copy in self._block_memory]
+        seconds = self._drawing.block(index, x, copies)
+        joint = self.scheme.output_width(self.table.width) == self.table.width
+        return NumberBlock.of((index, x, copies), joint, self.undo, seconds)
+
+    def _memory(self, rows: int) -> list[Array]:
+        return [self.scheme.blank(rows, self.table.width) for _ in range(self.copies)]
+
+    @cached_property
+    def _block_memory(self) -> list[Array]:
+        return self._memory(self._bounds[0][1])
 
     @cached_property
     def _drawing(self) -> Drawing:
@@ -114,94 +129,49 @@ class Release:
         """Whether the copies are in memory."""
         return self._kept is not None
 
-    def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
-        """Yield the same for the first records of every block; drawn anew, once for as many as were asked for, rather than kept of all."""
-        if self._heads is None or self._heads[0] < rows:
-            kept = list(self._drawn_heads(rows))
-            self._heads = (
-                (rows, kept)
-                if sum(copy.nbytes for _, _, copies in kept for copy in copies) <= KEEP_BYTES // 4
-                else None
-            )
-        else:
-            kept = self._heads[1]
-        for index, x, copies in kept:
-            yield index, x[:rows], [copy[:rows] for copy in copies]
-
-    def _drawn_heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
+    def heads(self, rows: int) -> Iterator[Block]:
+        """Yield the first records of every block."""
         drawing = self.drawing()
-        originals = (
-            _heads_of(self.table, rows)
-            if drawing.in_order
-            else (self.table.read(a, b) for a, b in self._bounds)
-        )
-        for index, x in enumerate(originals):
-            copies = [self.scheme.blank(len(x), self.table.width) for _ in range(self.copies)]
+        for index, (a, b) in enumerate(self._bounds):
+            x = self.table.read(a, min(a + rows, b) if drawing.in_order else b)
+            copies = self._memory(len(x))
             drawing.block(index, x, copies)
             yield index, x[:rows], [copy[:rows] for copy in copies]
 
     def whole_copies(self) -> list[Array]:
-        """Return the copies as recipients get them, arrays of shape (n, columns), for what cannot be done block by block."""
+        """Return the copies as recipients get them, arrays of shape (n, columns)."""
         parts = [[copy.copy() for copy in copies] for _, _, copies in self.columns()]
         return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
-    def columns(self) -> Iterator[tuple[int, Array, list[Array]]]:
-        """Yield the blocks, their copies' rows as recipients get them."""
+    def columns(self) -> Iterator[Block]:
+        """Yield the blocks, with copies as recipients get them."""
         for index, x, copies in self.blocks():
             yield index, x, [self.scheme.to_columns(copy, self.table.attributes) for copy in copies]
 
-    def _drawn(self) -> Iterator[tuple[int, Array, list[Array]]]:
-        n, N = self.table.rows, self.table.width
-        keep = (
-            not self.table.streamed
-            and n * self.scheme.blank(1, N).nbytes * self.copies <= KEEP_BYTES
-        )
-        memory = [
-            self.scheme.blank(n if keep else self._bounds[0][1], N) for _ in range(self.copies)
-        ]
-        drawing = self.drawing()
-        self.seconds = 0.0
-        for index, (a, b) in enumerate(self._bounds):
-            x = self.table.read(a, b)
-            out = [copy[a:b] if keep else copy[: b - a] for copy in memory]
-            self.seconds += drawing.block(index, x, out)
-            yield index, x, out
-        if keep:
-            self._kept = memory
-
     @cached_property
     def transformed(self) -> Transformed | None:
-        """What was done to the copies, if they are the original plus noise but for a matrix."""
+        """Matrices that copies with additive noise were multiplied by, if any."""
         return self.scheme.transformed(self.levels, self.moments.scale, self.key)
 
     @property
     def undo(self) -> Callable[[Sequence[Array]], list[Array]] | None:
-        """What turns rows of all copies back, if they were transformed."""
+        """Function that inverts the matrices, if any, on rows of all copies."""
         return None if self.transformed is None else self.transformed.undo
 
     def drawing(self) -> Drawing:
-        """Return what draws this release's copies, those that are out already first."""
-        early = self._already_out()
-        scale = self.moments.scale
+        """Return a generator of this release's copies, with earlier copies first."""
+        early, scale = already_out(self.use, self.copies), self.moments.scale
         samplers = [(0, self.scheme.sampler(self.levels[:early], scale, self.key))] if early else []
-        return Drawing(
-            [*samplers, (early, self.scheme.sampler(self.levels, scale, self.key, early))]
-        )
-
-    def _already_out(self) -> int:
-        share = self.use.already_out
-        return min(
-            self.copies - 1,
-            int(share) if isinstance(share, int) else math.floor(share * self.copies),
-        )
+        samplers.append((early, self.scheme.sampler(self.levels, scale, self.key, early)))
+        return Drawing(samplers)
 
 
 @dataclass
 class WhiteRelease(Release):
-    """A release whose noise follows on from record to record, with its innovations in its place: noise drawn afresh for every record.
+    """A release with serial noise replaced by its innovations.
 
-    What is tested on it holds of the release, as each can be had of the other; and tests may
-    suppose rows to be independent.
+    Each determines the other, so tests of the innovations hold for the release. They may assume
+    independent rows.
     """
 
     serial: Autoregression = field(kw_only=True)
@@ -210,14 +180,8 @@ class WhiteRelease(Release):
     @classmethod
     def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:
         """Return a release's innovations."""
-        same = (
-            release.table,
-            release.moments,
-            release.scheme,
-            release.use,
-            release.levels,
-            release.key,
-        )
+        r = release
+        same = r.table, r.moments, r.scheme, r.use, r.levels, r.key
         return cls(*same, serial=serial, original=release)
 
     @property
@@ -230,30 +194,27 @@ class WhiteRelease(Release):
         """Whether the release's copies are in memory."""
         return self.original.kept
 
-    def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
-        """Yield the blocks of the release, made white one by one."""
-        return (
-            (index, x, whitened(self.serial, x, copies))
-            for index, x, copies in self.original.blocks()
-        )
+    def blocks(self) -> Iterator[Block]:
+        """Yield the whitened blocks of the release."""
+        return self._whitened(self.original.blocks())
 
-    def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
-        """Yield the same for the first records of every block."""
-        return (
-            (index, x, whitened(self.serial, x, copies))
-            for index, x, copies in self.original.heads(rows)
-        )
+    def heads(self, rows: int) -> Iterator[Block]:
+        """Yield the whitened first records of every block."""
+        return self._whitened(self.original.heads(rows))
+
+    def _whitened(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in blocks)
 
 
 class Drawing:
-    """Draws the copies of one release, block by block, as one request or two."""
+    """Generator of one release's copies, block by block, in one or two requests."""
 
     def __init__(self, requests: Sequence[tuple[int, Sampler]]) -> None:
         self._requests = requests
         self.in_order = all(getattr(sampler, "in_order", False) for _, sampler in requests)
 
     def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
-        """Write the copies of one block of rows; return the seconds that the last request took."""
+        """Write the copies of one block; return the seconds of the last request."""
         for existing, sampler in self._requests:
             start = time.thread_time()
             sampler.block(index, x, out, existing)
@@ -269,7 +230,7 @@ def open_release(
     levels: tuple[float, ...],
     replicate: int,
 ) -> Release:
-    """Return the release of one scheme, its copies not drawn yet."""
+    """Return the release of one scheme; no copy is drawn."""
     scheme = make_scheme(use, scenario.base, table)
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
     grid = released_grid(scheme, table, levels, scale=moments.scale) if use.public_grid else ()

@@ -1,4 +1,4 @@
-"""Releases of categories: exact posteriors from counts, their errors, and figures of the release.
+"""Releases of categories: exact posteriors from counts, errors, and figures of the release.
 
-Uses ``counts``, ``measures`` and ``pooling`` beside it.
+Uses ``base``, ``counts``, ``measures``, ``insider`` and ``pooling``.
 """

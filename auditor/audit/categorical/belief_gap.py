@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import Inference
-from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import Counts, Packing, chosen, halvings_for
+from auditor.audit.counts.outcome_counts import CodeBlock, Counts, Packing, chosen, halvings_for
 from auditor.numerics.passes import Job
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw

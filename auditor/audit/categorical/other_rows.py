@@ -31,11 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.categorical.cell_records import FILES, Cell, belief_record, cell_records
-from auditor.audit.categorical.halves import Half, jackknifed
+from auditor.audit.categorical.error_bars import jackknifed
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
-from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release import Half, UniformRelease
 from auditor.audit.insider.features.moved_blocks import LOOKED_AT, WINDOW, parts, places
+from auditor.audit.insider.fitted import fitted_records
+from auditor.data.columns.categorical_table import split
+from auditor.data.shown_columns import ShownColumn
 from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
@@ -93,7 +96,7 @@ def other_row_records(
         cells = [held[copy] for copy in coalition] + [
             each for copy in coalition for each in moved.get(copy, [])
         ]
-        sums = Sums(data.size, int(group[-1]) + 1, apart=True)
+        sums = Sums(data.size, int(group[-1]) + 1)
         for half in halves:
             law = law_of(
                 data.codes, cells, half.rows.rows, [attribute.size for attribute in data.attributes]
@@ -217,3 +220,24 @@ def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:
         places(*(standard_ranks((codes[:, None] == values).astype(np.float64)) for codes in (x, y)))
     ]
     return [cells] if (cells == x).sum() > max(least, BEYOND * (x[1:] == x[:-1]).sum()) else []
+
+
+def numbers_beside(release: UniformRelease) -> list[Measurement]:
+    """Return figures of the audited table's columns of numbers that the copies' files show."""
+    scheme, table = release.scheme, release.table
+    if scheme.makes_copies or table is None or not table.width or table.streamed:
+        return []
+    copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
+    cells = np.zeros((len(copies), *X.shape))
+    beside = list[ShownColumn]()
+    for column in scheme.shown(table):
+        if column.name in table.attributes and column.values.dtype.kind == "f":
+            cells[column.copy - 1, :, table.attributes.index(column.name)] = column.values
+        else:
+            beside.append(column)
+    for number, codes in enumerate(copies, start=1):
+        parts = zip(release.data.names, split(release.data, codes), strict=True)
+        beside += [ShownColumn(number, name, part.astype(np.intp)) for name, part in parts]
+    context = release.context.of_columns(table.attributes, X.var(axis=0))
+    steps = table.resolution.steps
+    return fitted_records(context, X, list(cells), release.coalitions, None, steps, beside)

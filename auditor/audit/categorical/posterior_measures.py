@@ -1,19 +1,19 @@
-"""What a posterior leaks: per record, summed over records with error bars, and in closed form.
+"""Leakage measures of posteriors: per record, summed over records, and in closed form.
 
-| measure | of one record, truth x, posterior P, prior q | source |
+| measure | for one record with true value x, posterior P, prior q | source |
 | --- | --- | --- |
 | reconstruction probability | ``P(x)`` | xiao2009, Appendix 2 |
 | posterior maximum | ``max_z P(z)`` | |
 | accuracy | ``[argmax P = x]`` | |
-| mutual information | ``log₂ P(x)/q(x)``; its mean is ``I(X; Y)`` when q is the true prior | |
+| mutual information | ``log₂ P(x)/q(x)``, with mean ``I(X; Y)`` if q is the true prior | |
 | squared error | ``(Σ_z P(z)·score(z) − score(x))²`` | |
-| | of values without an order ``Σ_z (P(z) − [z = x])²``, of their indicators | |
-| | of one attribute of several the same with ``P(x_j = v)``, and its accuracy ``[argmax_v P(x_j = v) = x_j]`` | |
+| | without scores ``Σ_z (P(z) − [z = x])²``, over indicators | |
+| | one attribute of several: both with ``P(x_j = v)`` | |
 | δ-growth | ``max_z (P(z) − q(z))`` | xiao2009, section 3 |
-| ρ1-to-ρ2 breach | some z with ``q < ρ1`` and ``P > ρ2``, or ``q > ρ2`` and ``P < ρ1`` | xiao2009, section 3 |
+| ρ1-to-ρ2 breach | some z with ``q < ρ1, P > ρ2`` or ``q > ρ2, P < ρ1`` | xiao2009, section 3 |
 
-The noise is what varies: records of one value are independent and alike in law, so the variance of
-a mean over n records is ``Σ_x n_x Var(v | x) / n²``.
+Only the noise is random: records with equal values are independent and identically distributed. So
+the variance of a mean over n records is ``Σ_x n_x Var(v | x) / n²``.
 """
 
 from __future__ import annotations
@@ -26,38 +26,34 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.categorical.told import Told
+from auditor.audit.categorical.known_attributes import KnownPart
 from auditor.types import Array
 
 Mask = NDArray[np.bool_]
 FEWEST = 20
-"""Records of a value from which on it is told how far belief in it rises."""
+"""Fewest records of a value for a figure on the growth of belief in it."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What posteriors are measured against.
+    """Reference that posteriors are measured against.
 
     Attributes
     ----------
     prior : ndarray of shape (s,)
         The adversary's own, before it sees a record's copies.
     prior_is_exact : bool
-        Whether it is the table's: only then is the mean gain of ``log P(x)`` the mutual
-        information.
+        Whether it is the table's. Only then is the mean gain of ``log P(x)`` the mutual information.
     scores : ndarray of shape (s,) or None
-        A number for each value; None: errors are those of the values' indicators.
+        A number for each value; None: errors are over indicators.
     rho : tuple of float or None
         ``(ρ1, ρ2)``.
     predicates : dict
         Statements, masks of shape (s,) by name.
     known : ndarray of shape (s,) or None
-        Which combination of the known attributes' values each value of the domain has, where the
-        adversary knows some of every record: it then tells apart only values that have the true
-        ones, and is measured by how well it does that.
+        Combination of the known attributes' values for each value (``KnownPart``).
     parts : dict of str to ndarray of shape (s,)
-        Of a domain of several attributes, which value of each a value of the domain has: one may be
-        given away where all together are not.
+        In a domain of several attributes, the value of each attribute for each value.
     """
 
     prior: Array
@@ -73,25 +69,21 @@ Lookup = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
 
 
 class Quantities(NamedTuple):
-    """Quantities of posteriors, some as a function of the truth: ``of(name, places, x)`` looks them up."""
+    """Look-ups by (row of the posterior table, true value), and δ-growth by row."""
 
     lookups: dict[str, Lookup]
     growth: dict[str, Array]
 
 
 def quantities(P: Array, frame: Frame) -> Quantities:
-    """Return what is measured of posteriors ``P``, shape (u, s): look-ups by (row of P, true value), and δ-growth by row.
-
-    What an adversary knows of a record is its true value's combination of known attributes, so a
-    look-up finds that by the truth, too.
-    """
-    told = Told(frame.known)
-    P, prior = told.posterior(P), told.posterior(frame.prior[None])[0]
-    best, highest = told.best(P), told.reduced(np.maximum, P)
+    """Return all measures of posteriors ``P``, shape (u, s)."""
+    part = KnownPart(frame.known)
+    P, prior = part.posterior(P), part.posterior(frame.prior[None])[0]
+    best, highest = part.best(P), part.reduced(np.maximum, P)
     lookups: dict[str, Lookup] = {
         "reconstruction_probability": lambda u, x: P[u, x],
-        "posterior_max": lambda u, x: highest[u, told.of(x)],
-        "accuracy": lambda u, x: (best[u, told.of(x)] == x).astype(np.float64),
+        "posterior_max": lambda u, x: highest[u, part.of(x)],
+        "accuracy": lambda u, x: (best[u, part.of(x)] == x).astype(np.float64),
     }
     if frame.prior_is_exact:
         lookups["mutual_information"] = lambda u, x: _information(P[u, x], prior[x])
@@ -100,38 +92,40 @@ def quantities(P: Array, frame: Frame) -> Quantities:
         guess: Array = np.asarray(P @ frame.scores, dtype=np.float64)
         lookups["squared_error"] = lambda u, x: (guess[u] - scores[x]) ** 2
     else:
-        squares = told.reduced(np.add, P * P)
+        squares = part.reduced(np.add, P * P)
         lookups["squared_error"] = lambda u, x: np.maximum(
-            squares[u, told.of(x)] - 2.0 * P[u, x] + 1.0, 0.0
+            squares[u, part.of(x)] - 2.0 * P[u, x] + 1.0, 0.0
         )
     growth = {"*": (P - prior).max(axis=1)}
     if frame.rho is not None:
-        breach: Array = told.reduced(np.logical_or, breaches(P, prior, *frame.rho)).astype(
-            np.float64
-        )
-        lookups["rho_breach"] = lambda u, x: breach[u, told.of(x)]
-    for name, part in frame.parts.items():
-        _add_part(lookups, name, part, P)
+        crossed = part.reduced(np.logical_or, breaches(P, prior, *frame.rho))
+        breach: Array = crossed.astype(np.float64)
+        lookups["rho_breach"] = lambda u, x: breach[u, part.of(x)]
+    for name, values in frame.parts.items():
+        _add_attribute(lookups, name, values, P)
     for name, holds in frame.predicates.items():
-        _add_predicate(lookups, growth, name, holds, P, prior, frame.rho, told)
+        _add_predicate(lookups, growth, name, holds, (P, prior), frame.rho, part)
     return Quantities(lookups, growth)
 
 
 def error_without_copies(prior: Array, frame: Frame) -> float:
-    """Return the squared error of guesses of records drawn from ``prior``, shape (s,), by the adversary's prior and what it was given."""
+    """Return the mean squared error from the adversary's prior and known attributes alone.
+
+    Records are drawn from ``prior``, shape (s,).
+    """
     of_prior = quantities(frame.prior[None], frame).lookups["squared_error"]
     return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
 
 
-def _add_part(lookups: dict[str, Lookup], name: str, part: NDArray[np.intp], P: Array) -> None:
-    """One attribute of several: the error of its values' indicators, and whether its likeliest value is the true one."""
-    # P(x_j = v), summed over all values of the domain that have v
-    own = P @ np.eye(part.max() + 1)[part]
+def _add_attribute(
+    lookups: dict[str, Lookup], name: str, values: NDArray[np.intp], P: Array
+) -> None:
+    own = P @ np.eye(values.max() + 1)[values]  # P(x_j = v)
     squares, best = (own**2).sum(axis=1), own.argmax(axis=1)
     lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(
-        squares[u] - 2.0 * own[u, part[x]] + 1.0, 0.0
+        squares[u] - 2.0 * own[u, values[x]] + 1.0, 0.0
     )
-    lookups[f"accuracy/{name}"] = lambda u, x: (best[u] == part[x]).astype(np.float64)
+    lookups[f"accuracy/{name}"] = lambda u, x: (best[u] == values[x]).astype(np.float64)
 
 
 def _add_predicate(
@@ -139,39 +133,32 @@ def _add_predicate(
     growth: dict[str, Array],
     name: str,
     holds: Mask,
-    P: Array,
-    prior: Array,
+    chances: tuple[Array, Array],
     rho: tuple[float, float] | None,
-    told: Told,
+    part: KnownPart,
 ) -> None:
-    """A statement Q(X): belief in what is true of the record, growth of belief in Q, and breaches of Q."""
-    if told.known is None:
-        belief, before = (
-            P[:, holds].sum(axis=1, keepdims=True),
-            prior[holds].sum(keepdims=True)[None],
-        )
-    else:
-        belief, before = (
-            told.reduced(np.add, np.where(holds, chances, 0.0)) for chances in (P, prior[None])
-        )
+    """Add a statement Q(X): belief in the truth about the record, its growth, and breaches."""
+    belief, before = (
+        part.reduced(np.add, np.where(holds, np.atleast_2d(each), 0.0)) for each in chances
+    )
     lookups[f"reconstruction_probability/{name}"] = lambda u, x: np.where(
-        holds[x], belief[u, told.of(x)], 1.0 - belief[u, told.of(x)]
+        holds[x], belief[u, part.of(x)], 1.0 - belief[u, part.of(x)]
     )
     growth[name] = (belief - before).max(axis=1)
     if rho is not None:
         breach = breaches(belief, before, *rho).astype(np.float64)
-        lookups[f"rho_breach/{name}"] = lambda u, x: breach[u, told.of(x)]
+        lookups[f"rho_breach/{name}"] = lambda u, x: breach[u, part.of(x)]
 
 
 def _information(posterior: Array, prior: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         bits = np.log2(posterior / prior)
-    # a value the adversary thought impossible is counted as no news
+    # a value that the adversary thought impossible counts as no information
     return np.where(np.isfinite(bits), bits, 0.0)
 
 
 def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Mask:
-    """Return where belief crosses both bounds, upward or downward (xiao2009, section 3), shape of P."""
+    """Return where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
     return np.asarray(((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1)))
 
 
@@ -180,26 +167,23 @@ class Sums:
 
     Attributes
     ----------
-    means : dict
-        By quantity, sums over the records of each value, shape (s,).
+    means, by_group : dict
+        Sums by quantity over the records of each value, shape (s,), and each row group, shape (G,).
+    counts, sizes : ndarrays of shape (s,) and (G,)
+        Records of each value, and of each row group.
     squares : ndarray of shape (s,)
         Sum of ``P(x)²`` over the records of each value.
-    groups : ndarray of shape (G,)
-        Sum of ``1 − P(x)`` over each row group: the reconstruction error, for collusion gains.
+    errors : ndarray of shape (G,)
+        Sum of ``1 − P(x)`` over each row group, for collusion gains.
     growth : dict
-        Largest δ-growth met, by statement.
-    by_group, sizes : dict, ndarray of shape (G,)
-        Where ``apart``: by quantity, sums over each row group, shape (G,); and the records in each.
+        Largest δ-growth by statement.
     """
 
-    def __init__(self, size: int, groups: int, apart: bool = False) -> None:
-        self.size, self.apart = size, apart
-        self.by_group: dict[str, Array] = {}
-        self.sizes = np.zeros(groups)
+    def __init__(self, size: int, groups: int) -> None:
         self.means: dict[str, Array] = {}
-        self.counts = np.zeros(size)
-        self.squares = np.zeros(size)
-        self.groups = np.zeros(groups)
+        self.by_group: dict[str, Array] = {}
+        self.counts, self.squares = np.zeros(size), np.zeros(size)
+        self.sizes, self.errors = np.zeros(groups), np.zeros(groups)
         self.growth: dict[str, float] = {}
 
     def add(
@@ -210,32 +194,28 @@ class Sums:
         group: NDArray[np.intp],
         weight: Array | None = None,
     ) -> None:
-        """Take in records: their rows of the posterior table, true values and row groups, each of shape (b,), and how many are alike."""
+        """Add records: posterior rows, true values, row groups and multiplicities, shape (b,)."""
         w = np.ones(x.size) if weight is None else weight
+        more = Sums(self.counts.size, self.sizes.size)
+        more.counts = _bincount(x, w, self.counts.size)
+        more.sizes = _bincount(group, w, self.sizes.size)
         for name, lookup in found.lookups.items():
             v = lookup(places, x)
-            sums = np.asarray(np.bincount(x, w * v, self.size), dtype=np.float64)
-            self.means[name] = self.means[name] + sums if name in self.means else sums
+            more.means[name] = _bincount(x, w * v, self.counts.size)
+            more.by_group[name] = _bincount(group, w * v, self.sizes.size)
             if name == "reconstruction_probability":
-                self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
-                self.squares = self.squares + np.bincount(x, w * v * v, self.size)
-            if self.apart:
-                self.by_group[name] = np.asarray(
-                    self.by_group.get(name, 0.0) + np.bincount(group, w * v, self.sizes.size)
-                )
-        self.counts = self.counts + np.bincount(x, w, self.size)
-        self.sizes = self.sizes + (np.bincount(group, w, self.sizes.size) if self.apart else 0.0)
-        for name, values in found.growth.items():
-            self.growth[name] = max(self.growth.get(name, -1.0), float(values[places].max()))
+                more.squares = _bincount(x, w * v * v, self.counts.size)
+                more.errors = _bincount(group, w * (1.0 - v), self.sizes.size)
+        more.growth = {name: float(each[places].max()) for name, each in found.growth.items()}
+        self.join(more)
 
     def join(self, other: Sums) -> None:
-        """Add the sums over the records that follow."""
-        for name, sums in other.means.items():
-            self.means[name] = self.means[name] + sums if name in self.means else sums
-        for name, groups in other.by_group.items():
-            self.by_group[name] = self.by_group.get(name, 0.0) + groups
+        """Add the sums over later records."""
+        for mine, theirs in ((self.means, other.means), (self.by_group, other.by_group)):
+            for name, sums in theirs.items():
+                mine[name] = mine[name] + sums if name in mine else sums
         self.counts, self.squares = self.counts + other.counts, self.squares + other.squares
-        self.groups, self.sizes = self.groups + other.groups, self.sizes + other.sizes
+        self.sizes, self.errors = self.sizes + other.sizes, self.errors + other.errors
         for name, growth in other.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), growth)
 
@@ -244,33 +224,34 @@ class Sums:
         return float(self.means[name].sum() / self.counts.sum())
 
     def most_believed(self, prior: Array) -> tuple[float, float] | None:
-        """Return how far belief in a value rises where it is true, of the value of which it rises most, and its standard error.
+        """Return the largest growth of belief in a true value, with its standard error.
 
-        ``(E[P(v)|v] − q_v)/(1 − q_v)``, from its share to certainty, of values of ``FEWEST``
-        records or more; None of none. By Bayes it is the share of the variance of v's indicator
-        that is known, of which a normalized error is a mean that hardly counts rare values.
+        ``(E[P(v)|v] − q_v)/(1 − q_v)``, maximal over values v with ``FEWEST`` records or more; None
+        if there are none. By Bayes it is the known share of the variance of v's indicator, which a
+        mean over records hides for rare values.
         """
         many = np.flatnonzero((self.counts >= FEWEST) & (prior < 1.0))
         if not many.size:
             return None
-        m, q = self.means["reconstruction_probability"][many] / self.counts[many], prior[many]
+        n, q = self.counts[many], prior[many]
+        m = self.means["reconstruction_probability"][many] / n
         best = int(((m - q) / (1.0 - q)).argmax())
-        error = np.sqrt(
-            max(0.0, self.squares[many][best] / self.counts[many][best] - m[best] ** 2)
-            / self.counts[many][best]
-        )
-        return max(0.0, float((m[best] - q[best]) / (1.0 - q[best]))), float(
-            error / (1.0 - q[best])
-        )
+        error = math.sqrt(max(0.0, self.squares[many][best] / n[best] - m[best] ** 2) / n[best])
+        left = 1.0 - float(q[best])
+        return max(0.0, float(m[best] - q[best]) / left), error / left
+
+
+def _bincount(index: NDArray[np.intp], weight: Array, size: int) -> Array:
+    return np.asarray(np.bincount(index, weight, size), dtype=np.float64)
 
 
 def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-    """Return the row group of each record of a block, shape (b,), from ``(group, start, stop)`` of each."""
+    """Return the row group of each record of a block, from ``(group, start, stop)``."""
     return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])
 
 
 class Expected(NamedTuple):
-    """A closed form: the mean over the noise, and the standard error of a measured mean over n records."""
+    """Closed form: mean over the noise, and standard error of a measured mean."""
 
     value: float
     std_error: float
@@ -282,7 +263,7 @@ def expected(given: Array, prior: Array, found: Quantities, rows: int) -> dict[s
     Parameters
     ----------
     given : ndarray of shape (s, u)
-        ``P(outcome | x)`` for every outcome; the quantities' posterior table has a row for each.
+        ``P(outcome | x)`` for every outcome, in the order of the posterior table's rows.
     prior : ndarray of shape (s,)
         The table's own.
     rows : int
@@ -299,12 +280,11 @@ def expected(given: Array, prior: Array, found: Quantities, rows: int) -> dict[s
     return closed
 
 
-# -- bounds
-# --------------------------------------------------------------------------------------------------------------
-
-
 def worst_growth(prior: Array, odds: float | Array) -> float:
-    """Return the exact δ-growth of any single value: all copies show it, which multiplies its odds by ``odds``, one or shape (s,)."""
+    """Return the exact δ-growth of any single value.
+
+    All copies show the value, which multiplies its odds by ``odds``, a number or shape (s,).
+    """
     met = prior > 0
     q, R = prior[met], np.broadcast_to(odds, prior.shape)[met]
     finite = np.where(np.isinf(R), 1.0, R)
@@ -313,7 +293,9 @@ def worst_growth(prior: Array, odds: float | Array) -> float:
 
 
 def growth_bound(odds: float) -> float:
-    """Return the largest growth of any statement under any prior: ``(√R − 1)/(√R + 1)``, reached at prior ``1/(1 + √R)``.
+    """Return the largest growth of any statement under any prior.
+
+    ``(√R − 1)/(√R + 1)``, attained at prior ``1/(1 + √R)``.
 
     Examples
     --------
@@ -324,19 +306,21 @@ def growth_bound(odds: float) -> float:
 
 
 def largest_retention_for_growth(delta: float, size: float) -> float:
-    """Return the largest retention at which no belief grows by ``delta`` or more: ``R = ((1 + δ)/(1 − δ))²`` solved for p.
+    """Return the largest retention at which no belief grows by ``delta`` or more.
 
-    Here and below ``size`` is s, or ``1/min π`` where replacements are not uniform
-    (``UniformLaw.rarity``).
+    ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` if replacements are not
+    uniform (``UniformLaw.rarity``).
     """
     return _retention(((1.0 + delta) / (1.0 - delta)) ** 2 if delta < 1 else math.inf, size)
 
 
 def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> float:
-    """Return the largest retention without a ρ1-to-ρ2 breach under any prior: ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p."""
-    return _retention(
-        rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf, size
-    )
+    """Return the largest retention without a ρ1-to-ρ2 breach under any prior.
+
+    ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p; ``size`` as above.
+    """
+    odds = rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf
+    return _retention(odds, size)
 
 
 def _retention(odds: float, size: float) -> float:

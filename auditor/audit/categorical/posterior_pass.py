@@ -1,7 +1,7 @@
-"""What attacks yield on the coalitions of a uniform release: sums over its records, and closed forms.
+"""Pass over a release of categories: sums of every attack's posteriors, and closed forms.
 
-A posterior is worked out once for each outcome that records of a block show, and looked up for all
-of them; where there are few outcomes at all, once a stripe.
+A posterior is computed once for each outcome in a block. If outcomes are few, records are counted
+by outcome for a whole stripe first.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import Inference
-from auditor.audit.categorical.belief_gap import Gap
-from auditor.audit.categorical.cell_records import Bars
 from auditor.audit.categorical.posterior_measures import (
     Expected,
     Frame,
@@ -24,37 +22,25 @@ from auditor.audit.categorical.posterior_measures import (
     group_of,
     quantities,
 )
-from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import Counts, Packing, different
-from auditor.audit.numeric.gather import Draw
+from auditor.audit.counts.outcome_counts import CodeBlock, Counts, Packing, different
+from auditor.audit.numeric.known_rows import Draw
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.passes import Job
 from auditor.numerics.read_only import readable, seal
 from auditor.process.containment import contained
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Array, Coalition
+from auditor.types import Coalition
 
 Try = tuple[str, str]
 """An attack's id and a state of knowledge's label."""
 
 QUANTITIES = 8
-"""Measured of every record, about."""
+"""Measures of every record, about."""
 BLOCK_NUMBERS = 2**18
-"""Numbers of a block of posteriors: they stay in the cache while they are measured."""
+"""Numbers in a block of posteriors, which fits the cache."""
 MOST_OUTCOMES = 2**18
-"""Outcomes times values up to which closed forms are summed over every outcome, and records counted
-for a whole stripe."""
-
-
-@dataclass
-class Measured:
-    """What one attack yields on one coalition."""
-
-    sums: Sums
-    closed: dict[str, Expected] | None
-    bars: Bars = field(default_factory=dict)
-    gap: Gap | None = None
+"""Outcomes times values up to which closed forms are summed, and records counted by stripe."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +51,7 @@ class Fitted:
     ----------
     inferences, frames : dicts by coalition
     hidden : str or None
-        Names the choice of rows that are known in clear and not attacked; None where there are
-        none.
+        Name of the known rows, which are not attacked; None if there are none.
     """
 
     inferences: Mapping[Coalition, Inference] = field(repr=False)
@@ -75,124 +60,98 @@ class Fitted:
 
     @property
     def serial(self) -> bool:
-        """Whether posteriors depend on neighbouring records: these cannot be looked up by outcome then."""
+        """Whether posteriors depend on neighbouring records, not on the outcome alone."""
         return any(inference.serial for inference in self.inferences.values())
 
 
 @dataclass
 class Found:
-    """Sums by attack, knowledge and coalition, and what is counted for the stripe that is gone through; why attacks failed."""
+    """Sums by attack, knowledge and coalition; reasons of failures; counts of the stripe."""
 
     sums: dict[Try, dict[Coalition, Sums]] = field(default_factory=dict, repr=False)
     failed: dict[Try, tuple[str, str]] = field(default_factory=dict)
     waiting: dict[tuple[Coalition, str | None], Counts] = field(default_factory=dict, repr=False)
 
     def add(self, other: Found) -> None:
-        """Add what was found in the stripes that follow."""
+        """Add the results of later stripes."""
         for name, why in other.failed.items():
             self.failed.setdefault(name, why)
         for name, parts in other.sums.items():
             mine = self.sums.setdefault(name, {})
             for coalition, sums in parts.items():
-                mine.setdefault(coalition, Sums(sums.size, sums.groups.size, sums.apart)).join(sums)
+                mine.setdefault(coalition, Sums(sums.counts.size, sums.sizes.size)).join(sums)
 
 
 @dataclass(frozen=True)
 class MeasureJob(Job[Found]):
-    """Has every attack infer from every coalition.
+    """Sums of every attack's posteriors on every coalition.
 
     Attributes
     ----------
     size : int
         ``s``.
     groups : list of lists of (int, int, int)
-        Block by block, ``(group, start, stop)`` of the row groups for the jackknife.
+        By block, ``(group, start, stop)`` of the row groups for the jackknife.
     fitted : dict
     draws : dict
-        The rows known in clear, or that a law was learnt from.
-    apart : bool
-        Whether sums of every quantity are kept apart by row group.
+        Rows that are known, or that a law was estimated from.
     """
 
     size: int
     groups: Sequence[Sequence[tuple[int, int, int]]] = field(repr=False)
     fitted: Mapping[Try, Fitted] = field(repr=False)
     draws: Mapping[str, Draw] = field(repr=False)
-    apart: bool = False
 
     def begin(self) -> Found:
-        """Return nothing found."""
+        """Return an empty result."""
         return Found()
 
     def take(self, block: CodeBlock, into: Found) -> None:
-        """Take one block."""
+        """Process one block."""
         groups = group_of(self.groups[block.index])
         for name, fitted in self.fitted.items():
             if fitted.serial:
                 self._in_order(name, fitted, block, groups, into)
-        for hidden in dict.fromkeys(
-            fitted.hidden for fitted in self.fitted.values() if not fitted.serial
-        ):
+        by_outcome = [fitted for fitted in self.fitted.values() if not fitted.serial]
+        for hidden in dict.fromkeys(fitted.hidden for fitted in by_outcome):
             left = slice(None) if hidden is None else self._left(hidden, block)
             x, group = block.x[left], groups[left]
             for coalition in dict.fromkeys(
-                c for fitted in self._with(hidden).values() for c in fitted.inferences
+                c for fitted in by_outcome if fitted.hidden == hidden for c in fitted.inferences
             ):
                 packing = self._packing(coalition)
                 columns = [*(block.copy(number)[left] for number in coalition), x, group]
-                if self._few(coalition):
-                    into.waiting.setdefault((coalition, hidden), Counts(packing.dtype)).take(
-                        packing.pack(columns)
-                    )
-                elif packing.wide:  # hardly any two records will show the same
+                if self.size ** (len(coalition) + 1) <= MOST_OUTCOMES:
+                    counts = into.waiting.setdefault((coalition, hidden), Counts(packing.dtype))
+                    counts.take(packing.pack(columns))
+                elif packing.wide:  # hardly any two records have equal outcomes
                     self._measure(coalition, hidden, columns, np.ones(x.size), into)
                 else:
-                    keys, counts = different(packing.pack(columns))
-                    self._measure(
-                        coalition, hidden, packing.unpack(keys), counts.astype(np.float64), into
-                    )
+                    keys, number = different(packing.pack(columns))
+                    self._measure(coalition, hidden, packing.unpack(keys), number, into)
 
     def end(self, into: Found) -> None:
-        """Measure what was counted for a whole stripe."""
+        """Measure the records that were counted for the stripe."""
         for (coalition, hidden), counts in into.waiting.items():
-            keys, found = counts.all()
-            self._measure(
-                coalition,
-                hidden,
-                self._packing(coalition).unpack(keys),
-                found.astype(np.float64),
-                into,
-            )
+            keys, number = counts.all()
+            self._measure(coalition, hidden, self._packing(coalition).unpack(keys), number, into)
         into.waiting = {}
-
-    def _with(self, hidden: str | None) -> dict[Try, Fitted]:
-        return {
-            name: fitted
-            for name, fitted in self.fitted.items()
-            if fitted.hidden == hidden and not fitted.serial
-        }
 
     def _in_order(
         self, name: Try, fitted: Fitted, block: CodeBlock, groups: NDArray[np.intp], into: Found
     ) -> None:
-        """Measure a block's records all at once, by an attack that looks at what stands beside what."""
-        x = block.x.astype(np.intp)
+        """Measure a block's records at once, by an attack that uses neighbouring records."""
+        x, weight = block.x.astype(np.intp), None
+        if fitted.hidden is not None:
+            weight = self._left(fitted.hidden, block).astype(np.float64)
         with contained() as failure:
             for coalition, inference in (
                 fitted.inferences.items() if name not in into.failed else ()
             ):
                 P = inference.checked(readable([block.copy(number) for number in coalition]))
-                sums = into.sums.setdefault(name, {}).setdefault(
-                    coalition, Sums(self.size, self._count, self.apart)
-                )
-                weight = (
-                    None
-                    if fitted.hidden is None
-                    else self._left(fitted.hidden, block).astype(np.float64)
-                )
-                sums.add(
-                    quantities(P, fitted.frames[coalition]), np.arange(x.size), x, groups, weight
-                )
+                found = quantities(P, fitted.frames[coalition])
+                sums = self._sums(name, coalition, into)
+                sums.add(found, np.arange(x.size), x, groups, weight)
         if failure.error is not None:
             into.failed[name] = (failure.status, failure.reason)
 
@@ -201,9 +160,6 @@ class MeasureJob(Job[Found]):
         left[self.draws[hidden].within(block.first, block.first + block.x.size)[0]] = False
         return left
 
-    def _few(self, coalition: Coalition) -> bool:
-        return bool(self.size ** (len(coalition) + 1) <= MOST_OUTCOMES)
-
     def _packing(self, coalition: Coalition) -> Packing:
         return Packing([*[self.size] * (len(coalition) + 1), self._count])
 
@@ -211,34 +167,33 @@ class MeasureJob(Job[Found]):
     def _count(self) -> int:
         return self.groups[-1][-1][0] + 1
 
+    def _sums(self, name: Try, coalition: Coalition, into: Found) -> Sums:
+        return into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count))
+
     def _measure(
         self,
         coalition: Coalition,
         hidden: str | None,
         columns: Sequence[NDArray[np.integer[Any]]],
-        weight: Array,
+        number: NDArray[Any],
         into: Found,
     ) -> None:
-        """Measure records, given by outcome, original value and row group, and how many there are of each; alike outcomes side by side."""
-        if not weight.size:
+        """Measure records by outcome, value and row group, with equal outcomes adjacent."""
+        if not number.size:
             return
-        shown, x, group = columns[:-2], columns[-2].astype(np.intp), columns[-1].astype(np.intp)
+        weight, shown = number.astype(np.float64), columns[:-2]
+        x, group = columns[-2].astype(np.intp), columns[-1].astype(np.intp)
         new = np.ones(weight.size, dtype=bool)
         new[1:] = np.any([copy[1:] != copy[:-1] for copy in shown], axis=0)
-        first = np.flatnonzero(new)
-        place, table = (
-            np.cumsum(new) - 1,
-            [copy[first].astype(code_type(self.size)) for copy in shown],
-        )
+        first, place = np.flatnonzero(new), np.cumsum(new) - 1
+        table = [copy[first].astype(code_type(self.size)) for copy in shown]
         seal(*table)
-        for name, fitted in self._with(hidden).items():
-            if name in into.failed:
+        rows = max(64, BLOCK_NUMBERS // self.size)
+        for name, fitted in self.fitted.items():
+            if fitted.serial or fitted.hidden != hidden or name in into.failed:
                 continue
-            sums = into.sums.setdefault(name, {}).setdefault(
-                coalition, Sums(self.size, self._count, self.apart)
-            )
+            sums = self._sums(name, coalition, into)
             with contained() as failure:
-                rows = max(64, BLOCK_NUMBERS // self.size)
                 for a in range(0, first.size, rows):
                     P = fitted.inferences[coalition].checked([part[a : a + rows] for part in table])
                     found = quantities(P, fitted.frames[coalition])
@@ -251,35 +206,26 @@ class MeasureJob(Job[Found]):
 def closed_forms(
     law: UniformLaw, data: CategoricalTable, inference: Inference, frame: Frame
 ) -> dict[str, Expected] | None:
-    """Sum over every outcome a coalition's law allows; of multilevel copies the best stands for all (``best_is_sufficient``).
+    """Sum over every outcome that a coalition's law allows.
 
-    None where they are too many, or where the best copy does not stand for all.
+    For multilevel copies, over the best copy's outcomes (``best_is_sufficient``). None if there are
+    too many, or if the best copy is not sufficient.
     """
-    place, copies = law.best - 1, len(law.levels)
-    members = (place,) if law.multilevel else tuple(range(copies))
     if law.multilevel and not law.best_is_sufficient():
         return None
+    copies = len(law.levels)
+    members = [law.best] if law.multilevel else list(range(1, copies + 1))
     s, k = data.size, len(members)
     if s ** (k + 1) > MOST_OUTCOMES:
         return None
-    given = law.of([member + 1 for member in members]).given_original().reshape(s, -1)
-    # nobody shows an outcome that only values nobody has lead to
+    given = law.of(members).given_original().reshape(s, -1)
+    # no record shows an outcome that only absent values lead to
     possible = np.flatnonzero(given[data.prior > 0].any(axis=0))
     outcome = np.unravel_index(possible, (s,) * k)
-    # every copy shows what the best one does: as likely as any other outcome with the same
-    # posterior
+    # all copies equal to the best one: as likely as any outcome with an equal posterior
     if law.multilevel:
         outcome = outcome * copies
-    table = [np.asarray(part, dtype=data.code_type) for part in outcome]
-    found = quantities(inference.checked(table), frame)
+    found = quantities(
+        inference.checked([np.asarray(part, dtype=data.code_type) for part in outcome]), frame
+    )
     return expected(given[:, possible], data.prior, found, data.rows)
-
-
-def gain_in_theory(found: Mapping[Coalition, Measured], coalition: Coalition) -> float | None:
-    """Return the closed-form collusion gain on the reconstruction error, or None where some part has no closed form."""
-    forms = [found[c].closed for c in [coalition, *((copy,) for copy in coalition)]]
-    errors = [1.0 - form["reconstruction_probability"].value for form in forms if form is not None]
-    if len(errors) < len(forms):
-        return None
-    alone = min(errors[1:])
-    return 0.0 if alone <= 0 else 1.0 - errors[0] / alone

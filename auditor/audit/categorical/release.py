@@ -1,56 +1,64 @@
-"""One uniform release in the making: its law, the coalitions that look at it, and its copies, drawn block by block as a pass goes by."""
+"""One release of categories under audit: its law, its coalitions, and its copies by block."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from dataclasses import replace as changed
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.uses import make_scheme
-from auditor.audit.counts.code_blocks import CodeBlock
+from auditor.audit.base.uses import already_out, make_scheme, with_singles
+from auditor.audit.counts.outcome_counts import CodeBlock
+from auditor.audit.numeric.known_rows import Draw
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.errors import PluginError
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.passes import Job, P, added_up, walk
+from auditor.numerics.random_streams import stream
 from auditor.numerics.read_only import readable
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
+from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.base import Copies, UniformScheme, fork
 from auditor.schemes.replacement.estimated_law import EstimatedLaw
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Codes
 
 KEEP_BYTES = 2**29
-"""Copies of a table in memory up to this size stay there for the next pass; others are drawn again,
-block by block."""
+"""Copies up to this size stay in memory for the next pass; others are drawn again."""
 
-MOST_GOES = 5
+MOST_REPEATS = 5
 LONG_ENOUGH = 0.2
-"""Seconds that one go must take for the clock's grain and interruptions not to matter."""
+"""Repetitions of a timing, and seconds from which one is precise enough."""
+
+
+class Half(NamedTuple):
+    """Records that a law was estimated from, which are not attacked, and the law."""
+
+    name: str
+    rows: Draw
+    law: EstimatedLaw
 
 
 @dataclass
 class UniformRelease:
-    """One uniform scheme's release of one table.
+    """One release of categories.
 
     Attributes
     ----------
     law : UniformLaw
-        As the scheme states it; of copies from files an ``EstimatedLaw`` where nobody does.
+        As stated by the scheme; for files without a law, an ``EstimatedLaw``.
     coalitions, needed : list of tuple of int
-        Those asked for; and with them every member alone, by size.
+        As requested; and with all members alone, by size.
     share : callable or None
         Has a job done for all stripes, perhaps in other processes, and yields its parts in order.
     table : Table, optional
-        That of the data, for a scheme that needs it: copies from files.
+        For schemes of copies from files.
     """
 
     scenario: Scenario
@@ -63,27 +71,21 @@ class UniformRelease:
     _kept: dict[int, dict[int, Codes]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        scheme = make_scheme(self.use, self.scenario.base, self.table)
+        scheme, M = make_scheme(self.use, self.scenario.base, self.table), self.context.copies
         if not isinstance(scheme, UniformScheme):
             raise PluginError(
                 "the scheme names the categorical engine and states no law of categories"
             )
-        self.scheme, M = scheme.over(self.data), self.context.copies
-        self.law = self.scheme.channel(self.context.levels, self.data.size)
+        self.scheme, size = scheme.over(self.data), self.data.size
+        self.law = self.scheme.channel(self.context.levels, size)
         if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (
             M,
-            self.data.size,
+            size,
         ):
-            raise PluginError(
-                f"the scheme stated no law of {M} copies over {self.data.size} values"
-            )
+            raise PluginError(f"the scheme stated no law of {M} copies over {size} values")
         self.coalitions = expand_all(self.scenario.coalitions, M, self.scenario.seed)
-        members = {copy for coalition in self.coalitions for copy in coalition}
-        self.needed = sorted(
-            {(copy,) for copy in members} | set(self.coalitions), key=lambda c: (len(c), c)
-        )
-        share = self.use.already_out
-        self._early = min(M - 1, int(share) if isinstance(share, int) else math.floor(share * M))
+        self.needed = with_singles(self.coalitions)
+        self._early = already_out(self.use, M)
         self._bounds = row_blocks(self.data.rows, BLOCK_WIDTH)
         self.groups = moment_groups(self.data.rows, BLOCK_WIDTH)
         room = self.data.rows * len(self.singles) * self.data.code_type.itemsize
@@ -91,7 +93,7 @@ class UniformRelease:
 
     @property
     def estimated(self) -> bool:
-        """Whether nobody states the law, so that it is estimated from the copies."""
+        """Whether the law is estimated from the copies."""
         return isinstance(self.law, EstimatedLaw)
 
     @property
@@ -99,21 +101,34 @@ class UniformRelease:
         """Copies that some coalition holds."""
         return [coalition[0] for coalition in self.needed if len(coalition) == 1]
 
+    def halves(self) -> tuple[Half, ...]:
+        """Return two random halves of the records, each with its law; none for a stated law.
+
+        A law that was estimated from a record knows its noise and flatters an attack on it. So the
+        law of one half is used to attack the other.
+        """
+        if not isinstance(self.scheme, PublishedCategories) or not self.estimated:
+            return ()
+        rng, halves = stream(self.scenario.seed, "halves", self.key.replicate), []
+        for number, rows in enumerate(np.array_split(rng.permutation(self.data.rows), 2), start=1):
+            law = self.scheme.estimated(np.sort(rows), self.needed).of(self.singles)
+            halves.append(Half(f"learnt from half {number}", Draw.of(rows, clear=True), law))
+        return tuple(halves)
+
     def go_through(self, job: Job[P]) -> P:
-        """Return what a job finds in the whole table, stripes added up in order."""
+        """Return the result of a job for the whole table."""
         here = walk(job, self.block, self.data.rows, BLOCK_WIDTH)
         parts: Iterator[P] = here if self.share is None else self.share(job)
         return added_up(job, parts)
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
-        """Return one block with its copies; ``drawn`` is whether what makes them is wanted too."""
+        """Return one block with its copies, and their generators if ``drawn``."""
         a, b = self._bounds[index]
-        (x,) = readable([self.data.read(a, b)])  # a scheme is shown the table's own codes
+        (x,) = readable([self.data.read(a, b)])
         if index in self._kept and not drawn:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)
-        made, seconds = self._request(
-            x, index, drawn and self.scenario.measure("seconds") is not None
-        )
+        timed = drawn and self.scenario.measure("seconds") is not None
+        made, seconds = self._request(x, index, timed)
         held: dict[int, Codes] = {}
 
         def copy(number: int) -> Codes:
@@ -128,28 +143,28 @@ class UniformRelease:
         return CodeBlock(index, a, x, copy, made, seconds)
 
     def _request(self, x: Codes, index: int, timed: bool) -> tuple[Copies, float]:
-        """Ask for every copy of a block in order, those that were out already first; time the rest."""
-        levels, early = self.law.levels, self._early
-        copies = self.scheme.copies(x, self.data.size, changed(self.key, block=index))
-        for level in levels[:early]:
+        """Request every copy of a block in order; time those that were not released before."""
+        early, levels = self.law.levels[: self._early], self.law.levels[self._early :]
+        copies = self.scheme.copies(x, self.data.size, replace(self.key, block=index))
+        for level in early:
             copies.skip(level)
         seconds = 0.0
         if timed and early:
-            copies.warm(levels[early:])  # set-up belongs to the first request, not to one more
-            seconds = min(_goes(copies, levels[early:]))
+            copies.warm(levels)  # set-up belongs to the first request
+            seconds = min(_timings(copies, levels))
         start = time.thread_time()
-        for level in levels[early:]:
+        for level in levels:
             copies.ask(level) if timed and not early else copies.skip(level)
         return copies, seconds or time.thread_time() - start
 
 
 def checked_codes(codes: Any, rows: int, size: int) -> Codes:
-    """Return a copy's values after a check: nobody's word is taken.
+    """Return a copy's values, checked.
 
     Raises
     ------
     PluginError
-        They are no codes of the domain, or not one for each record.
+        They are not one code of the domain for each record.
     """
     found = np.asarray(codes)
     if found.dtype.kind not in "iu" or found.shape != (rows,):
@@ -159,12 +174,9 @@ def checked_codes(codes: Any, rows: int, size: int) -> Codes:
     return found
 
 
-def _goes(copies: Copies, levels: Sequence[float]) -> Iterator[float]:
-    """Yield the seconds that requests take, again and again; none is kept, as each go is on a twin of what is out.
-
-    The shortest counts, as whatever else the machine does can only add to it.
-    """
-    for _ in range(MOST_GOES):
+def _timings(copies: Copies, levels: Sequence[float]) -> Iterator[float]:
+    """Yield the seconds of requests to twins; the shortest is least disturbed."""
+    for _ in range(MOST_REPEATS):
         twin = fork(copies)
         start = time.thread_time()
         for level in levels:

@@ -1,4 +1,4 @@
-"""Figures of a uniform release itself, whatever the attack: time, history, distances from its law, privacy, and what pooling buys."""
+"""Records of a release of categories itself, without an attack, and evidence on pooling."""
 
 from __future__ import annotations
 
@@ -10,24 +10,29 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.records import scheme_record
 from auditor.audit.categorical.cell_records import Bar, Cell
-from auditor.audit.categorical.estimated_records import estimated_records
+from auditor.audit.categorical.copy_figures import (
+    gap_of_chances,
+    off_law,
+    off_uniform,
+    retention,
+    share_gap,
+    test_of_chances,
+)
 from auditor.audit.categorical.first_pass import Counted
-from auditor.audit.categorical.marginal_test import gap_of_chances, test_of_chances
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_breach,
     largest_retention_for_growth,
 )
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.categorical.share_gap import share_gap
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, split
 from auditor.numerics.blocks import row_blocks
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
+from auditor.schemes.base.scheme import schemes_held_against
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.law import history_size, transition_matrix
 from auditor.types import Array, Coalition, Codes
@@ -37,152 +42,130 @@ LEARNT_BLOCKS = 4
 
 
 def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
-    """Return time, history size, distance of each copy from its law, and bounds on what every coalition can learn."""
-    scenario, records = release.scenario, []
-    if scenario.measure("seconds"):
-        records.append(scheme_record(release.context, "seconds", counted.seconds))
+    """Return time, history size, distances of copies from their law, and bounds on leakage."""
+    asked, everybody = release.scenario.measure, release.context.everybody
+    cells = [whole := Cell(release.context, None, None, everybody)]
+    if asked("seconds"):
+        whole.add("seconds", counted.seconds)
     if counted.history.size:
-        records.append(_history(release, counted.history))
-    if scenario.measure("marginal-gap"):
-        records += [_marginal_gap(release, counted, number) for number in release.singles]
-    if scenario.measure("share-gap") and release.scheme.by_retention:
-        records += [_share_gap(release, counted, number) for number in release.singles]
+        _add_history(whole, release, counted.history)
+    for number in release.singles:
+        cells.append(cell := Cell(release.context, None, None, (number,)))
+        pairs = counted.dense(0, number, release.data.size)
+        if asked("marginal-gap"):
+            gap, error = gap_of_chances(pairs, _chances(release, number))
+            cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
+        if asked("share-gap") and release.scheme.by_retention:
+            found = share_gap(pairs, release.law.levels[number - 1], release.law.pi)
+            bar = None if release.estimated else Bar.normal(found.std_error, "closed-form")
+            mean = None if release.estimated else found.mean
+            cell.add("share_gap", found.value, bar, mean, bounds=(0.0, 2.0))
     for coalition in release.coalitions if not release.estimated else ():
-        records += _bounds(release, coalition)
-    if scenario.measure("empirical-epsilon") and release.scheme.makes_copies:
-        records += _empirical_epsilons(release)
+        cells.append(cell := Cell(release.context, None, None, coalition))
+        law = release.law.of(coalition)
+        unit = 1 if release.table is None else release.table.unit_size
+        if math.isfinite(epsilon := law.epsilon() * unit):
+            cell.add("epsilon", epsilon, theory=epsilon)
+        if asked("delta-growth"):
+            bound = growth_bound(law.odds())
+            cell.add("growth_bound", bound, theory=bound)
+    if asked("empirical-epsilon") and release.scheme.makes_copies:
+        cells += _empirical_epsilons(release)
     if isinstance(release.scheme, PublishedCategories):
-        records += estimated_records(release, release.data.codes, release.scheme.held())
-    return [*records, *(_admissible(release) if release.scheme.by_retention else ())]
+        cells += _estimated(release, release.scheme)
+    if release.scheme.by_retention:
+        cells.append(cell := Cell(release.context, None, None, everybody))
+        _add_admissible(cell, release)
+    return [record for cell in cells for record in cell.records]
 
 
-def _bounds(release: UniformRelease, coalition: Coalition) -> list[Measurement]:
-    """Differential privacy of a coalition's copies, and by how much they can make any belief grow."""
-    cell, law = Cell(release.context, None, None, coalition), release.law.of(coalition)
-    epsilon = law.epsilon() * (1 if release.table is None else release.table.unit_size)
-    if math.isfinite(epsilon):
-        cell.add("epsilon", epsilon, theory=epsilon)
-    if release.scenario.measure("delta-growth"):
-        bound = growth_bound(law.odds())
-        cell.add("growth_bound", bound, theory=bound)
-    return cell.records
-
-
-def _empirical_epsilons(release: UniformRelease) -> list[Measurement]:
-    """A lower bound on every coalition's ε from trials on two values, each at the stated confidence, beside the exact one."""
-    # a second to import, which every other audit would pay for
-    from auditor.audit.measures.empirical_epsilon import Trials
+def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
+    """Lower bounds on every coalition's ε from trials, with the exact ε as theory."""
+    from auditor.audit.measures.empirical_epsilon import Trials  # a second to import
 
     measure = release.scenario.measure("empirical-epsilon")
     assert measure is not None
+    trials, confidence = int(measure.options["trials"]), float(measure.options["confidence"])
     key = replace(release.key, scheme=f"{release.key.scheme} trials")
-    trials = Trials(
-        release.scheme,
-        release.context.levels,
-        release.law.size,
-        int(measure.options["trials"]),
-        key,
-    )
-    records = []
+    audit = Trials(release.scheme, release.context.levels, release.law.size, trials, key)
+    cells = []
     for coalition in release.coalitions:
-        cell, epsilon = (
-            Cell(release.context, None, None, coalition),
-            release.law.of(coalition).epsilon(),
-        )
-        found = trials.audit(coalition, float(measure.options["confidence"]))
-        cell.add(
-            "empirical_epsilon", found.epsilon, theory=epsilon if math.isfinite(epsilon) else None
-        )
-        records += cell.records
-    return records
+        cells.append(cell := Cell(release.context, None, None, coalition))
+        epsilon = release.law.of(coalition).epsilon()
+        theory = epsilon if math.isfinite(epsilon) else None
+        cell.add("empirical_epsilon", audit.audit(coalition, confidence).epsilon, theory=theory)
+    return cells
 
 
-def _admissible(release: UniformRelease) -> list[Measurement]:
-    """Largest retention of one copy that keeps to the bounds asked for, over this domain and with these replacements."""
-    cell, size = Cell(release.context, None, None, release.context.everybody), release.law.rarity
-    growth, breach = (
-        release.scenario.measure("delta-growth"),
-        release.scenario.measure("rho-breach"),
-    )
+def _add_admissible(cell: Cell, release: UniformRelease) -> None:
+    """Add the largest retention of one copy within the requested bounds."""
+    growth, breach = map(release.scenario.measure, ("delta-growth", "rho-breach"))
     if growth is not None:
         delta = float(growth.options["delta"])
-        p = largest_retention_for_growth(delta, size)
+        p = largest_retention_for_growth(delta, release.law.rarity)
         cell.add(f"admissible_retention(delta {delta:g})", p, theory=p)
     if breach is not None:
         low, high = float(breach.options["rho1"]), float(breach.options["rho2"])
-        p = largest_retention_for_breach(low, high, size)
+        p = largest_retention_for_breach(low, high, release.law.rarity)
         cell.add(f"admissible_retention(rho {low:g} {high:g})", p, theory=p)
-    return cell.records
 
 
-def _history(release: UniformRelease, records: NDArray[np.int64]) -> Measurement:
-    """Elements of a tuple's compressed history, how many records have each number, and their mean (xiao2009, proof of Lemma 2)."""
+def _add_history(cell: Cell, release: UniformRelease, records: NDArray[np.int64]) -> None:
+    """Add the mean size of a tuple's compressed history (xiao2009, proof of Lemma 2)."""
     law, sizes, n = release.law, np.arange(records.size), int(records.sum())
-    cell = Cell(release.context, None, None, tuple(range(1, len(law.levels) + 1)))
     mean = float(records @ sizes / n)
     error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
-    cell.add(
-        "history_size",
-        mean,
-        Bar.normal(error, "jackknife"),
-        history_size(law.levels, release.data.prior, law.pi),
-    )
-    return cell.records[0]
+    theory = history_size(law.levels, release.data.prior, law.pi)
+    cell.add("history_size", mean, Bar.normal(error, "jackknife"), theory)
 
 
-def _pairs(release: UniformRelease, counted: Counted, number: int) -> NDArray[np.int64]:
-    return counted.dense(0, number, release.data.size)
+def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cell]:
+    """Estimated retentions of copies from files, and their distances from schemes' laws."""
+    x, copies, size, cells = release.data.codes, scheme.held(), release.data.size, []
+    for number, y in enumerate(copies, start=1):
+        cells.append(cell := Cell(release.context, None, None, (number,)))
+        parts = zip(
+            release.data.attributes, split(release.data, x), split(release.data, y), strict=True
+        )
+        each = [(attribute.name, *retention(a, b, attribute.size)) for attribute, a, b in parts]
+        whole = ("*", *retention(x, y, size))
+        for name, value, error in [whole, *(each if len(each) > 1 else [])]:
+            bar = Bar.normal(error, "closed-form")
+            cell.add(f"estimated_retention(copy {number})", value, bar, attribute=name)
+        cell.add(f"off_uniform(copy {number})", off_uniform(x, y, size))
+    cells.append(cell := Cell(release.context, None, None, release.context.everybody))
+    for known in schemes_held_against("categorical") if len(copies) > 1 else ():
+        cell.add(f"off_law({known.name})", off_law(x, copies, size, known.multilevel))
+    return cells
 
 
 def _chances(release: UniformRelease, number: int) -> Array:
-    """What the law says one copy shows of each value, shape (s, s); of copies from files the nearest law of retention."""
+    """Return the chance of each released value by original, shape (s, s)."""
     law = release.law
     if release.scheme.by_retention:
         return transition_matrix(law.levels[number - 1], law.size, law.pi)
     return law.transition_matrix(None, number)
 
 
-def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
-    cell = Cell(release.context, None, None, (number,))
-    gap, error = gap_of_chances(_pairs(release, counted, number), _chances(release, number))
-    cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
-    return cell.records[0]
-
-
-def _share_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
-    cell = Cell(release.context, None, None, (number,))
-    gap = share_gap(
-        _pairs(release, counted, number), release.law.levels[number - 1], release.law.pi
-    )
-    bar, mean = (
-        (None, None) if release.estimated else (Bar.normal(gap.std_error, "closed-form"), gap.mean)
-    )
-    cell.add("share_gap", gap.value, bar, mean, bounds=(0.0, 2.0))
-    return cell.records[0]
-
-
 def marginal_tests(
     release: UniformRelease, counted: Counted
 ) -> list[tuple[int, float, float, int]]:
-    """Return for every copy that some coalition holds: number, level, p-value of the chi-square test, degrees of freedom."""
+    """Return number, level, p-value and degrees of freedom of each copy's chi-square test."""
     tests = []
     for number in release.singles if not release.estimated else ():
-        level = release.law.levels[number - 1]
-        tests.append(
-            (
-                number,
-                level,
-                *test_of_chances(_pairs(release, counted, number), _chances(release, number)),
-            )
-        )
+        pairs = counted.dense(0, number, release.data.size)
+        found = test_of_chances(pairs, _chances(release, number))
+        tests.append((number, release.law.levels[number - 1], *found))
     return tests
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
-    """Return the evidence on what pooling buys each coalition of two copies or more."""
+    """Return the evidence on the gain of each coalition of two copies or more."""
     several = [c for c in release.needed if len(c) > 1]
     says = {
-        c: None if release.estimated else release.law.of(c).best_is_sufficient() for c in several
+        c: None if release.estimated else release.law.of(c).best_is_sufficient()
+        for c in release.needed
+        if len(c) > 1
     }
     gains = {}
     if release.key.replicate == 1:

@@ -1,4 +1,4 @@
-"""Blocks of codes, and counts of what their copies show.
+"""Blocks of category codes, and counts of values in their copies.
 
-What is concluded from counts is ``auditor.audit.categorical``.
+Used by ``categorical``.
 """

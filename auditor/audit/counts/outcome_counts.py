@@ -1,33 +1,70 @@
-"""How often combinations of values were met: whole numbers, which add up to the same whatever the order and whoever counted them."""
+"""Blocks of category codes, and counts of combinations of values.
+
+Counts are whole numbers, so sums do not depend on the order or the number of processes.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.schemes.replacement.base import Copies
+from auditor.types import Codes
+
 Keys = NDArray[Any]
-"""One for each combination: an integer, or a record of several where one would not do."""
+"""One per combination: an integer, or a record of several integers if needed."""
 
 LARGEST_WORD = 2**62
 CELLS_A_KEY = 4
-"""Where keys are this many times their number at most, going through all of them is less work than
-sorting those that there are."""
+"""Up to this ratio of the largest key to the number of keys, a bincount is ten times faster than a
+sort."""
 FEWEST_PENDING = 2**17
-"""Keys that wait to be sorted in, at least: sorting a few into many costs as much as sorting
-many."""
+"""Fewest keys that are merged into the sorted ones at once."""
+MOST_CELLS = 2**22
+"""Combinations of outcome and original value that are counted for one coalition: 64 MB. For longer
+tables a sample of the outcomes is counted, with all or no records of an outcome."""
+PASS_CELLS = 2**22
+"""The limit for all coalitions that are counted in one pass."""
+
+
+@dataclass
+class CodeBlock:
+    """One block of records, with copies made on request.
+
+    Attributes
+    ----------
+    index, first : int
+        Numbers of the block and of its first record.
+    x : ndarray of shape (b,)
+        Originals.
+    copy : callable
+        Returns the values of a copy by number, shape (b,).
+    made : Copies or None
+        Generators of the copies; None if the copies were kept from an earlier pass.
+    seconds : float
+        Time of the requests.
+    """
+
+    index: int
+    first: int
+    x: Codes = field(repr=False)
+    copy: Callable[[int], Codes] = field(repr=False)
+    made: Copies | None = field(default=None, repr=False)
+    seconds: float = 0.0
 
 
 class Packing:
-    """Combinations of small numbers as one key each, in the order of their columns.
+    """Combinations of small numbers as keys, ordered by column.
 
     Parameters
     ----------
     radices : sequence of int
-        For each column, one more than its largest number.
+        One more than each column's largest number.
 
     Examples
     --------
@@ -51,11 +88,11 @@ class Packing:
 
     @property
     def wide(self) -> bool:
-        """Whether one integer does not hold a combination."""
+        """Whether a combination needs several integers."""
         return len(self._words) > 1
 
     def pack(self, columns: Sequence[NDArray[np.integer[Any]]]) -> Keys:
-        """Return the keys of b combinations, given as one array of shape (b,) a column."""
+        """Return the keys of b combinations, given as columns of shape (b,)."""
         words, rest = [], iter(columns)
         for radices in self._words:
             word = np.zeros(columns[0].shape, dtype=np.int64)
@@ -71,7 +108,7 @@ class Packing:
         return keys
 
     def unpack(self, keys: Keys) -> list[NDArray[np.int64]]:
-        """Return the columns of some keys."""
+        """Return the columns of keys."""
         columns = []
         for k, radices in enumerate(self._words):
             word, found = keys if self.dtype.names is None else keys[f"w{k}"], []
@@ -83,7 +120,7 @@ class Packing:
 
 
 def different(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
-    """Return the different keys, ascending, and how often each is there: counted where they are small, as sorting takes ten times as long.
+    """Return the distinct keys, ascending, and their counts.
 
     Examples
     --------
@@ -98,7 +135,7 @@ def different(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
 
 
 class Counts:
-    """How often each key was met."""
+    """Counts by key."""
 
     def __init__(self, dtype: np.dtype[Any] | None = None) -> None:
         self._keys: Keys = np.empty(0, dtype=np.dtype(np.int64) if dtype is None else dtype)
@@ -106,11 +143,11 @@ class Counts:
         self._waiting: list[tuple[Keys, NDArray[np.int64]]] = []
 
     def take(self, keys: Keys) -> None:
-        """Count keys, shape (b,), one a record."""
+        """Count keys, shape (b,), one per record."""
         self._wait(*different(keys))
 
     def add(self, other: Counts) -> None:
-        """Add what others counted."""
+        """Add other counts."""
         self._wait(*other.all())
 
     def _wait(self, keys: Keys, counts: NDArray[np.int64]) -> None:
@@ -119,25 +156,18 @@ class Counts:
             self.all()
 
     def all(self) -> tuple[Keys, NDArray[np.int64]]:
-        """Return the different keys, ascending, and how often each was met."""
+        """Return the distinct keys, ascending, and their counts."""
         if self._waiting:
             keys = np.concatenate([self._keys, *(keys for keys, _ in self._waiting)])
             counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
-            # there may be millions: nothing is held twice for long
+            # perhaps millions of keys: release the old ones first
             self._keys, self._counts, self._waiting = keys[:0], counts[:0], []
             order = np.argsort(keys, kind="stable")
-            keys = keys[order]
-            counts = counts[order]
+            keys, counts = keys[order], counts[order]
             del order
-            first = (
-                np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-                if keys.size
-                else np.empty(0, dtype=np.intp)
-            )
-            self._keys, self._counts = (
-                keys[first],
-                np.add.reduceat(counts, first) if first.size else counts,
-            )
+            first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: keys.size])
+            self._keys = keys[first]
+            self._counts = np.add.reduceat(counts, first) if first.size else counts
         return self._keys, self._counts
 
     def dense(self, size: int) -> NDArray[np.int64]:
@@ -149,7 +179,7 @@ class Counts:
 
 
 def chosen(keys: Keys, halvings: int) -> NDArray[np.bool_]:
-    """Return which keys belong to a sample of 1 in ``2^halvings`` of all there can be: the same in every run, and as good as random."""
+    """Return the keys in a pseudo-random sample of 1 in ``2^halvings``, equal in every run."""
     words = [keys] if keys.dtype.names is None else [keys[name] for name in keys.dtype.names]
     mixed = np.zeros(keys.shape, dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -163,25 +193,18 @@ def chosen(keys: Keys, halvings: int) -> NDArray[np.bool_]:
     )
 
 
-MOST_CELLS = 2**22
-"""Combinations of outcome and original value that are counted for one coalition: 64 MB of keys and counts. Of a longer table a sample of
-the outcomes is, all records of an outcome or none."""
-PASS_CELLS = 2**22
-"""The same for all coalitions that are counted in one pass over the table."""
-
-
 def halvings_for(rows: int, size: int, copies: int) -> int:
-    """Return how often the outcomes must be halved for no more than ``MOST_CELLS`` combinations to be counted: by shape alone."""
+    """Return the halvings of outcomes that leave ``MOST_CELLS`` combinations at most."""
     return max(0, math.ceil(math.log2(possible_cells(rows, size, copies) / MOST_CELLS)))
 
 
 def possible_cells(rows: int, size: int, copies: int) -> int:
-    """Return how many combinations of outcome and original value there can be in so many rows."""
+    """Return the largest number of combinations of outcome and original value."""
     return int(min(rows, size ** (copies + 1)))
 
 
 def batches(costs: Sequence[tuple[Any, int]]) -> list[list[Any]]:
-    """Deal items with their costs into passes, in order, each within ``PASS_CELLS`` if it has more than one."""
+    """Divide items with costs into passes, in order, each within ``PASS_CELLS`` if possible."""
     dealt: list[list[Any]] = []
     left = 0
     for item, cost in costs:

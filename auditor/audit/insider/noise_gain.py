@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.stacked_maps import by_size
+from auditor.audit.numeric.linear_maps import by_size
 from auditor.numerics.linear_algebra import (
     in_own_units,
     of_differences,

@@ -1,5 +1,4 @@
-"""Measures beside an attack's error: entropy, geometry, utility, records rebuilt as a whole, an audited ε.
+"""Measures besides an attack's error: privacy, utility, geometry, guarantees.
 
-Uses ``base`` and ``numeric`` beside it; which of them a scenario asks for is
-``auditor.scenario.read_measures``.
+Uses ``base`` and ``numeric``; scenarios choose by ``auditor.scenario.read_measures``.
 """

@@ -142,19 +142,20 @@ def closeness_records(
         Of the sampled records: hits within the tolerance come first, and sizes of errors.
     base : Baseline
     """
-    assert tally.size_counts is not None
-    n, hits = tally.rows, tally.hits[0]
-    expected = tally.expected_hits[0] / n if tally.expected_hits else np.full(hits.shape, math.nan)
+    n, hits, exact = tally.rows, tally.sums["hits"][0], "expected_hits" in tally.sums
+    expected = tally.sums["expected_hits"][0] / n if exact else np.full(hits.shape, math.nan)
     share = hits / n
     centre, error = wilson(share, n)
     method: ErrorBar = "sampling"
-    if tally.expected_hits and base.stride == 1:
-        centre, error, method = share, np.sqrt(tally.hit_variance[0]) / n, "closed-form"
+    if exact and base.stride == 1:
+        error = np.sqrt(tally.sums["hit_variance"][0]) / n
+        centre, method = share, "closed-form"
     known = base.median > 0
     scale = np.divide(tally.scale, base.median, out=np.full(len(known), math.nan), where=known)
     shift = 0.5 * Z_95 / math.sqrt(n)
     low, median, high = (
-        size_quantile(tally.size_counts, 0.5 + step) * scale for step in (-shift, 0.0, shift)
+        size_quantile(tally.sums["size_counts"], 0.5 + step) * scale
+        for step in (-shift, 0.0, shift)
     )
     figures = {
         "close": (

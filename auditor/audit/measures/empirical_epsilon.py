@@ -1,17 +1,16 @@
-r"""Empirical ε: a lower bound on the privacy that a mechanism loses, from its outputs on two inputs and nothing else.
+r"""Empirical ε: a lower bound on privacy loss, from outputs on two inputs.
 
-A distinguishing attack names an event E and looks how often it happens under either input;
-``ln(P(E|x)/P(E|x'))`` can be no more than ε. Both chances get exact Clopper–Pearson bounds, so the
-result is below the true ε with the stated confidence at any number of trials.
+An attack names an event E and counts it under either input; ``ln(P(E|x)/P(E|x'))`` is at most ε. With
+exact Clopper–Pearson bounds for both probabilities, the result is below the true ε with the stated
+confidence, at any number of trials.
 
 | symbol | meaning |
 | --- | --- |
-| ``E`` | an event: one output, or the outputs most telling of one input by a first part of the trials |
-| ``m`` | number of events tried, in both directions: the confidence is shared among them (Bonferroni) |
+| ``E`` | an event: one output, or the outputs most typical of one input in the first trials |
+| ``m`` | number of events, in both directions, which share the confidence (Bonferroni) |
 | ``L, U`` | lower bound of ``P(E\|x)`` and upper bound of ``P(E\|x')``, each at ``1 − α/(2m)`` |
 
-Reference: clopper1934. Fails to come near ε when it is carried by events of few outputs too rare
-for the trials.
+Reference: clopper1934. Loose if ε depends on events too rare for the trials.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from auditor.schemes.base.scheme import Key
 from auditor.types import Array, Codes
 
 SELECTION = 0.1
-"""Share of the trials that only order the outputs; the others judge."""
+"""Share of the trials that order the outputs; the others estimate."""
 MOST_COPIES = 6
-"""Copies told apart at once: three outputs of each make 729 together."""
+"""Most copies at once: three outputs of each make 729 together."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +41,15 @@ class EpsilonAudit:
     Attributes
     ----------
     epsilon : float
-        In nats; 0 when nothing tells the inputs apart.
+        In nats; 0 if the inputs are indistinguishable.
     event : tuple of int
         The outputs of the event that gave it.
     direction : str
         ``first`` if the event is likelier under the first input, else ``second``.
     confidence : float
-        Chance, before the trials, that the bound comes out below the true ε.
+        Probability that the bound is below the true ε.
     events : int
-        How many events were tried.
+        Number of events.
     """
 
     epsilon: float
@@ -68,16 +67,16 @@ def empirical_epsilon(
     Parameters
     ----------
     first, second : array of int, shape (n,) and (n',)
-        Outputs as codes from 0, one a trial, trials independent (*not checked*).
+        Outputs as codes from 0, one per independent trial (*not checked*).
     size : int, optional
-        Number of outputs there can be; by default one more than the largest met.
+        Number of possible outputs; by default one more than the largest.
     confidence : float
         In (0, 1).
 
     Raises
     ------
     AuditorError
-        There are too few trials, outputs are no codes, or the confidence is none.
+        Too few trials, outputs that are no codes, or an invalid confidence.
 
     Examples
     --------
@@ -121,13 +120,13 @@ def _codes(outputs: ArrayLike) -> Codes:
 
 
 def _split(codes: Codes, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return counts of the outputs in the trials that order them, and in those that judge."""
+    """Return counts of the outputs in ordering and in estimating trials."""
     cut = int(SELECTION * codes.size)
     return np.bincount(codes[:cut], minlength=size), np.bincount(codes[cut:], minlength=size)
 
 
 def events(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return the events to try, masks of shape (m, s): every output alone, and those most telling of either input, by their counts."""
+    """Return events, masks of shape (m, s): single outputs, and the most typical ones."""
     s = first.size
     ratio = (first + 0.5) / (first.sum() + 0.5 * s) * (second.sum() + 0.5 * s) / (second + 0.5)
     order = np.argsort(-ratio, kind="stable")
@@ -144,7 +143,10 @@ def _log_ratio(hits: Array, trials: int, others: Array, other_trials: int, alpha
 
 
 def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
-    """Return the exact lower bound of a chance at level ``1 − α`` (clopper1934): the α-quantile of Beta(k, n − k + 1); 0 at k = 0."""
+    """Return the exact lower bound at level ``1 − α`` (clopper1934); 0 at k = 0.
+
+    The α-quantile of Beta(k, n − k + 1).
+    """
     k = np.asarray(hits, dtype=np.float64)
     return np.where(
         k > 0, scipy.special.betaincinv(np.maximum(k, 1.0), trials - k + 1.0, alpha), 0.0
@@ -152,7 +154,7 @@ def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
 
 
 def upper_bound(hits: Any, trials: int, alpha: float) -> Array:
-    """Return the exact upper bound of a chance at level ``1 − α`` (clopper1934), from Beta(k + 1, n − k); 1 at k = n."""
+    """Return the exact upper bound at level ``1 − α`` (clopper1934); 1 at k = n."""
     k = np.asarray(hits, dtype=np.float64)
     return np.where(
         k < trials, scipy.special.betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0
@@ -160,7 +162,7 @@ def upper_bound(hits: Any, trials: int, alpha: float) -> Array:
 
 
 class Trials:
-    """Copies that a uniform scheme makes of two values, as often as asked, to be told apart by any of its coalitions.
+    """Repeated copies of two values by a uniform scheme, for any coalition.
 
     Parameters
     ----------
@@ -190,10 +192,9 @@ class Trials:
     def audit(self, coalition: Sequence[int], confidence: float = 0.95) -> EpsilonAudit:
         """Return a lower bound on a coalition's ε, by copy numbers from 1.
 
-        Outputs are told apart by which copies show the first value, the second, or another: enough
-        for a scheme that keeps to its law, under which a third value is as likely of either. Of
-        more than six copies the six least perturbed are looked at: what these lose the coalition
-        loses.
+        Outputs are the copies with the first value, the second, or another. By law a third value is
+        equally likely for both. Of more than six copies the six least perturbed are used, so the
+        bound holds.
         """
         best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[
             :MOST_COPIES
@@ -220,6 +221,6 @@ def _which(shown: Codes, first: int, second: int) -> NDArray[np.uint8]:
 
 
 def _rarest(pi: Array | None, size: int) -> tuple[int, int]:
-    """Return two values to tell apart: of uniform replacements any two, else the least likely ones, which their own outputs tell best."""
+    """Return two values: the least likely replacements, whose outputs are most typical."""
     order = range(size) if pi is None else np.argsort(pi, kind="stable").tolist()
     return order[0], order[min(1, size - 1)]

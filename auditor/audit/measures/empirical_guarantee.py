@@ -1,52 +1,56 @@
-"""Audited lower bounds on what added noise guarantees: copies drawn of two records, told apart by the best test there is for the law.
+"""Guarantees of additive noise: by the law, and audited lower bounds.
+
+The audit draws copies of two records and distinguishes them by the best test for the law.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``x, x + Δ`` | the two records within the stated bounds that the law tells apart best | (N,) |
+| ``x, x + Δ`` | the two records within the bounds that the law distinguishes best | (N,) |
 | ``a`` | weights of the coalition's combination of least noise | (k,) |
-| ``T`` | ``Σ_i a_i (y_i − x)ᵀ K_0⁻¹ Δ``, the log-likelihood ratio of Gaussian noise but for factors | scalar |
-| ``L, U`` | Clopper–Pearson bounds of the test's power under x + Δ and of its false alarms under x | scalars |
+| ``T`` | ``Σ_i a_i (y_i − x)ᵀ K_0⁻¹ Δ``, proportional to the Gaussian log-likelihood ratio | scalar |
+| ``L, U`` | Clopper–Pearson bounds of the power under x + Δ and the false alarms under x | scalars |
 
-Of Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is no more
-than μ; of one value it is the best one there is, of Skellam noise too. Of Laplace and geometric
-noise it is «every value of every copy that counts lies at or beyond x + Δ», which is ``e^ε`` times
-as likely under x + Δ as under x, and of uniform noise «some value of some copy lies where noise
-cannot bring x»: of both ``ln(L/U)`` is no more than ε. Tests are chosen before anything is drawn;
-the confidence is shared among the coalitions.
+For Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is at most μ.
+It is the best test of one value. For Laplace and geometric noise it is «every value of every
+relevant copy lies at or beyond x + Δ», which is ``e^ε`` times as likely under x + Δ. For uniform
+noise it is «some value of some copy is impossible under x». Then ``ln(L/U)`` is at most ε. Tests are
+chosen before any draw; the coalitions share the confidence.
 
-Reference: clopper1934. Fails to come near where the event is too rare for the trials: μ above 8, ε
-above ``ln trials`` (that of uniform noise is infinite), or many values.
+Reference: clopper1934. Loose if the event is too rare for the trials: μ above 8, ε above ``ln
+trials`` (infinite for uniform noise), or many values.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release
 from auditor.audit.measures.empirical_epsilon import lower_bound, upper_bound
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.process.deferred import scipy
+from auditor.results.records import Measurement
+from auditor.scenario.model import Scenario
+from auditor.scenario.read_measures import Guarantee
 from auditor.schemes.base.guarantees import Guarantees
-from auditor.schemes.base.noise_law import KroneckerNoise, undo_root
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, undo_root
 from auditor.types import Array, Coalition
 
 CHUNK_ROWS = 2**14
-"""Trials drawn at once; part of what names the random streams, so that it changes no figure only as
-long as it stays."""
+"""Trials drawn at once. Random streams depend on it, so a change changes figures."""
 ON_LATTICE = 0.25
-"""Of a unit: how far a value of whole units may be off by rounding and still count as at the other
-record."""
+"""Largest rounding error of a value of whole units, in units."""
 REACH = np.sqrt(3.0) * (1.0 + 1e-9)
-"""Deviations up to which uniform noise lies, and what rounding may add."""
+"""Range of uniform noise in standard deviations, with a margin for rounding."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What an audit found of one coalition: which metric, and a lower bound on it, at least 0."""
+    """Lower bound on a metric of one coalition, at least 0."""
 
     metric: str
     value: float
@@ -59,12 +63,12 @@ def audited(
     trials: int,
     confidence: float,
 ) -> list[Found]:
-    """Return a lower bound for every coalition, all of which hold together with the stated confidence.
+    """Return simultaneous lower bounds for all coalitions.
 
     Parameters
     ----------
     release : Release
-        Its scheme draws the copies; the table is not looked at.
+        Its scheme draws the copies; the table is not used.
     stated : Guarantees
     coalitions : sequence of tuple of int
     trials : int
@@ -75,8 +79,8 @@ def audited(
     Returns
     -------
     list of Found
-        Empty where no test is known: for noise of no one shape or that follows on from record to
-        record, and an attribute without any.
+        Empty without a test: for noise of several shapes, serial noise, and attributes without
+        noise.
     """
     law = stated.law
     if (
@@ -104,7 +108,7 @@ def audited(
 
 
 def _pair(release: Release, change: Array, trials: int) -> Iterator[Iterator[Array]]:
-    """Yield the copies of the changed record and those of the other, in chunks: what copies add to the other record, (b, M, N)."""
+    """Yield copies of the changed record and of the other, less the other, (b, M, N)."""
     low, high = np.array([release.table.bounds[name] for name in release.table.attributes]).T
     start = np.where(change > 0, low, high)
     for which, record in (("changed", start + change), ("unchanged", start)):
@@ -115,7 +119,6 @@ def _drawn(
     release: Release, which: str, record: Array, start: Array, trials: int
 ) -> Iterator[Array]:
     key = replace(release.key, scheme=f"{release.key.scheme} trials of the {which} record")
-    # of the first of several batches
     sampler = release.scheme.sampler(release.levels, release.moments.scale, key)
     for index, first in enumerate(range(0, trials, CHUNK_ROWS)):
         rows = min(CHUNK_ROWS, trials - first)
@@ -125,7 +128,7 @@ def _drawn(
 
 
 class ShiftTest:
-    """Gaussian, Skellam: whether the best combination of the copies lies nearer to the changed record, in the noise's own metric."""
+    """Test for Gaussian and Skellam noise: the best combination is nearer to the changed record."""
 
     metric = "empirical_gaussian_dp"
 
@@ -141,17 +144,17 @@ class ShiftTest:
         self.none = np.zeros(len(coalitions), dtype=np.intp)
 
     def hits(self, copies: Array) -> NDArray[np.intp]:
-        """Return how many trials each coalition takes for the changed record, shape (C,)."""
+        """Return the number of trials classified as the changed record, shape (C,)."""
         found = (copies @ self._direction) @ self._weights > 0.5 * (self.change @ self._direction)
         return np.asarray(np.count_nonzero(found, axis=0))
 
     def bound(self, power: Array, alarms: Array) -> Array:
-        """Return ``Φ⁻¹(L) − Φ⁻¹(U)``: of ``N(0, 1)`` and ``N(μ, 1)`` no test has more."""
+        """Return ``Φ⁻¹(L) − Φ⁻¹(U)``, at most μ for ``N(0, 1)`` and ``N(μ, 1)``."""
         return np.asarray(scipy.special.ndtri(power) - scipy.special.ndtri(alarms))
 
 
 class RatioTest:
-    """An event that is at most ``e^ε`` times as likely under the changed record as under the other."""
+    """Test whose event is at most ``e^ε`` times as likely under the changed record."""
 
     metric = "empirical_epsilon"
 
@@ -169,7 +172,7 @@ class RatioTest:
 
 
 class BeyondTest(RatioTest):
-    """Laplace and geometric noise: whether every value of every copy that counts lies at or beyond the changed record."""
+    """Test for Laplace and geometric noise: every relevant value is at or beyond the changed record."""
 
     def __init__(self, stated: Guarantees, coalitions: Sequence[Coalition]) -> None:
         law = stated.law
@@ -183,13 +186,13 @@ class BeyondTest(RatioTest):
         self._beyond = self.change - ON_LATTICE * unit
 
     def hits(self, copies: Array) -> NDArray[np.intp]:
-        """Return how many trials each coalition takes for the changed record, shape (C,)."""
+        """Return the number of trials classified as the changed record, shape (C,)."""
         found = (copies < self._beyond).any(axis=2).astype(np.float64) @ self.counted == 0.0
         return np.asarray(np.count_nonzero(found, axis=0))
 
 
 class OutsideTest(RatioTest):
-    """Uniform noise: whether some value of some copy, brought back to independent numbers, lies beyond where these end."""
+    """Test for uniform noise: some value, made independent, is out of range."""
 
     def __init__(self, law: KroneckerNoise, change: Array, coalitions: Sequence[Coalition]) -> None:
         super().__init__(change, law.copies, coalitions)
@@ -197,7 +200,7 @@ class OutsideTest(RatioTest):
         self._reach = REACH * np.sqrt(np.diag(law.level_covariance))[:, None]
 
     def hits(self, copies: Array) -> NDArray[np.intp]:
-        """Return how many trials each coalition takes for the changed record, shape (C,)."""
+        """Return the number of trials classified as the changed record, shape (C,)."""
         found = (np.abs(copies @ self._undo) > self._reach).any(axis=2).astype(
             np.float64
         ) @ self.counted > 0.0
@@ -205,3 +208,47 @@ class OutsideTest(RatioTest):
 
 
 Test = ShiftTest | BeyondTest | OutsideTest
+
+
+def guarantees_of(scenario: Scenario, release: Release, law: NoiseLaw | None) -> Guarantees | None:
+    """Return the guarantees of additive noise; None without bounds or law, and for files.
+
+    A law that is stated for files proves nothing.
+    """
+    scheme, spans = release.scheme, release.moments.spans
+    if law is None or spans is None or not scheme.adds_noise or not scheme.makes_copies:
+        return None
+    measure = scenario.measure("guarantees")
+    delta = Guarantee().delta if measure is None else float(measure.options["delta"])
+    return Guarantees(law, spans, delta, release.table.unit_size)
+
+
+def release_guarantees(
+    context: CellContext,
+    scenario: Scenario,
+    release: Release,
+    law: NoiseLaw | None,
+    coalitions: Sequence[Coalition],
+) -> Iterator[Measurement]:
+    """Yield every coalition's guarantees by the law, and audited lower bounds if requested.
+
+    Infinite guarantees have a reason. Audits run in the first replicate only.
+    """
+    stated = guarantees_of(scenario, release, law)
+    if stated is None:
+        return
+    by_law = {coalition: stated.of(coalition) for coalition in coalitions}
+    names = {"epsilon_at_delta": f"epsilon_at_delta({stated.delta:g})"}
+    for coalition, figures in by_law.items():
+        for metric, one in figures.items():
+            name, note = names.get(metric, metric), one.note or None
+            yield context.record(name, coalition, one.value, reason=note)
+    measure = scenario.measure("empirical-epsilon")
+    if measure is None or release.key.replicate > 1:
+        return
+    trials, confidence = int(measure.options["trials"]), float(measure.options["confidence"])
+    found = audited(release, stated, coalitions, trials, confidence)
+    for coalition, bound in zip(coalitions, found, strict=False):
+        limit = by_law[coalition][bound.metric.removeprefix("empirical_")].value
+        theory = limit if math.isfinite(limit) else None
+        yield context.record(bound.metric, coalition, bound.value, theory=theory)

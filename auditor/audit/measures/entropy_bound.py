@@ -1,27 +1,25 @@
-r"""The least error that any attack can have, from what the copies leave uncertain: where the laws of records and noise are declared.
+"""Bounds on the error of any attack, from entropies, and of one attack, by theorems.
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |
-| ``h(X|Y)`` | entropy of an attribute's value given all of a coalition's copies | nats | cover2006, chapter 8 |
-| ``e^{2h(X|Y)}/(2πe)`` | entropy power: the least mean squared error | squared data units | cover2006, chapter 8 |
+| ``h(X|Y)`` | entropy of an attribute's value given all of a coalition's copies | nats | cover2006, ch. 8 |
+| ``e^{2h(X|Y)}/(2πe)`` | entropy power: the least mean squared error | squared data units | cover2006, ch. 8 |
 | ``I(X; Y)`` | ``h(X) − h(X|Y) = h(Y) − h(Y|X)`` | nats | |
-| ``K, r`` | variance of a value, and of its noise, each given all other attributes' | squared data units | |
-| ``J`` | ``½ ln 2πe r − h(Z)``: what the noise's entropy lacks to normal noise of its variance | nats | |
+| ``K, r`` | variance of a value, and of its noise, each given all other attributes | squared data units | |
+| ``J`` | ``½ ln 2πe r − h(Z)``: entropy that the noise lacks to normal noise of its variance | nats | |
 
-Jointly normal records under normal noise: the bound is the error of the best linear estimate
-(li2012 (7)), which meets it.
+The laws of records and noise must be declared. For jointly normal records and noise, the bound is
+the error of the best linear estimate (li2012 (7)), which attains it.
 
-Else attribute by attribute. Whoever is told all other attributes, and so their noise, knows no
-less, and an attribute's own copies are all that is left to learn from: ``h(X|Y)`` is at least
-``h(X) − I`` of a value of variance K under noise of variance r. Of one copy I is a convolution
-(``auditor.audit.measures.entropy``), as it is of normal noise, whose best combination says all, and
-of one process, whose least perturbed copy does. Fresh copies of other noise tell no more than the
-sum of what each tells, and no more than ``½ ln(1 + K Σ 1/r_i) + Σ J_i``, as of all copies with
-their covariance normal ones have the most entropy; the lesser of the two is taken.
+Otherwise by attribute. An adversary who knows all other attributes, and so their noise, learns from
+the attribute's own copies alone. So ``h(X|Y)`` is at least ``h(X) − I``, for a value of variance K
+under noise of variance r. For one copy I is a convolution (``auditor.audit.measures.entropy``). So
+it is for normal noise, with the sufficient combination, and for one process, with the least
+perturbed copy. For fresh copies of other noise, I is at most the sum over single copies, and at most
+``½ ln(1 + K Σ 1/r_i) + Σ J_i``, as normal copies have the most entropy for their covariance.
 
-It holds on average over tables: the error in one table goes up and down about its expectation. An
-adversary who knows true values of some attributes sees more than the copies, and may go below; so
-may one who reads a leak that the stated laws do not have.
+The bound holds on average over tables. It does not hold for an adversary with known attributes, or
+with a leak outside the declared laws. All records are shares of variance, as ``normalized_error``.
 """
 
 from __future__ import annotations
@@ -33,27 +31,35 @@ from dataclasses import replace
 
 import numpy as np
 
+from auditor.adversary.attack import LinearAttack
+from auditor.adversary.handed_back import check_real
+from auditor.adversary.knowledge import Knowledge
+from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.measures.entropy import entropy, information, noise_entropy
-from auditor.data.source import NORMAL, RecordLaw, RecordShape
-from auditor.errors import NotApplicable
+from auditor.audit.numeric.error_bars import with_total
+from auditor.audit.numeric.views import Gathered
+from auditor.data.request import DataUse
+from auditor.data.source import NORMAL, RecordLaw, RecordShape, law_of
+from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, in_own_units, is_diagonal, regression
+from auditor.numerics.moments import Moments
+from auditor.process.containment import contained
+from auditor.results.records import Measurement
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array, Coalition
 
 CELLS = (64, 4096)
-"""Fewest and most cells of an attribute's law when it is seen through noise: as many as make them a
-32nd of the noise's deviation."""
+"""Fewest and most cells of a law under noise; by default 32 per standard deviation of the noise."""
 FINEST = 2**16
-"""Cells in which a law's own entropy is summed: right to 1e-4 where a density jumps, and to 1e-8
-where it does not."""
+"""Cells for a law's own entropy: errors of 1e-4 if the density jumps, otherwise 1e-8."""
 
 
 def entropy_power(nats: Array | float) -> Array:
-    """Return ``e^{2h}/(2πe)``, in squared units of what has entropy h: the variance of a normal, and less than that of any other law.
+    """Return ``e^{2h}/(2πe)``: a normal law's variance, and less than any other law's.
 
-    Source: cover2006, chapter 8: the error of an estimate is at least this, with ``h = h(X|Y)``.
+    Source: cover2006, chapter 8: an estimate's error is at least this, with ``h = h(X|Y)``.
 
     Examples
     --------
@@ -63,7 +69,7 @@ def entropy_power(nats: Array | float) -> Array:
     >>> round(float(entropy_power(0.5 * np.log(2 * np.pi * np.e * 9.0))), 12), round(float(entropy_power(0.0)), 3)
     (9.0, 0.059)
     """
-    return np.asarray(np.exp(2.0 * np.asarray(nats)) / (2.0 * np.pi * np.e))
+    return np.asarray(np.exp(2.0 * np.asarray(nats)) / (2.0 * math.pi * math.e))
 
 
 def least_errors(
@@ -73,7 +79,7 @@ def least_errors(
     law: NoiseLaw,
     coalitions: Sequence[Coalition],
 ) -> Array:
-    """Return the least mean squared error of each attribute from each coalition's copies, shape (B, N), in squared data units.
+    """Return each attribute's least mean squared error by coalition, shape (B, N).
 
     Parameters
     ----------
@@ -84,14 +90,13 @@ def least_errors(
     K_X : ndarray of shape (N, N)
         The data's covariance.
     law : NoiseLaw
-        Of the noise in all copies, drawn afresh for every record, *not checked*.
+        Of the noise in all copies, independent between records; *not checked*.
 
     Raises
     ------
     NotApplicable
-        The entropy is not known: of noise without a stated distribution or on a lattice, of uniform
-        noise that is correlated between attributes, and of records that are not normal under noise
-        that mixes shapes.
+        The entropy is unknown: for noise without a stated distribution or on a lattice, correlated
+        uniform noise, and non-normal records under noise that mixes shapes.
     """
     if records.normal and law.distribution == "gaussian":
         return _normal_errors(K_X, law, coalitions)
@@ -111,9 +116,9 @@ def least_errors(
     K, r = given_others(K_X) if records.normal else np.diag(K_X), given_others(law.shape)
     found = np.empty((len(coalitions), len(attributes)))
     for j, name in enumerate(attributes):
-        told = _Told(NORMAL if records.normal else records.shapes[name], noises[j])
+        known = _Information(NORMAL if records.normal else records.shapes[name], noises[j])
         for b, coalition in enumerate(coalitions):
-            found[b, j] = K[j] * told.power_left(
+            found[b, j] = K[j] * known.power_left(
                 [
                     math.sqrt(level * r[j] / K[j]) if K[j] > 0 else 0.0
                     for level in levels(law, coalition)
@@ -123,7 +128,7 @@ def least_errors(
 
 
 def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -> Array:
-    """Return ``diag(K_X − K_XY K_Y⁻¹ K_YX)`` of each coalition, shape (B, N): li2012 (7)."""
+    """Return ``diag(K_X − K_XY K_Y⁻¹ K_YX)`` by coalition, shape (B, N): li2012 (7)."""
     if isinstance(law, KroneckerNoise):
         pencil = Pencil.of(K_X, law.shape)
         return np.array(
@@ -140,7 +145,7 @@ def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -
 
 
 def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:
-    """Return the noise multiples of independent copies that say all that a coalition's do."""
+    """Return the levels of sufficient independent copies."""
     Sigma = law.of(coalition).level_covariance
     if law.distribution == "gaussian":
         return [float(best_unbiased_combination(Sigma)[1])]
@@ -148,9 +153,9 @@ def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:
 
 
 def given_others(K: Array) -> Array:
-    """Return the variance of each attribute given all others, ``1/(K⁻¹)_jj``, shape (N,); of uncorrelated ones their own.
+    """Return the variance of each attribute given all others, ``1/(K⁻¹)_jj``, shape (N,).
 
-    Where K is singular, nearly 0 in what others tell: a lower bound still.
+    Nearly 0 for singular K, still a lower bound.
 
     Examples
     --------
@@ -165,8 +170,8 @@ def given_others(K: Array) -> Array:
     return np.asarray(np.where(np.diag(K) > 0, size**2 / precision, 0.0))
 
 
-class _Told:
-    """What copies tell of one attribute, in units of its deviation; each size of noise is worked out once."""
+class _Information:
+    """Information of copies on one attribute, in standard deviations; cached by noise."""
 
     def __init__(self, shape: RecordShape, noise: NoiseDensity) -> None:
         self._shape, self._noise = shape, noise
@@ -174,14 +179,14 @@ class _Told:
         self._known: dict[float, float] = {}
 
     def power_left(self, deviations: Sequence[float]) -> float:
-        """Return ``e^{2(h(X) − I)}/(2πe)`` under independent copies with noise of these deviations."""
+        """Return ``e^{2(h(X) − I)}/(2πe)`` for independent copies with these deviations."""
         if min(deviations) <= 0.0:
             return 0.0
         bits = min(math.fsum(map(self._by_one, deviations)), self._at_most(deviations))
         return float(entropy_power((self._entropy - bits) * math.log(2.0)))
 
     def _by_one(self, std: float) -> float:
-        """Return ``I(X; X + Z)`` in bits; infinite where noise is too small or too large beside X for a grid."""
+        """Return ``I(X; X + Z)`` in bits; infinite if no grid fits."""
         key = float(f"{std:.12g}")
         if key not in self._known:
             self._known[key] = math.inf
@@ -192,7 +197,7 @@ class _Told:
         return self._known[key]
 
     def _at_most(self, deviations: Sequence[float]) -> float:
-        """Return ``½ log₂(1 + Σ 1/r_i) + Σ J_i``: what normal copies of these variances would tell, and what noises lack in entropy."""
+        """Return ``½ log₂(1 + Σ 1/r_i) + Σ J_i``."""
         lacking = (
             0.5 * math.log2(2.0 * math.pi * math.e * std**2)
             - noise_entropy(replace(self._noise, std=std))
@@ -204,7 +209,97 @@ class _Told:
 
 
 def _cells(shape: RecordShape, cells: int) -> tuple[Array, Array, float]:
-    """Return edges, shape (B + 1,), masses, shape (B,), and the width of equal cells over a law's support."""
+    """Return edges, masses and width of B equal cells over a law's support."""
     edges = np.linspace(shape.low, shape.high, cells + 1)
     mass = np.clip(np.diff(shape.cdf(edges)), 0.0, None)
     return edges, mass / mass.sum(), float(edges[1] - edges[0])
+
+
+def floor_records(
+    context: CellContext,
+    data: DataUse,
+    K_X: Array,
+    law: NoiseLaw | None,
+    coalitions: Sequence[Coalition],
+) -> list[Measurement]:
+    """Return the least error of any attack on each coalition, or the reason if unknown.
+
+    Parameters
+    ----------
+    data : DataUse
+        Its source may declare the law of its records.
+    K_X : ndarray of shape (N, N)
+    law : NoiseLaw or None
+        Of the noise in all copies.
+    """
+    with contained() as failure:
+        floors = with_total(
+            _least_errors(law_of(data), context.attributes, K_X, law, coalitions)
+        ) / with_total(context.variances)
+        return [
+            context.record("error_floor", coalition, float(floor), attribute=name)
+            for coalition, row in zip(coalitions, floors, strict=True)
+            for name, floor in zip((*context.attributes, ALL), row, strict=True)
+        ]
+    return [
+        context.record("error_floor", coalition, status=failure.status, reason=failure.reason)
+        for coalition in coalitions
+    ]
+
+
+def _least_errors(
+    records: RecordLaw | None,
+    attributes: Sequence[str],
+    K_X: Array,
+    law: NoiseLaw | None,
+    coalitions: Sequence[Coalition],
+) -> Array:
+    if records is None:
+        raise NotApplicable(
+            "nobody declares the law that these records were drawn from, as nobody can of a file's"
+        )
+    if law is None:
+        raise NotApplicable("needs the law of the noise")
+    if law.serial is not None:
+        raise NotApplicable(
+            "noise that follows on from record to record is told by the copies of other records, too"
+        )
+    return least_errors(records, attributes, K_X, law, coalitions)
+
+
+def attack_bound_records(
+    context: CellContext,
+    attack: LinearAttack,
+    cell: tuple[str, str],
+    knowledge: Knowledge,
+    gathered: Gathered,
+    coalitions: Sequence[Coalition],
+) -> list[Measurement]:
+    """Return theorems' bounds on one attack's error over all attributes, by coalition.
+
+    Raises
+    ------
+    PluginError
+        The attack returned no range.
+    """
+    view, joint = gathered.view(knowledge), Moments.merge(gathered.judged(knowledge))
+    whole = float(context.variances.sum())
+    records = []
+    for coalition in coalitions:
+        held = view.coalition(coalition)
+        found = attack.error_bounds(
+            held, joint.parts([1, *(copy + 1 for copy in coalition)], held.width)
+        )
+        if found is None:
+            continue
+        check_real(*found)
+        if len(found) != 2 or not found[0] <= found[1]:
+            raise PluginError("the attack returned bounds on its error that are no range")
+        for metric, bound in zip(("error_floor", "error_ceiling"), found, strict=True):
+            if math.isfinite(bound):
+                records.append(
+                    context.record(
+                        metric, coalition, bound / whole, attack=cell[0], knowledge=cell[1]
+                    )
+                )
+    return records

@@ -1,20 +1,18 @@
-"""Records linked: how often the row that an attack takes for a target's is the target's own, beside chance.
+"""Record linkage: how often an attack names the target's own row, compared with chance.
 
 | symbol | meaning | metric |
 | --- | --- | --- |
-| ``a, e`` | rows that seem likelier to be a target's than its own, and those that seem as likely, its own among them | |
-| named | ``mean P(own row first)``, ``1/e`` where ``a = 0`` | ``named`` |
+| ``a, e`` | rows that seem likelier than the target's own, and rows as likely, its own included | |
+| named | ``mean P(own row first)``, ``1/e`` if ``a = 0`` | ``named`` |
 | among the first k | ``mean min(1, max(0, k − a)/e)`` | ``named(k)`` |
-| assigned | share of targets whose own row the assignment of largest total likeness gives them, no two of them one row | ``named`` |
-| gain | the same less chance: ``k/n`` of n rows | ``named_gain``, ``named_gain(k)`` |
+| assigned | share of targets with their own row in the one-to-one assignment of largest likeness | ``named`` |
+| gain | less chance, ``k/n`` of n rows | ``named_gain``, ``named_gain(k)`` |
 
-Every target is looked for among all rows that the adversary has. There are at most 2,000 targets,
-spread evenly over the rows: the standard error of a share is then at most 1.1 %; beyond some
-130,000 rows there are fewer, down to 200 (3.5 %), for the sake of time. Rows are compared in
-blocks, so memory grows neither with rows nor with targets. An assignment is found in the whole
-matrix (Hungarian method: `scipy.optimize.linear_sum_assignment`), so there are fewer targets from
-2,000 rows on. Where the adversary's own knowledge is noisy, its noise is drawn once for every
-target: all coalitions, attacks and schemes of a replicate are shown the same.
+Every target is sought among all rows of the adversary. There are at most 2,000 targets, evenly
+spread: a share's standard error is 1.1 % at most. Above 130,000 rows there are fewer for speed,
+down to 200 (3.5 %). Rows are compared in blocks of bounded memory. An assignment uses the whole
+matrix (`scipy.optimize.linear_sum_assignment`), so it has fewer targets from 2,000 rows on. Noise in
+the adversary's knowledge is drawn once per target, equal for all coalitions, attacks and schemes.
 """
 
 from __future__ import annotations
@@ -32,23 +30,21 @@ from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
 from auditor.numerics.random_streams import stream
 from auditor.numerics.read_only import readable
-from auditor.numerics.statistics import Z_95
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.types import Array, Blocks, Coalition
 
 MOST_TARGETS, FEWEST_TARGETS = 2_000, 200
 MOST_PAIRS = 2**28
-"""Of target and row that are compared for one coalition, as long as that leaves enough targets:
-some two seconds."""
+"""Pairs of target and row for one coalition, if that leaves enough targets: two seconds."""
 MOST_ASSIGNED = 2**22
-"""The same for an assignment: 33 MB, and up to some eight seconds where noise hides who is who."""
+"""Pairs for an assignment: 33 MB, up to eight seconds."""
 FIRST = (1, 10)
-"""Of how many rows that seem likeliest a target's own may be one."""
+"""Values of k."""
 CHUNK_VALUES = 2**18
-"""Pairs of target and row that are compared at once: two megabytes."""
+"""Pairs that are compared at once: two megabytes."""
 TIE = 1e-9
-"""Likenesses nearer than this, in proportion, are one: they differ by rounding."""
+"""Largest relative difference of tied likenesses."""
 
 
 @dataclass
@@ -60,11 +56,11 @@ class Naming:
     own : ndarray of shape (t,)
         Likeness of each target's own row.
     above, equal : ndarrays of shape (t,)
-        Other rows that seem likelier, and those that seem as likely.
+        Other rows that are likelier, and tied ones.
     rows : int
-        Rows that targets were looked for among.
+        Rows that were compared.
     right : ndarray of shape (t,) or None
-        1 where an assignment gave the target its own row; None without one.
+        1 if the assignment gave the target its own row; None without assignment.
     """
 
     own: Array = field(default_factory=lambda: np.zeros(0), repr=False)
@@ -74,7 +70,7 @@ class Naming:
     right: Array | None = field(default=None, repr=False)
 
     def compare(self, likeness: Array, others: NDArray[np.bool_]) -> None:
-        """Count rows, whose likeness to the targets has shape (t, b); ``others`` says which are not the target's own."""
+        """Count rows by likeness to the targets, (t, b); ``others`` excludes a target's own."""
         own = self.own[:, None]
         near = np.abs(likeness - own) <= TIE * (1.0 + np.abs(own))
         self.above = self.above + ((likeness > own) & ~near & others).sum(axis=1)
@@ -82,7 +78,7 @@ class Naming:
         self.rows += likeness.shape[1]
 
     def first(self, k: int) -> Array:
-        """Return each target's chance that its row is among the first k, rows as likely in any order, shape (t,)."""
+        """Return the probability that each target's row is among the first k, shape (t,)."""
         return np.asarray(np.clip((k - self.above) / (self.equal + 1.0), 0.0, 1.0))
 
 
@@ -95,10 +91,10 @@ def name_rows(
     known: NDArray[np.intp],
     seed: int = 0,
 ) -> None:
-    """Count, in two passes over so many rows, what attacks name; nothing for those that name none, or know nothing of targets.
+    """Count the rows that an attack, fitted to several coalitions, names.
 
-    All are one attack, fitted to several coalitions; from ``seed`` come the noise in what it knows,
-    and the order of what is assigned.
+    In two passes; none if it names no rows, or knows no values of targets. ``seed`` is for the noise
+    in its knowledge, and for the order of an assignment.
 
     Raises
     ------
@@ -113,13 +109,13 @@ def name_rows(
     )
     wanted = _known_values(fitted[0], blocks, targets, known, seed)
     if assigns:
-        # one after another: each takes the whole matrix
+        # one after another, as each needs the whole matrix
         for naming, one, coalition in zip(namings, fitted, coalitions, strict=True):
             _assign(naming, one, coalition, blocks, (wanted, targets), seed)
         return
     for first, x, copies in _numbered(blocks):
         places = np.flatnonzero((targets >= first) & (targets < first + len(x)))
-        # each target's own row alone: a small square of which the diagonal is wanted
+        # each target's own row: the diagonal of a small square
         for start in range(0, len(places), 64):
             some = places[start : start + 64]
             rows_here = [copy[targets[some] - first] for copy in copies]
@@ -147,7 +143,7 @@ def _known_values(
     known: NDArray[np.intp],
     seed: int,
 ) -> Array:
-    """Return what the adversary knows of its targets, shape (t, |K|), its own noise drawn and added."""
+    """Return the known values of the targets with noise, shape (t, |K|)."""
     parts = [
         x[targets[(targets >= first) & (targets < first + len(x))] - first][:, known]
         for first, x, _ in _numbered(blocks)
@@ -168,14 +164,13 @@ def _assign(
     sought: tuple[Array, NDArray[np.intp]],
     seed: int,
 ) -> None:
-    """Give every target a row of its own, and note which is right; ``sought`` are the targets' values and rows."""
+    """Assign rows to targets; ``sought`` are the targets' values and rows."""
     wanted, targets = sought
     likeness = np.concatenate(
         [next(_likeness([one], [coalition], wanted, copies)) for _, _, copies in _numbered(blocks)],
         axis=1,
     )
-    # In an order of their own: of rows that are as likely the solver prefers the first, and targets
-    # stand in the order of rows.
+    # in random order, as the solver prefers the first of tied rows
     order = stream(seed, "assignment").permutation(likeness.shape[1])
     likeness = likeness[:, order]
     _, given = scipy.optimize.linear_sum_assignment(likeness, maximize=True)
@@ -185,7 +180,7 @@ def _assign(
 def chosen_targets(
     rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS
 ) -> NDArray[np.intp]:
-    """Return the rows whose people are looked for.
+    """Return the rows of the targets.
 
     Examples
     --------
@@ -197,7 +192,7 @@ def chosen_targets(
 
 
 def _numbered(blocks: Blocks) -> Iterator[tuple[int, Array, list[Array]]]:
-    """Yield blocks with the number of their first row among those that are judged."""
+    """Yield blocks with the number of their first row among the judged ones."""
     first = 0
     for _, x, copies in blocks():
         yield first, x, copies
@@ -223,7 +218,7 @@ def _likeness(
 def naming_records(
     context: CellContext, attack: str, knowledge: str, coalition: Coalition, naming: Naming
 ) -> list[Measurement]:
-    """Return the records of one coalition; none when the attack names no rows."""
+    """Return the records of one coalition; none if the attack names no rows."""
     records = []
     for k in (FIRST if naming.right is None else FIRST[:1]) if naming.rows else ():
         share, variant = (
@@ -232,21 +227,16 @@ def naming_records(
         )
         value, chance = float(share.mean()), min(1.0, k / naming.rows)
         error = float(share.std()) / math.sqrt(len(share))
-        for metric, found, low, high in (
-            ("named", value, 0.0, 1.0),
-            ("named_gain", value - chance, -1.0, 1.0),
-        ):
-            ends = max(low, found - Z_95 * error), min(high, found + Z_95 * error)
+        for metric, found, low in (("named", value, 0.0), ("named_gain", value - chance, -1.0)):
             records.append(
-                context.record(
+                context.estimate(
                     metric + variant,
                     coalition,
                     found,
                     error,
-                    ends,
+                    bounds=(low, 1.0),
                     attack=attack,
                     knowledge=knowledge,
-                    error_bar="sampling",
                 )
             )
     return records

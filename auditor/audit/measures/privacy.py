@@ -1,47 +1,38 @@
-"""Measures of privacy record by record, and in entropies, as flat records of results.
+"""Measures of privacy from counts record by record.
 
-| measure | metric | what it asks |
+| measure | metric | meaning |
 | --- | --- | --- |
-| ``within`` | ``within``, or ``within(0.1 relative)`` when there are several | for how many records is the estimate close enough |
-| ``exact`` | ``exact``, ``exact_gain`` | for how many records does it round to the true value, and how many beyond chance |
-| ``error-quantiles`` | ``error_quantile(0.5)`` | how far off is it for the record in the middle |
-| ``interval-privacy`` | ``interval_privacy``, ``localised_width``, ``localised_share`` | how wide must an interval be to hold the truth |
-| ``candidates-left`` | ``candidates_left`` | between how many values does an attack still waver |
-| ``entropy-privacy`` | ``entropy_privacy``, ``privacy_loss`` | how uncertain is a value still, whatever the attack |
+| ``within`` | ``within``, or ``within(0.1 relative)`` with several | share of estimates close to the truth |
+| ``exact`` | ``exact``, ``exact_gain`` | share that rounds to the true value; beyond chance |
+| ``error-quantiles`` | ``error_quantile(0.5)`` | quantile of absolute errors |
+| ``interval-privacy`` | ``interval_privacy``, ``localised_width``, ``localised_share`` | width of intervals with the truth |
+| ``candidates-left`` | ``candidates_left`` | number of values that an attack considers possible |
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from auditor.audit.base.records import ALL, CellContext, number
-from auditor.audit.measures.entropy import (
-    attribute_histogram,
-    entropy,
-    information,
-    lattice_histogram,
-)
-from auditor.audit.numeric.error_bars import with_total
+from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
 from auditor.data.columns.resolution import Resolution
 from auditor.data.table import Table
-from auditor.errors import NotApplicable
 from auditor.numerics.blocks import block_head
-from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.linear_algebra import is_diagonal
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
 from auditor.scenario.model import Scenario
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array, Coalition
+
+CONTINUOUS = "a continuous column has no resolution at which a value could be recovered exactly"
 
 
 def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
-    """Return the tolerances a scenario asks for."""
+    """Return the tolerances that a scenario asks for."""
     measure = scenario.measure("within")
     if measure is None:
         return ()
@@ -50,85 +41,81 @@ def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
 
 
 def wanted_tally(scenario: Scenario, scale: Array, table: Table) -> Tally:
-    """Return an empty tally of what a scenario asks to be measured row by row of a table; ``exact`` stands last."""
+    """Return an empty tally for a scenario's measures; ``exact`` is last."""
     spread, intervals = scenario.measure("error-distribution"), scenario.measure("interval-privacy")
-    return Tally(
+    exact = scenario.measure("exact") is not None
+    tally = Tally(
         scale,
-        (
-            *tolerances(scenario),
-            *([] if scenario.measure("exact") is None else [Rounding(table.resolution.steps)]),
-        ),
-        bins=0 if spread is None else int(spread.options["bins"]),
-        reach=3.0 if spread is None else float(spread.options["reach"]),
+        (*tolerances(scenario), *([Rounding(table.resolution.steps)] if exact else [])),
         sizes=intervals is not None or scenario.measure("error-quantiles") is not None,
         confidence=None if intervals is None else float(intervals.options["confidence"]),
         candidates=scenario.measure("candidates-left") is not None,
-        head=None
-        if spread is None
-        else block_head(table.rows, len(scale), int(spread.options["records"])),
     )
+    if spread is not None:
+        tally.bins, tally.reach = int(spread.options["bins"]), float(spread.options["reach"])
+        tally.head = block_head(table.rows, len(scale), int(spread.options["records"]))
+    return tally
 
 
-class _Cells:
-    """Makes the records of one attack's cells."""
+@dataclass(frozen=True)
+class Cells:
+    """The wanted coalitions of one attack, or of the release."""
 
-    def __init__(
-        self,
-        context: CellContext,
-        attack: str | None,
-        knowledge: str | None,
-        coalitions: Sequence[Coalition],
-        wanted: Sequence[int],
-    ) -> None:
-        self._context, self._attack, self._knowledge = context, attack, knowledge
-        self._coalitions, self._wanted = coalitions, wanted
+    context: CellContext
+    attack: str | None
+    knowledge: str | None
+    coalitions: Sequence[Coalition]
+    wanted: Sequence[int]
 
     def records(
         self,
         metric: str,
-        columns: Sequence[Array],
+        figure: Figure,
         bar: ErrorBar,
-        highest: float = math.inf,
-        lowest: float = 0.0,
+        bounds: tuple[float, float] = (0.0, math.inf),
     ) -> list[Measurement]:
-        """Return a metric's records from value, standard error, both ends of the interval and theory, each of shape (B, N + 1)."""
-        value, error, low, high, theory = columns
-        return [
-            self._context.record(
-                metric,
-                self._coalitions[b],
-                float(value[b, j]),
-                number(float(error[b, j])),
-                (
-                    number(float(np.maximum(low[b, j], lowest))),
-                    number(float(np.minimum(high[b, j], highest))),
-                ),
-                number(float(theory[b, j])),
-                attack=self._attack,
-                knowledge=self._knowledge,
-                attribute=name,
-                error_bar=bar if not math.isnan(error[b, j]) else "none",
-            )
-            for b in self._wanted
-            for j, name in enumerate((*self._context.attributes, ALL))
-            if not math.isnan(value[b, j])
-        ]
+        """Return a metric's records, with arrays of shape (B, N + 1) and NaN for none."""
+        low, high = figure.value - figure.below, figure.value + figure.above
+        found = []
+        for b in self.wanted:
+            for j, name in enumerate((*self.context.attributes, ALL)):
+                if math.isnan(figure.value[b, j]):
+                    continue
+                error = number(float(figure.std_error[b, j]))
+                ends = (
+                    number(float(np.maximum(low[b, j], bounds[0]))),
+                    number(float(np.minimum(high[b, j], bounds[1]))),
+                )
+                record = self.context.record(
+                    metric,
+                    self.coalitions[b],
+                    float(figure.value[b, j]),
+                    error,
+                    ends,
+                    number(float(figure.theory[b, j])),
+                    attack=self.attack,
+                    knowledge=self.knowledge,
+                    attribute=name,
+                    error_bar="none" if error is None else bar,
+                )
+                found.append(record)
+        return found
 
     def withheld(
         self, metric: str, reason: str, attributes: Sequence[str] = (ALL,)
     ) -> list[Measurement]:
-        """Return records that say why a metric is not measured."""
+        """Return records with the reason why a metric is not measured."""
         return [
-            self._context.record(
+            self.context.record(
                 metric,
-                self._coalitions[b],
-                attack=self._attack,
-                knowledge=self._knowledge,
+                self.coalitions[b],
+                attack=self.attack,
+                knowledge=self.knowledge,
                 attribute=name,
                 status="not-applicable",
                 reason=reason,
             )
-            for b in self._wanted
+            for b in self.wanted
             for name in attributes
         ]
 
@@ -143,228 +130,106 @@ def tally_records(
     tally: Tally,
     table: Table,
 ) -> list[Measurement]:
-    """Return the records of everything that was counted row by row; ``*`` is over all attributes' values."""
-    cells = _Cells(context, attack, knowledge, coalitions, wanted)
-    records: list[Measurement] = []
-    asked = tolerances(scenario)
+    """Return the records of all counts; ``*`` is over the values of all attributes."""
+    cells = Cells(context, attack, knowledge, coalitions, wanted)
+    records, asked, share = list[Measurement](), tolerances(scenario), (0.0, 1.0)
     for place, tolerance in enumerate(asked):
-        value, error, theory, bar = _shares(tally, place)
+        parts, bar = _shares(tally, place)
         name = "within" if len(asked) == 1 else f"within({tolerance.label})"
-        records += cells.records(
-            name, (*_interval(*map(with_total, (value, error))), with_total(theory)), bar, 1.0
-        )
+        value, error, theory = map(with_total, parts)
+        records += cells.records(name, Figure.symmetric(value, error, Z_95, theory), bar, share)
     if scenario.measure("exact") is not None:
-        records += _exact(cells, tally, table.resolution, context.attributes)
+        records += _exact(cells, tally, table.resolution)
     quantiles = scenario.measure("error-quantiles")
     for probability in () if quantiles is None else quantiles.options["probabilities"]:
         records += _quantile(cells, f"error_quantile({probability:g})", tally, probability, 1.0)
     if tally.confidence is not None:
         records += _quantile(cells, "interval_privacy", tally, tally.confidence, 2.0)
-        records += _localised(cells, tally)
-    return records + _left(cells, tally)
+    if "width" in tally.sums:
+        width = _mean(tally, "width", "width_square")
+        records += cells.records("localised_width", width, "sampling")
+        # of an indicator, the square is itself
+        inside = _mean(tally, "inside", "inside")
+        records += cells.records("localised_share", inside, "sampling", share)
+    if "left" in tally.sums:
+        left = _mean(tally, "left", "left_square")
+        records += cells.records("candidates_left", left, "sampling", (1.0, math.inf))
+    return records
 
 
-def _interval(value: Array, error: Array) -> tuple[Array, Array, Array, Array]:
-    return value, error, value - Z_95 * error, value + Z_95 * error
+def _mean(tally: Tally, name: str, square: str) -> Figure:
+    """Return the mean of a sum over records, with its sampling error."""
+    mean = tally.sums[name] / tally.rows
+    spread = np.sqrt(np.clip(tally.sums[square] / tally.rows - mean**2, 0.0, None) / tally.rows)
+    return Figure.symmetric(with_total(mean), with_total(spread), Z_95)
 
 
-def _shares(tally: Tally, place: int) -> tuple[Array, Array, Array, ErrorBar]:
-    """Share of values recovered, its standard error and theory, shapes (B, N).
+def _shares(tally: Tally, place: int) -> tuple[tuple[Array, Array, Array], ErrorBar]:
+    """Return share recovered, standard error and theory, shapes (B, N).
 
-    With exact chances p of a hit the standard error is ``sqrt(Σ p(1−p))/n``, else the binomial one.
+    With exact probabilities p of a hit the standard error is ``sqrt(Σ p(1−p))/n``, otherwise
+    binomial. Hits of one record's attributes are dependent: the mean of errors is an upper bound on
+    the error of the mean.
     """
-    n, known = tally.rows, bool(tally.expected_hits)
-    share = tally.hits[place] / n
-    theory = tally.expected_hits[place] / n if known else np.full_like(share, np.nan)
-    each = tally.hit_variance[place] / n**2 if known else share * (1 - share) / n
-    # Hits of one record's attributes are dependent; (Σ se)² bounds the variance of their sum, which
-    # a mean of errors is.
-    return share, np.sqrt(each), theory, "closed-form" if known else "sampling"
+    n, share = tally.rows, tally.sums["hits"][place] / tally.rows
+    if "expected_hits" not in tally.sums:
+        error = np.sqrt(share * (1 - share) / n)
+        return (share, error, np.full_like(share, np.nan)), "sampling"
+    error = np.sqrt(tally.sums["hit_variance"][place]) / n
+    return (share, error, tally.sums["expected_hits"][place] / n), "closed-form"
 
 
-def _exact(
-    cells: _Cells, tally: Tally, resolution: Resolution, attributes: Sequence[str]
-) -> list[Measurement]:
-    """Share of values recovered exactly, and what of it is beyond guessing the commonest value; ``*`` over columns with a resolution."""
+def _exact(cells: Cells, tally: Tally, resolution: Resolution) -> list[Measurement]:
+    """Return shares recovered exactly, and beyond the commonest value's share.
+
+    ``*`` is over columns with a resolution.
+    """
     has = ~np.isnan(resolution.steps)
-    names = [name for name, found in zip(attributes, has, strict=True) if not found] + (
-        [] if has.any() else [ALL]
-    )
-    reason = "a continuous column has no resolution at which a value could be recovered exactly"
+    names = [
+        name for name, found in zip(cells.context.attributes, has, strict=True) if not found
+    ] + ([] if has.any() else [ALL])
     withheld = [
         record
         for metric in ("exact", "exact_gain")
-        for record in cells.withheld(metric, reason, names)
+        for record in cells.withheld(metric, CONTINUOUS, names)
     ]
     if not has.any():
         return withheld
-    *parts, bar = _shares(tally, len(tally.tolerances) - 1)
 
     def columns(each: Array) -> Array:
-        return np.concatenate(
-            [np.where(has, each, np.nan), each[:, has].mean(axis=1, keepdims=True)], axis=1
-        )
+        total = each[:, has].mean(axis=1, keepdims=True)
+        return np.concatenate([np.where(has, each, np.nan), total], axis=1)
 
-    value, error, theory = (columns(part) for part in parts)
+    parts, bar = _shares(tally, len(tally.tolerances) - 1)
+    value, error, theory = map(columns, parts)
     chance = columns(resolution.commonest[None, :])
+    exact = Figure.symmetric(value, error, Z_95, theory)
+    gain = Figure.symmetric(value - chance, error, Z_95, theory - chance)
     return [
-        *cells.records("exact", (*_interval(value, error), theory), bar, 1.0),
-        *cells.records(
-            "exact_gain",
-            (*_interval(value - chance, error), theory - chance),
-            bar,
-            1.0,
-            lowest=-1.0,
-        ),
+        *cells.records("exact", exact, bar, (0.0, 1.0)),
+        *cells.records("exact_gain", gain, bar, (-1.0, 1.0)),
         *withheld,
     ]
 
 
 def _quantile(
-    cells: _Cells, metric: str, tally: Tally, probability: float, times: float
+    cells: Cells, metric: str, tally: Tally, probability: float, times: float
 ) -> list[Measurement]:
-    """A quantile of absolute errors, its interval from the quantiles ``± z·sqrt(p(1−p)/n)`` away, whatever the distribution."""
+    """Return a quantile of absolute errors.
+
+    Its interval is distribution-free: the quantiles at ``± z·sqrt(p(1−p)/n)``.
+    """
     if not reportable(probability, tally.rows):
-        return cells.withheld(
-            metric,
-            f"{tally.rows} records are too few to tell this quantile without telling of single ones",
+        reason = (
+            f"{tally.rows} records are too few to tell this quantile without telling of single ones"
         )
-    assert tally.size_counts is not None
-    counts = np.concatenate(
-        [tally.size_counts, tally.size_counts.sum(axis=1, keepdims=True)], axis=1
-    )
+        return cells.withheld(metric, reason)
+    sizes = tally.sums["size_counts"]
+    counts = np.concatenate([sizes, sizes.sum(axis=1, keepdims=True)], axis=1)
     reach = Z_95 * math.sqrt(probability * (1.0 - probability) / tally.rows)
     value, low, high = (
-        times * size_quantile(counts, p)
-        for p in (probability, probability - reach, probability + reach)
+        times * size_quantile(counts, probability + off) for off in (0.0, -reach, reach)
     )
-    return cells.records(
-        metric,
-        (value, (high - low) / (2.0 * Z_95), low, high, np.full_like(value, np.nan)),
-        "sampling",
-    )
-
-
-def _localised(cells: _Cells, tally: Tally) -> list[Measurement]:
-    """Mean width of the intervals an attack claims, and how many of them hold what they claim; nothing for attacks that claim none."""
-    if tally.width is None or tally.width_square is None or tally.inside is None:
-        return []
-    n, nothing = tally.rows, np.full((tally.width.shape[0], tally.width.shape[1] + 1), np.nan)
-    width, share = tally.width / n, tally.inside / n
-    spread = np.sqrt(np.clip(tally.width_square / n - width**2, 0.0, None) / n)
-    chance = np.sqrt(np.clip(share * (1.0 - share), 0.0, None) / n)
-    return [
-        *cells.records(
-            "localised_width",
-            (*_interval(with_total(width), with_total(spread)), nothing),
-            "sampling",
-        ),
-        *cells.records(
-            "localised_share",
-            (*_interval(with_total(share), with_total(chance)), nothing),
-            "sampling",
-            1.0,
-        ),
-    ]
-
-
-def _left(cells: _Cells, tally: Tally) -> list[Measurement]:
-    """Mean number of values left; nothing for attacks that count none."""
-    if tally.left is None or tally.left_square is None:
-        return []
-    left, nothing = (
-        tally.left / tally.rows,
-        np.full((tally.left.shape[0], tally.left.shape[1] + 1), np.nan),
-    )
-    spread = np.sqrt(np.clip(tally.left_square / tally.rows - left**2, 0.0, None) / tally.rows)
-    return cells.records(
-        "candidates_left",
-        (*_interval(with_total(left), with_total(spread)), nothing),
-        "sampling",
-        lowest=1.0,
-    )
-
-
-def entropy_records(
-    context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]
-) -> list[Measurement]:
-    """Return entropy privacy and its loss for every coalition: figures of the copies, whatever attack and knowledge."""
-    if not isinstance(law, KroneckerNoise):
-        return _withheld_entropies(
-            context, coalitions, "needs the law of the noise, of one shape across the copies"
-        )
-    if law.distribution == "uniform" and not is_diagonal(law.shape):
-        reason = (
-            "uniform noise that is correlated between attributes is not uniform in any one of them"
-        )
-        return _withheld_entropies(context, coalitions, reason)
-    # What is known of a single copy is not lost with a coalition that has no such figure.
-    shown = law.distribution == "gaussian" or law.one_process
-    withheld = [coalition for coalition in coalitions if not shown and len(coalition) > 1]
-    cached = [coalition for coalition in coalitions if coalition not in set(withheld)]
-    records = _withheld_entropies(
-        context,
-        withheld,
-        f"pooled {law.distribution} noise has no density of its own; ask for single copies",
-    )
-    if not cached:
-        return records
-    try:
-        left, lost = _entropies(context, table, law, cached)
-    except NotApplicable as reason:
-        return [*_withheld_entropies(context, cached, str(reason)), *records]
-    cells, nothing = (
-        _Cells(context, None, None, cached, range(len(cached))),
-        [np.full_like(lost, np.nan)] * 4,
-    )
-    return [
-        *cells.records("entropy_privacy", (left, *nothing), "none"),
-        *cells.records("privacy_loss", (lost, *nothing), "none"),
-        *records,
-    ]
-
-
-def _withheld_entropies(
-    context: CellContext, coalitions: Sequence[Coalition], reason: str
-) -> list[Measurement]:
-    cells = _Cells(context, None, None, coalitions, range(len(coalitions)))
-    return [*cells.withheld("entropy_privacy", reason), *cells.withheld("privacy_loss", reason)]
-
-
-def _entropies(
-    context: CellContext, table: Table, law: KroneckerNoise, coalitions: Sequence[Coalition]
-) -> tuple[Array, Array]:
-    """Return ``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
-    left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
-    for j in range(table.width):
-        noise = law.density_at(1.0, j)
-        edges, mass = (
-            lattice_histogram(table.values[:, j], noise.unit)
-            if noise.on_lattice
-            else attribute_histogram(table.values[:, j])
-        )
-        whole = 2.0 ** entropy(mass, float(edges[1] - edges[0])) / math.sqrt(context.variances[j])
-        cached = _remembered(
-            lambda std, e=edges, m=mass, z=noise: information(e, m, replace(z, std=std))  # type: ignore[misc]
-        )
-        for b, coalition in enumerate(coalitions):
-            std = math.sqrt(
-                float(best_unbiased_combination(law.of(coalition).level_covariance)[1])
-                * law.shape[j, j]
-            )
-            kept = 2.0 ** -cached(std) if std > 0 else 0.0
-            left[b, j], lost[b, j] = whole * kept, 1.0 - kept
-    return with_total(left), with_total(lost)
-
-
-def _remembered(function: Callable[[float], float]) -> Callable[[float], float]:
-    """Coalitions with the same least noise (all that hold one corner-wave copy) are worked out once."""
-    known: dict[float, float] = {}
-
-    def cached(std: float) -> float:
-        key = float(f"{std:.12g}")
-        if key not in known:
-            known[key] = function(std)
-        return known[key]
-
-    return cached
+    error, nothing = (high - low) / (2.0 * Z_95), np.full_like(value, np.nan)
+    figure = Figure(value, error, value - low, high - value, nothing)
+    return cells.records(metric, figure, "sampling")

@@ -1,20 +1,16 @@
-"""Records rebuilt as a whole: the share within a relative Euclidean distance, beside the exact chance where an attack has one.
-
-And records found among few: in a region that an attack claims holds the record, and hardly any
-other.
+"""Records rebuilt as a whole, and rare records located in a claimed region.
 
 | symbol | meaning | metric |
 | --- | --- | --- |
 | hit | ``‖x̂ − x‖ ≤ ε·‖x‖`` (liu2008, section 4.1) | |
 | share | hits over records, averaged over the attack's guesses | ``records_within`` |
-| claimed | records of which such a region is claimed, over all that are looked at | ``rare_claimed`` |
-| disclosed | records that lie in the region claimed of them, over all that are looked at | ``rare_disclosed`` |
-| exposed | hits over guesses for the record with the largest chance, as its adversary computes it | ``most_exposed`` |
+| claimed | share of records with a claimed region | ``rare_claimed`` |
+| disclosed | share of records inside their claimed region | ``rare_disclosed`` |
+| exposed | share of guesses that hit the record of largest probability | ``most_exposed`` |
 
-An attack that guesses is judged on many guesses of the same release. One guess serves all records,
-so their hits are dependent: the error bar is the spread between guesses, and without several
-guesses a binomial one, which takes records for independent. Regions are counted of every attack
-that claims some.
+An attack that guesses is measured on many guesses from one release. A guess serves all records, so
+their hits are dependent: the error bar is the spread between guesses. Without guesses it is
+binomial, for independent records.
 """
 
 from __future__ import annotations
@@ -29,16 +25,14 @@ from auditor.adversary.attack import Reconstruction, Regions
 from auditor.adversary.handed_back import check_real, checked
 from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
-from auditor.numerics.statistics import quantile
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 from auditor.types import Array, Coalition
 
 MOST_LOCATED = 2**14
-"""Records of a block, evenly spread over it, of which regions are asked: they take longer than
-estimates, and shares need no more."""
+"""Records of a block, evenly spread, that are located; regions are slower than estimates."""
 ROUNDING = 1e-9
-"""Share of its terms by which a bound may be missed and still hold."""
+"""Relative rounding error of a bound."""
 
 
 @dataclass
@@ -48,15 +42,15 @@ class WholeRecords:
     Attributes
     ----------
     tolerance : float or None
-        ``ε``, relative to the record's length; None where nobody asks how many are within.
+        ``ε``, relative to the record's length; None if not requested.
     hits : ndarray of shape (G,)
         Records hit, by guess.
     chance : float
-        Sum of the exact chances; NaN where there are none.
+        Sum of the exact probabilities; NaN without them.
     best : (float, float)
-        The largest chance and the share of guesses that hit that record.
+        The largest probability, and the share of guesses that hit its record.
     located, claimed, disclosed : int
-        Records of which a region was asked, is claimed, and is claimed rightly.
+        Records asked about, with a claim, and with a correct claim.
     regions : bool
         Whether the attack claims any.
     """
@@ -74,7 +68,7 @@ class WholeRecords:
     def add(
         self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
     ) -> None:
-        """Count one block's records, shapes (b, N), which are estimated already."""
+        """Count one block's records, shapes (b, N), with their estimates."""
         if not len(x):
             return
         self.rows += len(x)
@@ -83,7 +77,7 @@ class WholeRecords:
         if self.tolerance is None:
             return
         reach = self.tolerance * np.linalg.norm(x, axis=1)
-        # A record that is rebuilt but for rounding is rebuilt, at whatever tolerance.
+        # at any tolerance, rounding is no error
         reach = np.maximum(reach, 1e-9 * np.linalg.norm(x, axis=1))
         others = fitted.guesses(copies)
         guesses = [estimate] if others is None else (checked(guess, x.shape) for guess in others)
@@ -101,7 +95,7 @@ class WholeRecords:
         self.best = max(self.best, (float(chances[place]), float(hit[:, place].mean())))
 
     def _locate(self, found: Regions | None, x: Array) -> None:
-        """Count regions claimed of one block's records."""
+        """Count claimed regions in one block."""
         if found is None:
             return
         self.regions = True
@@ -137,7 +131,7 @@ class WholeRecords:
 
     @property
     def exposed(self) -> tuple[float, float, float] | None:
-        """The most exposed record's measured share, its standard error by the exact chance, and that chance; None if unknown."""
+        """The most exposed record's share of hits, its standard error, and its probability."""
         chance, share = self.best
         if math.isnan(self.chance) or chance < 0:
             return None
@@ -154,78 +148,35 @@ def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
 
 
 def whole_record_records(
-    context: CellContext,
-    attack: str,
-    knowledge: str,
-    coalitions: Sequence[Coalition],
-    counted: Sequence[WholeRecords],
+    context: CellContext, attack: str, knowledge: str, coalition: Coalition, tally: WholeRecords
 ) -> list[Measurement]:
-    """Return the records of every coalition."""
-    found = []
-    for coalition, tally in zip(coalitions, counted, strict=True):
-        for metric, count in (
-            (("rare_claimed", tally.claimed), ("rare_disclosed", tally.disclosed))
-            if tally.regions
-            else ()
-        ):
-            share = count / tally.located
-            error = math.sqrt(share * (1.0 - share) / tally.located)
-            found.append(
-                _record(context, attack, knowledge, coalition, metric, share, error, None, 1)
-            )
-        if tally.tolerance is None:
-            continue
-        share, error = tally.share
-        theory = None if math.isnan(tally.chance) else tally.chance / tally.rows
+    """Return the records of one coalition."""
+    found = list[Measurement]()
+
+    def add(
+        metric: str, share: float, error: float, theory: float | None = None, guesses: int = 1
+    ) -> None:
         found.append(
-            _record(
-                context,
-                attack,
-                knowledge,
+            context.estimate(
+                metric,
                 coalition,
-                "records_within",
                 share,
                 error,
                 theory,
-                tally.hits.size,
+                bounds=(0.0, 1.0),
+                degrees=guesses - 1 if guesses > 1 else math.inf,
+                attack=attack,
+                knowledge=knowledge,
             )
         )
+
+    if tally.regions:
+        for metric, count in (("rare_claimed", tally.claimed), ("rare_disclosed", tally.disclosed)):
+            share = count / tally.located
+            add(metric, share, math.sqrt(share * (1.0 - share) / tally.located))
+    if tally.tolerance is not None:
+        theory = None if math.isnan(tally.chance) else tally.chance / tally.rows
+        add("records_within", *tally.share, theory, tally.hits.size)
         if tally.exposed is not None:
-            found.append(
-                _record(
-                    context,
-                    attack,
-                    knowledge,
-                    coalition,
-                    "most_exposed",
-                    *tally.exposed,
-                    tally.hits.size,
-                )
-            )
+            add("most_exposed", *tally.exposed, tally.hits.size)
     return found
-
-
-def _record(
-    context: CellContext,
-    attack: str,
-    knowledge: str,
-    coalition: Coalition,
-    metric: str,
-    value: float,
-    error: float,
-    theory: float | None,
-    guesses: int,
-) -> Measurement:
-    reach = quantile(0.975, guesses - 1 if guesses > 1 else math.inf) * error
-    interval = max(0.0, value - reach), min(1.0, value + reach)
-    return context.record(
-        metric,
-        coalition,
-        value,
-        error,
-        interval,
-        theory,
-        attack=attack,
-        knowledge=knowledge,
-        error_bar="sampling",
-    )

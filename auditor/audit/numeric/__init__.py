@@ -1,5 +1,4 @@
-"""Releases of numbers: moments gathered in one pass, linear attacks judged from moments, others row by row.
+"""Arithmetic of numeric releases: moments, maps, errors and error bars, as arrays.
 
-The lowest room of ``auditor.audit``: arithmetic that yields arrays. They become records in
-``auditor.audit.base``.
+The lowest room of ``auditor.audit``; ``base`` makes records of the arrays.
 """

@@ -1,19 +1,23 @@
-"""Errors of any attack, their error bars and the gains over single copies, from sums over row groups or from other draws.
+"""Errors of any attack, their error bars, and gains over single copies.
 
-A collusion gain is ``1 − error/alone``, ``alone`` being the error of the best copy that the
-coalition holds. Errors whose bars follow from the law are in
-``auditor.audit.numeric.linear_errors``; other draws are made in ``auditor.audit.numeric.redraws``.
+A collusion gain is ``1 − error/alone``, with ``alone`` the error of the coalition's best copy.
+
+| error bar | used for | module |
+| --- | --- | --- |
+| closed form | known maps under a law | ``auditor.audit.numeric.linear_errors`` |
+| redraws of the release | estimated maps, attacks on rows | ``from_redraws`` |
+| jackknife over row groups | files, which cannot be drawn again | ``from_groups`` |
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.stacked_maps import Members
 from auditor.numerics.statistics import Z_95, jackknife_error, quantile
 from auditor.process.deferred import scipy
 from auditor.results.evidence import SAME
@@ -21,10 +25,21 @@ from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array, Coalition
 
+EXACT = 1e-12
+"""Squared errors below this share of the variance are rounding errors of an exact rebuild."""
+MOST_UNSTEADY = 1 / 3
+"""Largest coefficient of variation of a best copy's error for which one release yields a gain.
+
+A ratio whose denominator comes near 0 has Cauchy-like tails and no mean.
+
+For copies without noise, as by a matrix, all copies carry equal information. A gain is 0 except in
+rare draws that confuse components. These draws move all attributes, so one attribute decides for
+all: a few redraws could miss them."""
+
 
 @dataclass(frozen=True)
 class Paired:
-    """Gains over single copies, with error bars; arrays of shape (B, N + 1), the last column for all attributes together."""
+    """Gains over single copies; arrays of shape (B, N + 1), the last column for all attributes."""
 
     gain: Array = field(repr=False)
     std_error: Array = field(repr=False)
@@ -33,14 +48,14 @@ class Paired:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of every coalition and attribute; arrays of shape (B, N + 1), the last column for all attributes together.
+    """One figure of every coalition and attribute; arrays of shape (B, N + 1).
 
     Attributes
     ----------
     value, std_error, theory : ndarray
-        NaN where there is no error bar or no theory.
+        NaN if unknown.
     below, above : ndarray
-        How far the 95 % interval reaches from the value, either way.
+        Distances from the value to the ends of the 95 % interval.
     """
 
     value: Array = field(repr=False)
@@ -53,35 +68,28 @@ class Figure:
     def symmetric(
         cls, value: Array, std_error: Array, quantile: Array | float, theory: Array | None = None
     ) -> Figure:
-        """Return a figure whose interval reaches so many standard errors either way."""
+        """Return a figure with an interval of ``quantile`` standard errors each way."""
         reach = quantile * std_error
-        return cls(
-            value,
-            std_error,
-            reach,
-            reach,
-            np.full_like(value, np.nan) if theory is None else theory,
-        )
+        theory = np.full_like(value, np.nan) if theory is None else theory
+        return cls(value, std_error, reach, reach, theory)
 
     def over(self, scale: Array) -> Figure:
-        """Return the figure in units of the attributes' variances."""
+        """Return the figure divided by the attributes' variances."""
         return Figure(*(getattr(self, each.name) / scale for each in fields(self)))
 
     def root(self) -> Figure:
-        """Return the square root of a figure of at least 0, its standard error by the delta method; an exact rebuild has none."""
+        """Return the square root, with a standard error by the delta method; 0 at 0."""
         root = np.sqrt(self.value)
         slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
-        # The interval of the square, so that both cover alike in few rows too.
-        low, high = (
-            np.sqrt(np.clip(self.value - self.below, 0.0, None)),
-            np.sqrt(self.value + self.above),
-        )
+        # the root of the interval, so coverage is equal for few rows too
+        low = np.sqrt(np.clip(self.value - self.below, 0.0, None))
+        high = np.sqrt(self.value + self.above)
         return Figure(root, self.std_error * slope, root - low, high - root, np.sqrt(self.theory))
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of one attack under one state of knowledge, coalition by coalition.
+    """Errors of one attack under one state of knowledge, by coalition.
 
     Attributes
     ----------
@@ -90,9 +98,9 @@ class Errors:
     gain : Figure
         Collusion gain over the best copy alone.
     bar : ErrorBar
-        Where the error bars come from.
+        Source of the error bars.
     paired : Paired, optional
-        Gain over a copy that was chosen before anything was measured.
+        Gain over a copy that is chosen by the law, not by measured errors.
     """
 
     distortion: Figure
@@ -101,32 +109,68 @@ class Errors:
     paired: Paired | None = None
 
     def expecting(self, theory: Array) -> Errors:
-        """Return the errors beside this theory of the distortion."""
+        """Return the errors with this theory of the distortion."""
         return replace(self, distortion=replace(self.distortion, theory=theory))
 
     def under(self, law: Errors | None) -> Errors:
-        """Return the errors beside the theory of others, if there are any."""
+        """Return the errors with the theory of others, if any."""
         if law is None:
             return self
-        return replace(
-            self.expecting(law.distortion.theory), gain=replace(self.gain, theory=law.gain.theory)
-        )
+        gain = replace(self.gain, theory=law.gain.theory)
+        return replace(self.expecting(law.distortion.theory), gain=gain)
 
     def steady(self, again: Array, scale: Array) -> Errors:
-        """Return the errors without the bars of those that other draws, shape (R, B, N), show to vary by more than a third of themselves.
+        """Remove the bars of errors whose redraws, (R, B, N), vary by more than a third.
 
-        For attacks that invert what they learnt, whose errors have no mean where what is inverted
-        may be near 0.
+        For attacks that invert an estimated matrix, which may be near 0: the error has no mean.
         """
         figure = self.distortion
-        wild = figure.std_error > np.maximum(
-            MOST_UNSTEADY * with_total(again).mean(axis=0), EXACT * scale
-        )
+        most = np.maximum(MOST_UNSTEADY * with_total(again).mean(axis=0), EXACT * scale)
         bars = {
-            name: np.where(wild, np.nan, getattr(figure, name))
+            name: np.where(figure.std_error > most, np.nan, getattr(figure, name))
             for name in ("std_error", "below", "above")
         }
         return replace(self, distortion=replace(figure, **bars))
+
+
+def holding(coalitions: Sequence[Coalition], copies: int) -> NDArray[np.bool_]:
+    """Return whether each coalition holds each copy, shape (B, M)."""
+    sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
+    members = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1
+    held = np.zeros((len(coalitions), copies), dtype=bool)
+    held[np.repeat(np.arange(len(coalitions)), sizes), members] = True
+    return held
+
+
+@dataclass(frozen=True)
+class Members:
+    """Membership of copies; each member must also be a coalition of its own.
+
+    Attributes
+    ----------
+    singles : ndarray of shape (M,)
+        Places of the single copies, by copy number.
+    held : ndarray of shape (B, M)
+        Whether a coalition holds the copy.
+    """
+
+    singles: NDArray[np.intp] = field(repr=False)
+    held: NDArray[np.bool_] = field(repr=False)
+
+    @classmethod
+    def of(cls, coalitions: Sequence[Coalition]) -> Members:
+        """Return the membership of some coalitions."""
+        held = holding(coalitions, max(map(max, coalitions)))
+        alone = np.flatnonzero(held.sum(axis=1) == 1)
+        numbers = held[alone].argmax(axis=1)
+        order = np.argsort(numbers)
+        return cls(alone[order], held[:, numbers[order]])
+
+    def best(self, distortion: Array) -> NDArray[np.intp]:
+        """Return the place of each coalition's member with the least error, (B, N + 1)."""
+        alone = distortion[self.singles]
+        least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
+        return np.asarray(self.singles[np.stack(least, axis=1)], dtype=np.intp)
 
 
 def with_total(each: Array) -> Array:
@@ -135,24 +179,17 @@ def with_total(each: Array) -> Array:
 
 
 def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDArray[np.intp]:
-    """Return, by coalition, the place of its copy with least noise by law, as a share of the data's variance, shape (B,).
+    """Return the place of each coalition's copy with least noise by law, shape (B,).
 
-    The copy whose *measured* error is least is the luckiest of several nearly as good, and a gain
-    over it is biased downward. A test of what pooling buys needs a copy that was chosen before
-    anything was measured.
+    Relative to the data's variances. The copy with the least *measured* error is the luckiest of
+    several nearly equal ones, so a gain over it is biased downward. Tests of pooling need a choice
+    before any measurement.
     """
     N = law.width
-    noise_share = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
-    singles = {
-        coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1
-    }
-    return np.array(
-        [
-            singles[min(coalition, key=lambda copy: noise_share[copy - 1])]
-            for coalition in coalitions
-        ],
-        dtype=np.intp,
-    )
+    share = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
+    singles = {one[0]: place for place, one in enumerate(coalitions) if len(one) == 1}
+    best = [singles[min(one, key=lambda copy: share[copy - 1])] for one in coalitions]
+    return np.array(best, dtype=np.intp)
 
 
 def from_groups(
@@ -168,7 +205,7 @@ def from_groups(
     Parameters
     ----------
     coalitions : sequence of tuple of int
-        Every member of a coalition must be there as a coalition of its own.
+        Each member must also be a coalition of its own.
     sums : ndarray of shape (G, B, N)
         Squared errors, summed over the rows of each group.
     counts : sequence of int
@@ -176,39 +213,43 @@ def from_groups(
     variances : ndarray of shape (N,)
         Each attribute's variance in the table.
     compared : ndarray of shape (B,) or None
-        As for ``audit_linear``.
+        Places of the single copies for ``Errors.paired``.
     bar : 'jackknife' or 'replicates-needed'
-        Leave out groups of rows, the attack held; or give no error bars, as that does not see what
-        all rows share.
+        Leave out groups of rows with the maps held fixed; or no error bars, as a jackknife misses
+        randomness that all rows share.
     """
-    scale = with_total(variances)
-    distortion = rounded_off(with_total(sums.sum(axis=0) / sum(counts)), scale)
+    scale, rows = with_total(variances), np.array(counts, dtype=np.float64)[:, None, None]
+    distortion = rounded_off(with_total(sums.sum(axis=0) / rows.sum()), scale)
+    sums = with_total(sums)
     best = Members.of(coalitions).best(distortion)
-    nothing = np.full_like(distortion, np.nan)
     degrees = np.full_like(distortion, max(1, len(counts) - 1))
+    left_out = None
+    if bar == "jackknife" and len(counts) > 1:
+        left_out = (sums.sum(axis=0) - sums) / (rows.sum() - rows)
 
-    def against(single: NDArray[np.intp]) -> tuple[Array, Paired]:
-        gain = collusion_gain(distortion, np.take_along_axis(distortion, single, axis=0), scale)
-        both = (
-            _jackknife(with_total(sums), counts, single, scale)
-            if bar == "jackknife"
-            else (nothing, nothing)
+    def deviation(figures: Array | None) -> Array:
+        return np.full_like(distortion, np.nan) if figures is None else jackknife_error(figures)
+
+    def against(single: NDArray[np.intp]) -> Paired:
+        def gains(errors: Array) -> Array:
+            alone = np.take_along_axis(errors, np.broadcast_to(single, errors.shape), axis=-2)
+            return collusion_gain(errors, alone, scale)
+
+        return Paired(
+            gains(distortion), deviation(None if left_out is None else gains(left_out)), degrees
         )
-        return both[0], Paired(gain, both[1], degrees)
 
-    std_error, own = against(best)
-    paired = (
-        None
-        if compared is None
-        else against(np.broadcast_to(compared[:, None], distortion.shape))[1]
-    )
-    t = scipy.special.stdtrit(degrees, 0.975)
+    own, t = against(best), scipy.special.stdtrit(degrees, 0.975)
     return Errors(
-        Figure.symmetric(distortion, std_error, t),
+        Figure.symmetric(distortion, deviation(left_out), t),
         Figure.symmetric(own.gain, own.std_error, t),
         bar,
-        paired,
+        None if compared is None else against(_by_column(compared, distortion)),
     )
+
+
+def _by_column(compared: NDArray[np.intp], distortion: Array) -> NDArray[np.intp]:
+    return np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape))
 
 
 def from_redraws(
@@ -220,118 +261,92 @@ def from_redraws(
     rounding: Array | float = 0.0,
     noisy: bool = True,
 ) -> Errors:
-    """Return errors of any attack with error bars from other draws of the same release.
+    """Return errors of any attack with error bars from other draws of the release.
 
     Parameters
     ----------
     coalitions : sequence of tuple of int
     distortion, again : ndarrays of shape (B, N + 1) and (R, B, N + 1)
-        Mean squared errors as measured, and in R other draws; the last column is all attributes
-        together.
+        Measured mean squared errors, and errors in R other draws.
     scale : ndarray of shape (N + 1,)
         The attributes' variances, and their mean.
     compared : ndarray of shape (B,) or None
-        As for ``audit_linear``.
+        As for ``from_groups``.
     rounding : ndarray, optional
-        How far rounding moves each error.
+        Rounding error of each error.
     noisy : bool
         Whether the copies have noise.
     """
     members, R = Members.of(coalitions), len(again)
 
-    def gains(errors: Array, single: NDArray[np.intp]) -> Array:
-        return collusion_gain(errors, np.take_along_axis(errors, single, axis=0), scale)
+    def alone(errors: Array, single: NDArray[np.intp]) -> Array:
+        return np.asarray(np.take_along_axis(errors, single, axis=0))
 
-    def steady(denominators: Array, spread: Array) -> Array:
-        """The spread of gains over single copies with these errors; NaN where the ratio has no mean to speak of."""
+    def steady(denominators: Array, gains: Array) -> Array:
+        """Return the spread of gains; NaN if the denominators come too near 0."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
-        return np.where(held if noisy else held.all(axis=-1, keepdims=True), spread, np.nan)
+        held = held if noisy else held.all(axis=-1, keepdims=True)
+        return np.where(held, gains.std(axis=0, ddof=1), np.nan)
 
-    # The best copy is chosen anew in every draw, as an adversary would: a gain's spread includes
-    # which copy happened to be best.
-    best = [members.best(errors) for errors in again]
-    gain, other = (
-        gains(distortion, members.best(distortion)),
-        np.array(list(map(gains, again, best))),
-    )
-    alone = np.array([np.take_along_axis(*pair, axis=0) for pair in zip(again, best, strict=True)])
-    spread, (below, above) = np.hypot(_deviation(again), rounding), reaches(distortion, again)
-    gain_error = steady(alone, other.std(axis=0, ddof=1))
-    nothing, paired = np.full_like(distortion, np.nan), None
+    # the best copy is chosen anew in every draw, as an adversary would
+    bests = np.array([alone(errors, members.best(errors)) for errors in again])
+    others = collusion_gain(again, bests, scale)
+    gain = collusion_gain(distortion, alone(distortion, members.best(distortion)), scale)
+    gain_error, paired = steady(bests, others), None
     if compared is not None:
-        pair = np.broadcast_to(compared[:, None], distortion.shape)
-        pairs = np.array([gains(errors, pair) for errors in again])
         paired = Paired(
-            gains(distortion, pair),
-            steady(again[:, compared], pairs.std(axis=0, ddof=1)),
+            collusion_gain(distortion, distortion[compared], scale),
+            steady(again[:, compared], collusion_gain(again, again[:, compared], scale)),
             np.full_like(distortion, R - 1),
         )
-    below, above = np.maximum(below, Z_95 * rounding), np.maximum(above, Z_95 * rounding)
-    low, high = (np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, other))
+    below, above = (np.maximum(each, Z_95 * rounding) for each in reaches(distortion, again))
+    low, high = (np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, others))
+    nothing = np.full_like(distortion, np.nan)
     return Errors(
-        Figure(distortion, spread, below, above, nothing),
+        Figure(distortion, np.hypot(_deviation(again), rounding), below, above, nothing),
         Figure(gain, gain_error, low, high, nothing),
         "redraws",
         paired,
     )
 
 
-MOST_UNSTEADY = 1 / 3
-"""Standard deviation of a best copy's error, as a share of the error, from which one release tells no gain over it.
-
-A gain is a ratio. The law of a ratio whose denominator comes near 0 has tails as heavy as Cauchy's,
-and no mean that an interval could hold: one draw in fifty is a hundred times the others.
-
-Of copies without noise, as a matrix makes them, one says what all do: a gain is 0 but in the rare
-draws in which components are taken for one another. One such attribute then speaks for the others
-too, which the same draws move; few redraws that miss them would pass for their law."""
-
-
 def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
-    """Return how far 95 % intervals about a figure reach down and up, given R other draws of it, shape (R, …).
+    """Return the distances of 95 % interval ends from a figure, given R redraws, (R, …).
 
-    The interval is to hold the mean over draws, which the redraws estimate with standard error
-    ``s/√R``. It is extrapolated in two steps:
+    The interval should contain the mean over draws, which the redraws estimate with standard error
+    ``s/√R``. It has two parts:
 
-    - it reaches as far as 85 % of draws lie from their mean (``t_{0.925}(R−1) · s``), which holds a
-      normal figure 85 times in 100;
-    - where the figure is further off than that, it reaches past the redraws' mean by
-      ``t_{0.75}(R−1) · s/√R``, so that the true mean is held three times in four there too.
+    - ``t_{0.925}(R−1) · s``, which contains the mean for 85 % of normal figures;
+    - for a figure further off, ``t_{0.75}(R−1) · s/√R`` past the redraws' mean, which contains
+      the true mean in three of four cases.
 
-    Of normal figures 0.85 + 0.15 · 0.75 = 96 % are held so. Where draws fall into two clusters, as
-    of a filter that keeps now one direction, now two, the figure of the common cluster is near the
-    mean, and that of the rarer one is held three times in four; a symmetric interval of ``t_{0.975}
-    s`` would miss the mean every time the figure fell into the rarer one.
+    For normal figures coverage is 0.85 + 0.15 · 0.75 = 96 %. If draws form two clusters, a
+    symmetric ``t_{0.975} s`` would always miss the mean for figures in the rarer one.
     """
     R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
     reach, mean_reach = quantile(0.925, R - 1) * spread, quantile(0.75, R - 1) * spread / np.sqrt(R)
-    same = (spread == 0) & (again[0] == figure)  # their mean is so but for its own rounding
-    low, high = (
-        np.maximum(reach, figure - mean + mean_reach),
-        np.maximum(reach, mean - figure + mean_reach),
-    )
+    same = (spread == 0) & (again[0] == figure)  # then the mean differs by rounding only
+    low = np.maximum(reach, figure - mean + mean_reach)
+    high = np.maximum(reach, mean - figure + mean_reach)
     return np.where(same, 0.0, low), np.where(same, 0.0, high)
 
 
 def _deviation(again: Array) -> Array:
-    """Return standard deviations over draws, shape (…); 0 of draws that are all the same, whose mean may be rounded."""
+    """Return standard deviations over draws, exactly 0 for equal draws."""
     return np.where(np.ptp(again, axis=0) > 0, again.std(axis=0, ddof=1), 0.0)
 
 
-EXACT = 1e-12
-"""A squared error below this share of the variance is rounding: the attack has rebuilt the
-attribute exactly."""
-
-
 def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) -> Array:
-    """Return squared errors with those that are nothing but rounding set to 0, so that an exact rebuild is 0 on every machine.
+    """Return squared errors, with errors of at most their rounding set to 0.
+
+    So an exact rebuild has error 0 on every machine.
 
     Parameters
     ----------
     error, variance : ndarrays that broadcast
-        Squared errors, and the attributes' variances, of one unit.
+        Squared errors and the attributes' variances, in one unit.
     rounding : ndarray, optional
-        How far rounding moves each error, where that is more than usual.
+        Rounding error of each error, if larger than usual.
     """
     return np.where(error > np.maximum(EXACT * variance, rounding), error, 0.0)
 
@@ -339,31 +354,16 @@ def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) ->
 def collusion_gain(
     error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0
 ) -> Array:
-    """Return ``1 − error/alone``, 0 up to rounding; where the copy alone is exact already nothing is left to gain.
+    """Return ``1 − error/alone``, exactly 0 up to rounding, and if the single copy is exact.
 
     Parameters
     ----------
     error, alone, variance : ndarrays that broadcast
-        Squared errors of the coalition and of its best copy, and the attribute's variance, all of
-        one unit.
+        Squared errors of the coalition and of its best copy, and the attribute's variance.
     doubt : ndarray, optional
-        How far rounding may have moved the difference of the two errors, where that is more than
-        usual.
+        Rounding error of the difference of the errors, if larger than usual.
     """
     known = np.broadcast_to(alone > EXACT * variance, error.shape)
     gain = 1.0 - np.divide(error, alone, out=np.ones_like(error), where=known)
     least = np.maximum(SAME, np.divide(doubt, alone, out=np.zeros_like(error), where=known))
-    return np.where(np.abs(gain) <= least, 0.0, gain)  # what is not known stays so
-
-
-def _jackknife(
-    sums: Array, counts: Sequence[int], best: NDArray[np.intp], scale: Array
-) -> tuple[Array, Array]:
-    """Return jackknife errors of distortion and gain, shapes (B, N + 1), the maps held as they are; NaN for a single group."""
-    if len(counts) < 2:
-        nothing = np.full(best.shape, np.nan)
-        return nothing, nothing
-    rows = np.array(counts, dtype=np.float64)[:, None, None]
-    left_out = (sums.sum(axis=0) - sums) / (rows.sum() - rows)
-    alone = np.take_along_axis(left_out, best[None], axis=1)
-    return jackknife_error(left_out), jackknife_error(collusion_gain(left_out, alone, scale))
+    return np.where(np.abs(gain) <= least, 0.0, gain)  # NaN stays

@@ -1,24 +1,21 @@
-"""The noise of copies from files, estimated from original and copies: each one's level, and the scheme whose law is nearest.
+"""Noise of copies from files, estimated from original and copies.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``Z_i`` | ``Y_i − X``; moments of ``[X, Y_1 … Y_M]`` hold those of ``[X, Z_1 … Z_M]`` | (n, N) |
+| ``Z_i`` | ``Y_i − X`` | (n, N) |
 | ``K̂`` | covariance of all Z, divisor n | (MN, MN) |
-| ``σ̂_i²`` | level of copy i: mean over attributes of ``var(Z_ij) / var(X_j)``; standard error by a jackknife over row groups | scalar |
-| ``d(K)`` | largest ``|K̂ − K|`` over the standard deviations of both noises: how far copies are from a law | scalar |
+| ``σ̂_i²`` | level of copy i: mean over attributes of ``var(Z_ij) / var(X_j)`` | scalar |
+| ``d(K)`` | distance from a law: largest ``|K̂ − K|`` over both standard deviations | scalar |
 | ``r`` | largest correlation of an attribute with any of the noise | scalar |
 
-Attacks that need a law get the nearest scheme's shape with a covariance across copies estimated
-beside it,
+Attacks that need a law get the nearest scheme's shape, with the covariance across copies
 
     ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``
 
-where that is as near as chance lets it be, or as `NEAR`; else ``K̂`` itself. That is an insider's
-knowledge: whoever made the copies has it, recipients have less. Where the noise depends on the data
-(``r``: rounded, top-coded or shrunk copies) there is no noise law to give, and none is.
-
-An estimate is no proof: nobody states this law, so no closed form is held against it and no claim
-follows from it.
+if its distance is at most `NEAR` or explained by chance; else ``K̂`` itself. This is an insider's
+knowledge, and recipients have less. If the noise depends on the data (``r``: rounded, top-coded or
+shrunk copies), there is no noise law. An estimated law proves nothing: no closed form or claim
+rests on it.
 """
 
 from __future__ import annotations
@@ -36,19 +33,18 @@ from auditor.schemes.base.scheme import TableMoments, schemes_held_against
 from auditor.types import Array
 
 NEAR = 0.05
-"""Of its deviations, by which noise may differ from a law that attacks are given in its place."""
+"""Largest distance of noise from a law that replaces it."""
 CHANCE = 6.0
-"""Times ``1/√n`` by which it may differ if records are so few that chance does more: 4.2 standard
-errors of a variance, √(2/n) each."""
+"""The same in units of ``1/√n``: 4.2 standard errors of a variance, √(2/n) each."""
 DEPENDENT, SURE = 0.02, 5.0
-"""Correlation of noise with the data that matters, and standard errors by which it must be seen."""
+"""Least relevant correlation of noise with data, and its least number of standard errors."""
 MOST_NUMBERS = 2_000
-"""Copies times attributes up to which covariances of all noise are compared: 32 megabytes each."""
+"""Most copies times attributes: covariances take 32 megabytes each."""
 
 
 @dataclass(frozen=True)
 class EstimatedNoise:
-    """What original and copies say of the noise.
+    """Estimates of the noise.
 
     Attributes
     ----------
@@ -58,7 +54,7 @@ class EstimatedNoise:
     dependence : float
         ``r``.
     law : NoiseLaw or None
-        What attacks are given where nobody states a law; None where the noise depends on the data.
+        For attacks; None if the noise depends on the data.
     """
 
     levels: Array
@@ -69,9 +65,9 @@ class EstimatedNoise:
 
 
 def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> EstimatedNoise | None:
-    """Return what moments of ``[X, Y_1 … Y_M]`` by row group say of the noise; None of too many copies and attributes.
+    """Return the noise by moments of ``[X, Y_1 … Y_M]`` by row group; None if too large.
 
-    Every attribute must vary.
+    Standard errors of levels are by a jackknife over row groups. Every attribute must vary.
     """
     N, whole = table.mean.size, Moments.merge(groups)
     if not N < whole.size <= MOST_NUMBERS + N or whole.count < 2:
@@ -119,14 +115,14 @@ def with_noise(K: Array, N: int) -> Array:
 
 
 def noise_levels(K_Z: Array, variances: Array) -> Array:
-    """Return ``σ̂_i²``, the mean of ``var(Z_ij) / var(X_j)`` over attributes, shape (M,)."""
+    """Return ``σ̂_i²``, shape (M,)."""
     return np.asarray(
         (np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1)
     )
 
 
 def _white_levels(K_Z: Array, variances: Array) -> Array:
-    """Return ``tr K_Zi / tr K_X``: white noise has the same variance in every attribute, so that ratios weigh as variances do."""
+    """Return levels of white noise, ``tr K_Zi / tr K_X``, shape (M,)."""
     return np.asarray(
         np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size).sum(axis=1) / variances.sum()
     )
@@ -147,7 +143,6 @@ def _distance(K_Z: Array, K: Array, deviation: Array) -> float:
 
 
 def _largest(off: Array, scale: Array) -> float:
-    """Return the largest of numbers over their scales; 0 where there is no noise."""
     return float(
         np.divide(np.abs(off), scale, out=np.zeros_like(off), where=scale > 0).max(initial=0.0)
     )
@@ -156,7 +151,7 @@ def _largest(off: Array, scale: Array) -> float:
 def _nearest(
     K_Z: Array, laws: Mapping[str, KroneckerNoise], distances: Mapping[str, float], rows: int
 ) -> NoiseLaw:
-    """Return the covariance across copies with the nearest scheme's shape, if that is near enough; else ``K̂``."""
+    """Return the nearest scheme's shape with ``Σ̂``, if near enough; else ``K̂``."""
     near = laws[min(distances, key=lambda name: distances[name])]
     N, M = near.width, near.copies
     inverse = np.linalg.pinv(near.shape, hermitian=True)

@@ -1,30 +1,29 @@
-"""Errors of linear attacks from second moments alone: every coalition costs a small matrix product, and no row is read.
+"""Errors of linear attacks from second moments alone.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``R`` | ``[I − V, −W]``, of the maps: ``auditor.audit.numeric.stacked_maps`` | (B, N, d) |
-| ``c`` | what is left of the offset after centring on the table's mean | (B, N) |
-| ``P, t`` | moments of ``v`` over the rows, ``auditor.numerics.moments`` | (d, d), (d,) |
+| ``R, c`` | residual weights and offsets of the maps: ``auditor.audit.numeric.linear_maps`` | (B, N, d), (B, N) |
+| ``P, t`` | moments of ``v`` over the rows: ``auditor.numerics.moments`` | (d, d), (d,) |
 
-Measured error ``diag(R P Rᵀ)/n − …``. Under a law the closed form stands beside it, and gives the
-error bar of weights that do not depend on the noise (``auditor.audit.numeric.closed_form``).
-Estimated weights differ in another draw: their errors are measured in draws that the audit makes
-itself (``auditor.audit.numeric.redraws``).
+The measured error is ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``. Under a law, closed forms
+add the theory, and the error bar of maps that do not depend on the noise. Estimated maps are fitted
+and measured again in other draws (``auditor.audit.numeric.redraws``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.closed_form import ClosedForm, closed_form, crossed, excess_spread
 from auditor.audit.numeric.error_bars import (
     EXACT,
     Errors,
     Figure,
+    Members,
     Paired,
     collusion_gain,
     from_groups,
@@ -32,7 +31,7 @@ from auditor.audit.numeric.error_bars import (
     rounded_off,
     with_total,
 )
-from auditor.audit.numeric.stacked_maps import PIECE_WEIGHTS, Maps, Members
+from auditor.audit.numeric.linear_maps import PIECE_WEIGHTS, Maps, closed_form, crossed
 from auditor.numerics.moments import Moments, stacked
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
@@ -41,10 +40,7 @@ from auditor.types import Array, Coalition
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
-    """Return the sum over rows of each attribute's squared error, shape (B, N).
-
-    ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``.
-    """
+    """Return the sum over rows of each attribute's squared error, shape (B, N)."""
     return np.asarray(squared_errors_by_group(maps, [moments])[0])
 
 
@@ -59,18 +55,17 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
             n, t, P = stacked(groups[some], columns)
             RP = (rows @ P).reshape(len(P), *R.shape)
             Rt = (rows @ t.T).T.reshape(RP.shape[:3])
-            raw[some, here] = (
-                np.einsum("gbnd,bnd->gbn", RP, R) - 2.0 * c * Rt + n[:, None, None] * c**2
-            )
+            squares = np.einsum("gbnd,bnd->gbn", RP, R)
+            raw[some, here] = squares - 2.0 * c * Rt + n[:, None, None] * c**2
     return np.asarray(np.maximum(raw, 0.0, out=raw))
 
 
 def resolution(maps: Maps, moments: Moments) -> Array:
-    """Return how far rounding may move a sum of squared errors, shape (B, N): ``ε (|R| diag(P)^½)²``.
+    """Return the rounding error of sums of squared errors, ``ε (|R| diag(P)^½)²``, (B, N).
 
-    ``R P Rᵀ`` adds up terms as large as ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, and
-    ``|P_ij| ≤ (P_ii P_jj)^½``. Where large terms cancel (noise far larger than an attribute, as
-    white noise on attributes in very different units), that rounding stays.
+    ``R P Rᵀ`` sums terms ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, with ``|P_ij| ≤ (P_ii
+    P_jj)^½``. The rounding remains where large terms cancel, as for noise far larger than an
+    attribute.
     """
     size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
     parts = [np.abs(R) @ size[columns] for R, columns in map(maps.residual, maps.pieces())]
@@ -78,18 +73,30 @@ def resolution(maps: Maps, moments: Moments) -> Array:
 
 
 class OnRows(NamedTuple):
-    """Errors measured on the rows themselves, of maps whose errors second moments do not resolve (``resolution``).
+    """Errors measured on rows, for maps whose errors moments do not resolve (``resolution``).
 
     Attributes
     ----------
     sums : ndarray of shape (G, b, N)
         Squared errors, summed by row group.
     grain : ndarray of shape (b, N)
-        Mean squared error that the rounding of the stored copies may make.
+        Mean squared error from rounding of the stored copies.
     """
 
     sums: Array
     grain: Array
+
+
+class Measured(NamedTuple):
+    """Mean squared errors, their rounding errors, and the largest error that counts as 0.
+
+    Shapes (B, N + 1). ``places`` are the maps that were measured on rows.
+    """
+
+    error: Array
+    doubt: Array
+    least: Array
+    places: NDArray[np.intp]
 
 
 ByRows = Callable[[NDArray[np.intp]], OnRows]
@@ -107,73 +114,56 @@ def audit_linear(
     why: ErrorBar = "jackknife",
     by_rows: ByRows | None = None,
 ) -> Errors:
-    """Measure every coalition's error and gain from moments, with error bars, and the closed forms beside them.
+    """Return every coalition's error and gain, with error bars and theory.
 
     Parameters
     ----------
     coalitions : sequence of tuple of int
-        Every member of a coalition must be there as a coalition of its own.
+        Each member must also be a coalition of its own.
     maps : Maps
-        One map a coalition.
+        One map per coalition.
     groups : sequence of Moments
-        Moments of disjoint row groups, together all the rows that the attack is judged on.
+        Of disjoint row groups, together all judged rows.
     K_X : ndarray of shape (N, N)
         The table's covariance, divisor n.
     law : NoiseLaw or None
-        Law of the noise in all copies; without it there is no closed form, and errors come from a
-        jackknife over the groups.
+        Of the noise in all copies.
     again : ndarray of shape (R, B, N) or None
-        For maps that are not fixed, and noise whose law does not tell the spread of errors: mean
-        squared errors in other draws.
+        Mean squared errors in other draws, for estimated maps, and for laws that do not determine
+        the spread of errors.
     compared : ndarray of shape (B,) or None
-        Places of the single copies that each coalition is compared with (``least_noise``), for
-        ``Errors.paired``.
+        Places of single copies (``least_noise``), for ``Errors.paired``.
     why : ErrorBar
-        Where the error bars of maps that are not fixed come from when nothing was drawn again.
+        Error bar without law and redraws.
     by_rows : callable, optional
-        Measures maps on the rows where moments do not resolve their errors; without it the error
-        bar says how far they do.
+        Measures maps on the rows where moments do not resolve their errors. Without it the error
+        bar includes the rounding.
     """
     total, scale = Moments.merge(groups), with_total(np.diag(K_X))
-    coarse = np.flatnonzero(
-        (resolution(maps, total) / total.count > EXACT * np.diag(K_X)).any(axis=1)
-    )
-    measured = by_rows(coarse) if by_rows is not None and coarse.size else None
+    rounding = resolution(maps, total) / total.count
+    places = np.flatnonzero((rounding > EXACT * np.diag(K_X)).any(axis=1))
+    on_rows = by_rows(places) if by_rows is not None and places.size else None
+    error, doubt = with_total(squared_errors(maps, total) / total.count), with_total(rounding)
+    least = rounded_off(doubt, scale)
+    found = Measured(error, doubt, least, places[:0])
+    if on_rows is not None:
+        error[places] = with_total(on_rows.sums.sum(axis=0) / total.count)
+        doubt[places], least[places] = with_total(on_rows.grain), 0.0
+        found = found._replace(places=places)
     by_law = None
     if law is not None and maps.fixed:
-        by_law = _under_law(
-            coalitions,
-            maps,
-            total,
-            K_X,
-            law,
-            compared,
-            None if measured is None else (coarse, measured),
-        )
+        by_law = _under_law(coalitions, maps, total, K_X, law, compared, found)
         if law.tells_spread:
             return by_law
     if again is not None:
-        error, rounding = (
-            with_total(squared_errors(maps, total) / total.count),
-            with_total(resolution(maps, total) / total.count),
-        )
-        if measured is not None:
-            error[coarse], rounding[coarse] = (
-                with_total(measured.sums.sum(axis=0) / total.count),
-                with_total(measured.grain),
-            )
-        rounding = rounded_off(rounding, scale)
-        error, others = (
-            rounded_off(error, scale, rounding),
-            rounded_off(with_total(again), scale, rounding),
-        )
+        rounding = rounded_off(doubt, scale)
+        error, others = (rounded_off(each, scale, rounding) for each in (error, with_total(again)))
         return from_redraws(coalitions, error, others, scale, compared, rounding).under(by_law)
     sums = squared_errors_by_group(maps, groups)
-    if measured is not None:
-        sums[:, coarse] = measured.sums
-    return from_groups(
-        coalitions, sums, [group.count for group in groups], np.diag(K_X), compared, bar=why
-    ).under(by_law)
+    if on_rows is not None:
+        sums[:, places] = on_rows.sums
+    counts = [group.count for group in groups]
+    return from_groups(coalitions, sums, counts, np.diag(K_X), compared, why).under(by_law)
 
 
 def _under_law(
@@ -183,93 +173,63 @@ def _under_law(
     K_X: Array,
     law: NoiseLaw,
     compared: NDArray[np.intp] | None,
-    on_rows: tuple[NDArray[np.intp], OnRows] | None = None,
+    found: Measured,
 ) -> Errors:
-    """Errors of known maps, with bars in closed form from the law."""
-    N = maps.offsets.shape[1]
-    scale = with_total(np.diag(K_X))
-    # An error below its own resolution is an exact rebuild as far as moments can tell; the error
-    # bar says how far that is.
-    doubt = with_total(resolution(maps, total) / total.count)
-    rounding = rounded_off(doubt, scale)
-    error = with_total(squared_errors(maps, total) / total.count)
-    least = rounding.copy()
-    # an error measured on rows is known to the rounding of the stored copies, and theory is
-    # compared to that
-    if on_rows is not None:
-        places, found = on_rows
-        error[places], least[places] = with_total(found.sums.sum(axis=0) / total.count), 0.0
-        doubt[places] = with_total(found.grain)
-        rounding[places] = rounded_off(doubt[places], scale)
-    distortion = rounded_off(error, scale, least)
-    members = Members.of(coalitions)
-    # The rows judged may be some of the table's only: their own mean and covariance, and maps about
-    # that mean.
+    """Return errors of fixed maps, with closed-form error bars."""
+    N, scale = maps.offsets.shape[1], with_total(np.diag(K_X))
+    distortion, members = rounded_off(found.error, scale, found.least), Members.of(coalitions)
+    # the judged rows may be part of the table: their own mean and covariance, and maps about it
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
-    theory = closed_form(maps, judged, law, total.count, None if on_rows is None else on_rows[0])
-    expected = rounded_off(with_total(theory.expected), scale, least)
-    variance = (
-        np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0) + rounding**2
-    )
+    theory = closed_form(maps, judged, law, total.count, found.places)
+    expected = rounded_off(with_total(theory.expected), scale, found.least)
+    variance = np.where(expected > 0, np.maximum(theory.variance(), 0.0), 0.0)
+    variance += rounded_off(found.doubt, scale) ** 2
 
     def against(best: NDArray[np.intp]) -> Paired:
-        alone = np.take_along_axis(distortion, best, axis=0)
-        covariance = _covariance_with_best(maps, best, judged, law, total.count)
-        error = _ratio_error(
-            distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance
+        alone, alone_variance = (
+            np.take_along_axis(each, best, axis=0) for each in (distortion, variance)
         )
+        covariance = _covariance_with_best(maps, best, judged, law, total.count)
+        error = _ratio_error(distortion, alone, variance, alone_variance, covariance)
         error = np.where(alone > EXACT * scale, error, 0.0)
         return Paired(collusion_gain(distortion, alone, scale), error, np.full_like(alone, np.inf))
 
-    best = against(members.best(distortion))
-    paired = (
-        None
-        if compared is None
-        else against(np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape)))
-    )
-    # The terms of an expected error cancel as those of the measured one do: it is known to ε of
-    # their size, as is the best copy's.
-    places = members.best(expected)
-    doubt = doubt + np.take_along_axis(doubt, places, axis=0)
+    gain = against(members.best(distortion))
+    places, doubt = members.best(expected), found.doubt
     gain_theory = collusion_gain(
-        expected, np.take_along_axis(expected, places, axis=0), scale, doubt
+        expected,
+        np.take_along_axis(expected, places, axis=0),
+        scale,
+        doubt + np.take_along_axis(doubt, places, axis=0),
     )
-    gain = Figure.symmetric(best.gain, best.std_error, Z_95, gain_theory)
-    return Errors(
-        Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected), gain, "closed-form", paired
+    errors = Errors(
+        Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected),
+        Figure.symmetric(gain.gain, gain.std_error, Z_95, gain_theory),
+        "closed-form",
     )
-
-
-def _columns(each: Array, total: Array, N: int) -> Array:
-    """Return variances with that of the *mean* over attributes appended."""
-    return np.concatenate([each, total[:, None] / N**2], axis=1)
+    if compared is None:
+        return errors
+    columns = np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape))
+    return replace(errors, paired=against(columns))
 
 
 def _covariance_with_best(
     maps: Maps, best: NDArray[np.intp], K_X: Array, law: NoiseLaw, rows: int
 ) -> Array:
-    """Return the covariance of each coalition's mean squared error with its best single copy's, shape (B, N + 1).
+    """Return the covariance of each mean squared error with its best copy's, (B, N + 1).
 
-    ``spread`` with A and S of the two maps crossed. Attributes mostly share their best copy, and
-    then one crossing serves them all.
+    Attributes usually share their best copy, so one crossing serves them all.
     """
-    covariance = np.empty(best.shape)
-    N = maps.offsets.shape[1]
-    by_place: dict[bytes, Array] = {}
-    for column in range(N + 1):
+    covariance, by_place = np.empty(best.shape), dict[bytes, Array]()
+    for column in range(best.shape[1]):
         key = best[:, column].tobytes()
         if key not in by_place:
-            parts = []
-            for here in maps.pieces():
-                some, other = maps.at(here), maps.at(best[here, column])
-                crossing = ClosedForm(
-                    np.empty(0),
-                    *crossed(some, other, K_X, law),
-                    rows,
-                    excess_spread(some, other, law, rows),
-                )
-                parts.append(_columns(*crossing.variance(), N))
-            by_place[key] = np.concatenate(parts)
+            by_place[key] = np.concatenate(
+                [
+                    crossed(maps.at(here), maps.at(best[here, column]), K_X, law, rows).variance()
+                    for here in maps.pieces()
+                ]
+            )
         covariance[:, column] = by_place[key][:, column]
     return covariance
 
@@ -277,13 +237,12 @@ def _covariance_with_best(
 def _ratio_error(
     error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array
 ) -> Array:
-    """Return the standard error of ``error/alone`` by the delta method, 0 where the copy alone is exact.
+    """Return the standard error of ``error/alone`` by the delta method; 0 if alone is 0.
 
     ``Var(a/b) ≈ (Var a + r² Var b − 2 r Cov(a, b)) / b²`` with ``r = a/b``.
     """
     ratio = np.divide(error, alone, out=np.zeros_like(error), where=alone > 0)
     apart = variance + ratio**2 * alone_variance
-    # Where the covariance takes all but 1e-13 of the variances away, the two errors are one and the
-    # same but for rounding.
-    numerator = np.where((left := apart - 2.0 * ratio * covariance) > 1e-13 * apart, left, 0.0)
+    left = apart - 2.0 * ratio * covariance
+    numerator = np.where(left > 1e-13 * apart, left, 0.0)  # else equal errors, up to rounding
     return np.divide(np.sqrt(numerator), alone, out=np.zeros_like(error), where=alone > 0)

@@ -12,57 +12,137 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.gather import Chosen, Draw, Stripe, plus
+from auditor.adversary.given import Records
+from auditor.audit.numeric.known_rows import Draw
 from auditor.audit.numeric.limits import KEPT_APART
 from auditor.numerics.blocks import moment_groups
-from auditor.numerics.moments import Moments, Stack, centred
+from auditor.numerics.moments import Moments, Stack
 from auditor.numerics.passes import Job, walk
-from auditor.types import Array, Block, Indices
+from auditor.types import Array, Block
 
 Undo = Callable[[Sequence[Array]], Sequence[Array]]
-"""Turns the rows of all copies back to what they were before a matrix was applied."""
+"""Inverts the matrices that copies were multiplied by."""
 
 
 @dataclass(frozen=True)
 class NumberBlock:
-    """One block of records of numbers: its number, original rows, and all copies' rows."""
+    """One block of records of numbers, with its copies."""
 
     index: int
     x: Array
     copies: Sequence[Array]
     parts: Sequence[Array]
-    """What moments are of beside the originals: the copies, before a matrix was applied to them;
-    none where they have other columns."""
+    """Copies in the coordinates of the moments; none if they have other columns."""
     seconds: float = 0.0
-    """What the copies took to make."""
+    """Time to make the copies."""
 
     @classmethod
     def of(
         cls, block: Block, joint: bool, undo: Undo | None = None, seconds: float = 0.0
     ) -> NumberBlock:
         """Return a block; ``joint`` is whether copies have the table's columns."""
-        return cls(
-            *block, [] if not joint else block[2] if undo is None else undo(block[2]), seconds
+        parts = [] if not joint else block[2] if undo is None else undo(block[2])
+        return cls(*block, parts, seconds)
+
+
+@dataclass
+class Chosen:
+    """Sums over chosen rows.
+
+    Attributes
+    ----------
+    parts : dict of int to Moments
+        Moments of ``[X, Y_1 … Y_M]`` over each fold.
+    by_group : dict of int to Moments
+        The same over known rows, by group of rows.
+    originals, copies : lists
+        Known rows themselves, block by block.
+    """
+
+    parts: dict[int, Moments] = field(default_factory=dict)
+    by_group: dict[int, Moments] = field(default_factory=dict)
+    originals: list[Array] = field(default_factory=list, repr=False)
+    copies: list[list[Array]] = field(default_factory=list, repr=False)
+
+    def add(self, other: Chosen) -> None:
+        """Add the sums over later rows."""
+        for mine, theirs in ((self.parts, other.parts), (self.by_group, other.by_group)):
+            for key, moments in theirs.items():
+                plus(mine, key, moments)
+        self.originals += other.originals
+        self.copies += other.copies
+
+    @property
+    def folds(self) -> list[Moments]:
+        """Moments over each fold, in order."""
+        return [self.parts[part] for part in sorted(self.parts)]
+
+    @property
+    def records(self) -> Records:
+        """The known rows."""
+        copies = tuple(np.concatenate(parts) for parts in zip(*self.copies, strict=True))
+        return Records(np.concatenate(self.originals), copies)
+
+
+def plus(sums: dict[int, Moments], key: int, part: Moments) -> None:
+    """Add moments to a sum in place; the part must not be used elsewhere."""
+    if key in sums:
+        before = sums[key]
+        part = Moments(
+            before.count + part.count,
+            np.add(before.total, part.total, out=before.total),
+            np.add(before.products, part.products, out=before.products),
         )
+    sums[key] = part
+
+
+@dataclass
+class Stripe:
+    """Sums over one stripe, or over several in order.
+
+    Attributes
+    ----------
+    groups : dict of int to Moments
+        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``); of all rows as
+        group 0 unless kept apart.
+    chosen : dict of str to Chosen
+        By ``key_of`` a state of knowledge.
+    finite : bool
+        Whether copies of other columns, which have no moments, are finite.
+    seconds : float
+        Time to make the copies.
+    """
+
+    groups: dict[int, Moments] = field(default_factory=dict)
+    chosen: dict[str, Chosen] = field(default_factory=dict)
+    finite: bool = True
+    seconds: float = 0.0
+
+    def add(self, other: Stripe) -> None:
+        """Add the next stripe."""
+        for number, moments in other.groups.items():
+            plus(self.groups, number, moments)
+        for key, chosen in other.chosen.items():
+            self.chosen.setdefault(key, Chosen()).add(chosen)
+        self.finite = self.finite and other.finite
+        self.seconds += other.seconds
 
 
 @dataclass(frozen=True, eq=False)
 class MomentJob(Job[Stripe]):
-    """Takes every moment that any attack will need of one release.
+    """All moments that any attack on one release needs.
 
     Attributes
     ----------
-    rows, width : int
-        Of the table.
-    copies : int
-        ``M``.
+    rows, width, copies : int
+        ``n``, ``N`` and ``M``.
     centre : ndarray of shape (N,)
         The table's mean.
     draws : mapping
-        The rows each state of knowledge chooses.
+        The rows that each state of knowledge chooses.
     apart : bool
-        Whether anybody needs the products of row groups apart (``ReleasedCopies.apart``): of wide
-        copies they are not kept otherwise.
+        Whether moments of row groups are needed (``ReleasedCopies.apart``). Otherwise they are kept
+        for narrow copies only.
     """
 
     rows: int
@@ -73,86 +153,43 @@ class MomentJob(Job[Stripe]):
     apart: bool = True
 
     def begin(self) -> Stripe:
-        """Return nothing gathered."""
+        """Return an empty result."""
         return Stripe()
 
     def take(self, block: NumberBlock, into: Stripe) -> None:
-        """Add one block's rows to the stripe's sums.
-
-        A block is cut into pieces that stay in the cache while they are laid side by side and
-        multiplied; chosen rows are taken from a piece while it lies there.
-        """
+        """Add one block's rows, in pieces that fit the cache."""
         index, x, copies, parts = block.index, block.x, block.copies, block.parts
-        into.finite = into.finite and (bool(parts) or all(_finite(copy) for copy in copies))
+        into.finite = into.finite and (bool(parts) or all(map(_finite, copies)))
         into.seconds += block.seconds
         stack, first = Stack(self.centre, len(parts) + 1), self._groups[index][0][1]
+        keep = self.apart or (self.copies + 1) * self.width <= KEPT_APART
         for number, cuts in groupby(self._groups[index], key=itemgetter(0)):
-            kept = number if self._keeps_groups else 0
+            group = number if keep else 0
             for a, b in (piece for _, start, stop in cuts for piece in stack.pieces(start, stop)):
                 here = slice(a - first, b - first)
                 stack.add([x[here], *(part[here] for part in parts)])
                 for key, draw in self.draws.items():
+                    inside, fold = draw.within(a, b)
                     chosen = into.chosen.setdefault(key, Chosen())
-                    _choose(
-                        chosen, draw, a, x[here], [copy[here] for copy in copies], stack.rows, kept
-                    )
-            plus(into.groups, kept, stack.moments())
-
-    @property
-    def _keeps_groups(self) -> bool:
-        return self.apart or (self.copies + 1) * self.width <= KEPT_APART
+                    for part in np.unique(fold).tolist():
+                        plus(chosen.parts, part, Moments.of(stack.rows(inside[fold == part])))
+                    if draw.clear and inside.size:
+                        chosen.originals.append(x[here][inside])
+                        chosen.copies.append([copy[here][inside] for copy in copies])
+                        plus(chosen.by_group, group, Moments.of(stack.rows(inside)))
+            plus(into.groups, group, stack.moments())
 
     @cached_property
     def _groups(self) -> list[list[tuple[int, int, int]]]:
         return moment_groups(self.rows, self.width, (self.copies + 1) * self.width)
 
     def stripes(self, blocks: Iterable[NumberBlock]) -> Iterator[Stripe]:
-        """Yield what is gathered of each stripe of all blocks, which come in order."""
+        """Yield the sums of each stripe, from all blocks in order."""
         source = iter(blocks)
         yield from walk(self, lambda *_: next(source), self.rows, self.width)
-        next(source, None)  # its end: what drew the blocks may keep them then
-
-    def chosen_alone(self, blocks: Iterable[NumberBlock]) -> Stripe:
-        """Return what is gathered of the chosen rows, and nothing of the others."""
-        found = Stripe()
-        for block in blocks if self.draws else ():
-
-            def stacked(rows: Indices, tables: Sequence[Array] = (block.x, *block.parts)) -> Array:
-                return centred([table[rows] for table in tables], self.centre)
-
-            number, first, _ = self._groups[block.index][0]
-            for key, draw in self.draws.items():
-                _choose(
-                    found.chosen.setdefault(key, Chosen()),
-                    draw,
-                    first,
-                    block.x,
-                    block.copies,
-                    stacked,
-                    number,
-                )
-        return found
+        next(source, None)  # the end, at which the release keeps its copies
 
 
 def _finite(copy: NDArray[Any]) -> bool:
-    """Whether every number is finite, in rows of numbers as in records with fields."""
+    """Return whether every number is finite, also in records with fields."""
     return all(bool(np.isfinite(copy[field]).all()) for field in copy.dtype.names or (...,))
-
-
-def _choose(
-    into: Chosen,
-    draw: Draw,
-    first: int,
-    x: Array,
-    copies: Sequence[Array],
-    stacked: Callable[[Indices], Array],
-    number: int,
-) -> None:
-    """Take what was chosen among some rows of one group: the first one's number, their arrays, and what stacks some of them."""
-    inside, fold = draw.within(first, first + len(x))
-    for part in np.unique(fold).tolist():
-        plus(into.parts, part, Moments.of(stacked(inside[fold == part])))
-    if draw.clear and inside.size:
-        into.originals.append(x[inside])
-        into.copies.append([copy[inside] for copy in copies])
-        plus(into.by_group, number, Moments.of(stacked(inside)))

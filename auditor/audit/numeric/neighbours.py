@@ -1,6 +1,6 @@
-"""Blocks with the rows before and after them, for attacks that look at a record's neighbours (``Reconstruction.neighbours``).
+"""Blocks with neighbouring rows, for attacks that use them (``Reconstruction.neighbours``).
 
-An estimate depends on no row further away than it asks for, so that whoever cuts a table into
+An estimate depends on no row further away than the attack asks for, so the division of a table into
 blocks does not change it.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from auditor.types import Array, Block
 
 
 class Around(NamedTuple):
-    """One block, and original and copies with more rows on either side: ``before`` of them stand before the block's own."""
+    """A block, and its original and copies with more rows on either side.
+
+    The block's own rows start at row ``before``.
+    """
 
     block: Block
     x: Array
@@ -28,10 +31,9 @@ class Around(NamedTuple):
 
 
 def with_neighbours(blocks: Iterable[Block], many: int) -> Iterator[Around]:
-    """Yield every block with up to ``many`` rows on either side; fewer where the table begins and ends.
+    """Yield every block with up to ``many`` rows on either side.
 
-    Blocks come in order of rows, and the next may overwrite one's arrays: they are copied where any
-    are kept.
+    Blocks come in order of rows, and the next may overwrite their arrays; kept rows are copied.
     """
     if not many:
         yield from (Around(block, block[1], block[2], 0) for block in blocks)
@@ -61,12 +63,12 @@ def with_neighbours(blocks: Iterable[Block], many: int) -> Iterator[Around]:
 
 
 def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
-    """Return how many neighbours on either side any of some fitted attacks asks for.
+    """Return the largest number of neighbours that some fitted attacks ask for.
 
     Raises
     ------
     PluginError
-        One is no number of rows; nobody's word is taken.
+        One is no number of rows.
     """
     asked = [each.neighbours for each in fitted]
     if not all(isinstance(many, int) and many >= 0 for many in asked):
@@ -77,7 +79,7 @@ def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
 def shown(
     fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int
 ) -> tuple[Reconstruction, list[Array]]:
-    """Return what is asked about a block's own rows, and tables with the neighbours that it answers from.
+    """Return an attack on a block's own rows, and tables with the necessary neighbours.
 
     Parameters
     ----------
@@ -85,19 +87,16 @@ def shown(
     tables : ndarrays of shape (before + rows + after, N)
         Copies, or the original.
     before, rows : int
-        Where the block's own rows begin, and how many they are.
+        First of the block's own rows, and their number.
     """
     start = max(0, before - fitted.neighbours)
     mine = [table[start : before + rows + fitted.neighbours] for table in tables]
-    return (
-        _Inner(fitted, slice(before - start, before - start + rows))
-        if fitted.neighbours
-        else fitted
-    ), mine
+    own = slice(before - start, before - start + rows)
+    return (_Inner(fitted, own) if fitted.neighbours else fitted), mine
 
 
 def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
-    """Return the copies that an attack is shown, and after them the original's columns that it knows, if it goes by any."""
+    """Return the copies for an attack, then the original columns that it knows, if any."""
     return list(copies) if fitted.in_clear is None else [*copies, x[:, fitted.in_clear]]
 
 
@@ -111,41 +110,40 @@ def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
 
 
 class _Inner(Reconstruction):
-    """A fitted attack that is shown more rows than it is asked about."""
+    """A fitted attack that gets more rows than it is asked about."""
 
     def __init__(self, fitted: Reconstruction, own: slice) -> None:
         self._fitted, self._own = fitted, own
 
+    def _cut(self, found: Any) -> Any:
+        if isinstance(found, tuple):
+            return tuple(each[self._own] for each in found)
+        return None if found is None else found[self._own]
+
     def rows(self, copies: Sequence[Array]) -> Array:
         return self._fitted.rows(copies)[self._own]
 
-    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
-        found = self._fitted.intervals(copies, confidence)
-        return None if found is None else (found[0][self._own], found[1][self._own])
+    def intervals(self, copies: Sequence[Array], confidence: float) -> Any:
+        return self._cut(self._fitted.intervals(copies, confidence))
 
     def guesses(self, copies: Sequence[Array]) -> Iterator[Array] | None:
         found = self._fitted.guesses(copies)
-        return None if found is None else (guess[self._own] for guess in found)
+        return None if found is None else map(self._cut, found)
 
-    def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
-        found = self._fitted.chances(copies, tolerance)
-        return None if found is None else found[self._own]
+    def chances(self, copies: Sequence[Array], tolerance: float) -> Any:
+        return self._cut(self._fitted.chances(copies, tolerance))
 
-    def candidates(self, copies: Sequence[Array]) -> Array | None:
-        found = self._fitted.candidates(copies)
-        return None if found is None else found[self._own]
+    def candidates(self, copies: Sequence[Array]) -> Any:
+        return self._cut(self._fitted.candidates(copies))
 
     def regions(self, copies: Sequence[Array]) -> Regions | None:
-        found, own = self._fitted.regions(copies), self._own
-        return (
-            None
-            if found is None
-            else Regions(found.directions, found.low[own], found.high[own], found.claims[own])
-        )
+        found = self._fitted.regions(copies)
+        if found is None:
+            return None
+        return Regions(found.directions, *self._cut((found.low, found.high, found.claims)))
 
     def inferred(self, copies: Sequence[Array]) -> Inferred | None:
         return self._fitted.inferred([copy[self._own] for copy in copies])
 
-    def expected(self, x: Array) -> Array | None:
-        found = self._fitted.expected(x)
-        return None if found is None else found[self._own]
+    def expected(self, x: Array) -> Any:
+        return self._cut(self._fitted.expected(x))

@@ -1,44 +1,50 @@
-"""Row-level reconstruction: for attacks that are not linear, for shares of records recovered, and for spreads of errors.
+"""Row-level reconstruction, block by block.
 
-Runs block by block; what is counted (``auditor.audit.numeric.error_tally``) are averages over
-records, and no record's estimate is kept.
+For attacks that are not linear, for shares of records recovered, and for distributions of errors.
+Only averages over records are kept (``auditor.audit.numeric.error_tally``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from auditor.adversary.attack import Inferred, Reconstruction
 from auditor.adversary.handed_back import checked
-from auditor.audit.numeric.closed_form import crossed
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.limits import CHUNK_VALUES
-from auditor.audit.numeric.neighbours import most_neighbours, shown, with_known, with_neighbours
-from auditor.audit.numeric.stacked_maps import Maps
+from auditor.audit.numeric.linear_maps import Maps, crossed
+from auditor.audit.numeric.neighbours import (
+    Around,
+    most_neighbours,
+    shown,
+    with_known,
+    with_neighbours,
+)
 from auditor.numerics.read_only import readable
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array, Blocks, Coalition
 
+T = TypeVar("T")
+
 FEWEST_ROWS = 256
-"""Rows counted at once at least: their errors are then more than the cells that they are counted
-in."""
+"""Fewest rows that are counted at once, so that counting cells costs little."""
 
 
 class CountsRecords(Protocol):
-    """Counts what is found of whole records, block by block (`auditor.audit.measures.record_hits`)."""
+    """Counter of whole records (`auditor.audit.measures.record_hits`)."""
 
     def add(
         self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
     ) -> None:
-        """Count one block's records, shapes (b, N), which are estimated already."""
+        """Count one block's records, shapes (b, N), with their estimates."""
 
 
 class CountsInferences(Protocol):
-    """Counts what is inferred of sensitive values, block by block (`auditor.audit.anonymity.inferences`)."""
+    """Counter of disclosed sensitive values (`auditor.audit.measures.inferences`)."""
 
     def add(self, found: Inferred | None, x: Array) -> None:
         """Count one block's records."""
@@ -47,76 +53,63 @@ class CountsInferences(Protocol):
 def tally_linear(
     maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None
 ) -> None:
-    """Run linear maps over the rows and count their errors; adds the exact chances when weights and law are known."""
+    """Count the errors of linear maps, with exact probabilities of hits under a Gaussian law."""
     B, N, MN = maps.weights.shape
+    spread = None
     # The error of fixed weights is normal given the record, with mean −(I−V−WH) v + c and variance
-    # diag(S): the chance of a hit is exact.
-    known = (
-        maps.fixed and law is not None and law.distribution == "gaussian" and bool(tally.tolerances)
-    )
-    spread = (
-        np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None))
-        if known and law is not None
-        else None
-    )
-    lost = maps.lost
-    # x̂ − x = W y − V v + c in one product, of 1, v and y
-    everything = np.hstack(
-        [
-            maps.offsets.reshape(B * N, 1),
-            -maps.own.reshape(B * N, N),
-            maps.weights.reshape(B * N, MN),
-        ]
-    )
+    # diag(S).
+    if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
+        S = crossed(maps, maps, K_X, law, 1).passed
+        spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
+    # x̂ − x = c − (I − V) v + W y in one product
+    parts = (maps.offsets[..., None], -maps.own, maps.weights)
+    everything = np.concatenate(parts, axis=2).reshape(B * N, 1 + N + MN).T
+    size = max(FEWEST_ROWS, CHUNK_VALUES // (B * N))
     for _, x, copies in blocks():
-        size = max(FEWEST_ROWS, CHUNK_VALUES // (B * N))
         for start in range(0, len(x), size):
             true = x[start : start + size]
             v = true - centre
             y = [copy[start : start + size] - centre for copy in copies]
-            tally.add(
-                (np.hstack([np.ones((len(v), 1)), v, *y]) @ everything.T).reshape(len(v), B, N),
-                true,
-            )
+            errors = np.hstack([np.ones((len(v), 1)), v, *y]) @ everything
+            tally.add(errors.reshape(len(v), B, N), true)
             if spread is not None:
-                tally.expect(np.einsum("bij,rj->rbi", -lost, v) + maps.offsets, spread, true)
+                bias = maps.offsets - np.einsum("bij,rj->rbi", maps.lost, v)
+                tally.expect(bias, spread, true)
 
 
 def errors_by_rows(
     maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], centre: Array
 ) -> tuple[Array, Array]:
-    """Run linear maps over the rows, where second moments do not resolve what is left.
+    """Run linear maps over the rows, where second moments do not resolve the errors.
+
+    Large terms cancel before they are squared here; moments square them first.
 
     Returns
     -------
     sums : ndarray of shape (G, B, N)
         Squared errors, summed by row group.
     grain : ndarray of shape (B, N)
-        How large an error the rounding of doubles may make, squared, on average over rows: ``(ε Σ |w| rms(y))²``.
+        Mean squared error from rounding of doubles, ``(ε Σ |w| rms(y))²``.
     """
     B, N, MN = maps.weights.shape
     flat, own = maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
     sums, squares, rows = [], np.zeros(MN), 0
+    size = max(1, CHUNK_VALUES // (B * N))
     for index, x, copies in blocks():
         stop = 0
-        for count in counts[index]:
-            start, stop = stop, stop + count
-            found, size = np.zeros((B, N)), max(1, CHUNK_VALUES // (B * N))
+        for count in filter(None, counts[index]):
+            start, stop, found = stop, stop + count, np.zeros((B, N))
             for first in range(start, stop, size):
                 here = slice(first, min(first + size, stop))
                 raw = np.concatenate([copy[here] for copy in copies], axis=1)
                 y = raw - np.tile(centre, MN // N)
-                # Errors first, squares after: the large terms cancel before they are squared, where
-                # moments square them first.
                 errors = (y @ flat.T - (x[here] - centre) @ own.T).reshape(-1, B, N) + maps.offsets
                 found += np.einsum("rbn,rbn->bn", errors, errors)
                 squares += np.einsum("rd,rd->d", raw, raw)
             rows += count
-            if count:
-                sums.append(found)
-    return np.array(sums), (
-        np.finfo(np.float64).eps * np.abs(maps.weights) @ np.sqrt(squares / max(rows, 1))
-    ) ** 2
+            sums.append(found)
+    rms = np.sqrt(squares / max(rows, 1))
+    return np.array(sums), (np.finfo(np.float64).eps * np.abs(maps.weights) @ rms) ** 2
 
 
 def tally_rows(
@@ -128,72 +121,80 @@ def tally_rows(
     records: Sequence[CountsRecords] = (),
     inferences: Sequence[CountsInferences] = (),
 ) -> tuple[Array, Array]:
-    """Run fitted attacks over the rows; return squared errors summed by row group, shape (G, B, N), and what theory expects, (B,).
+    """Run fitted attacks over the rows.
 
     Parameters
     ----------
     counts : sequence of lists of int
-        Rows of each row group, block by block.
-    records : sequence of B counters, optional
-        What to count of whole records.
-    inferences : sequence of B counters, optional
-        What to count of sensitive values disclosed.
+        Rows of each row group, by block.
+    records, inferences : sequences of B counters, optional
 
     Returns
     -------
     sums : ndarray of shape (G, B, N)
+        Squared errors, summed by row group.
     expected : ndarray of shape (B,)
-        Theory's squared errors summed over rows and attributes; NaN for an attack without theory.
+        Theory's squared errors summed over rows and attributes; NaN without theory.
 
     Raises
     ------
     PluginError
-        An attack's estimate has the wrong shape, or is not finite.
+        An estimate has the wrong shape, or is not finite.
     """
     sums: list[Array] = []
     expected = np.zeros(len(coalitions))
-    every = [
-        (id(fitted), tuple(coalition))
-        for fitted, coalition in zip(reconstructions, coalitions, strict=True)
-    ]
-    # coalitions that are attacked as one are estimated once, at the first's place
-    first = [every.index(one) for one in every]
-    for (index, x, _), wide, copies, before in with_neighbours(
-        blocks(), most_neighbours(reconstructions)
-    ):
-        (x, wide), copies = readable([x, wide]), readable(copies)
-        asked = [
-            shown(
-                fitted, with_known(fitted, [copies[c - 1] for c in coalition], wide), before, len(x)
-            )
-            for fitted, coalition in zip(reconstructions, coalitions, strict=True)
-        ]
-        estimates = {
-            place: checked(asked[place][0].rows(asked[place][1]), x.shape) for place in set(first)
-        }
-        theory = {place: _theory(reconstructions[place], wide, before, x) for place in estimates}
-        expected += [theory[place] for place in first]
-        for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
-            inferred.add(fitted.inferred(mine), x)
-        for counted, (fitted, mine), place in zip(records, asked, first, strict=False):
-            counted.add(fitted, mine, estimates[place], x)
-        if tally.confidence is not None:
-            intervals = {
-                place: _intervals(*asked[place], tally.confidence, x.shape) for place in estimates
-            }
-            low, high = (
-                np.stack([intervals[place][end] for place in first], axis=1) for end in (0, 1)
-            )
-            tally.localise(low, high, x)
-        if tally.candidates:
-            left = {place: _candidates(*asked[place], x.shape) for place in estimates}
-            tally.leave(np.stack([left[place] for place in first], axis=1))
-        sums += [*_squares([estimates[place] for place in first], x, counts[index], tally)]
+    every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
+    first = [every.index(one) for one in every]  # equal attacks are run once
+    for around in with_neighbours(blocks(), most_neighbours(reconstructions)):
+        estimates, theory = _tally_block(
+            reconstructions, coalitions, first, around, tally, records, inferences
+        )
+        expected += theory
+        index, x, _ = around.block
+        sums += [*_squares(estimates, x, counts[index], tally)]
     return np.array(sums), expected
 
 
+def _tally_block(
+    reconstructions: Sequence[Reconstruction],
+    coalitions: Sequence[Coalition],
+    first: Sequence[int],
+    around: Around,
+    tally: Tally,
+    records: Sequence[CountsRecords],
+    inferences: Sequence[CountsInferences],
+) -> tuple[list[Array], list[float]]:
+    """Run attacks over one block; return estimates, and theory's squared errors."""
+    x, wide = readable([around.block[1], around.x])
+    copies, before, shape = readable(around.copies), around.before, x.shape
+    asked = []
+    for fitted, coalition in zip(reconstructions, coalitions, strict=True):
+        held = with_known(fitted, [copies[copy - 1] for copy in coalition], wide)
+        asked.append(shown(fitted, held, before, len(x)))
+
+    def of_each(ask: Callable[[Reconstruction, list[Array]], T]) -> list[T]:
+        found = {place: ask(*asked[place]) for place in set(first)}
+        return [found[place] for place in first]
+
+    estimates = of_each(lambda fitted, mine: checked(fitted.rows(mine), shape))
+    theory = {place: _theory(reconstructions[place], wide, before, x) for place in set(first)}
+    for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
+        inferred.add(fitted.inferred(mine), x)
+    for counted, (fitted, mine), estimate in zip(records, asked, estimates, strict=False):
+        counted.add(fitted, mine, estimate, x)
+    confidence = tally.confidence
+    if confidence is not None:
+        ends = of_each(lambda fitted, mine: _intervals(fitted, mine, confidence, shape))
+        low, high = (np.stack(each, axis=1) for each in zip(*ends, strict=True))
+        tally.localise(low, high, x)
+    if tally.candidates:
+        left = of_each(lambda fitted, mine: _candidates(fitted, mine, shape))
+        tally.leave(np.stack(left, axis=1))
+    return estimates, [theory[place] for place in first]
+
+
 def _squares(estimates: Sequence[Array], x: Array, counts: Sequence[int], tally: Tally) -> Array:
-    """Return squared errors summed by row group, shape (G, B, N); errors are counted in pieces of rows that stay in the cache."""
+    """Return squared errors summed by row group, and count errors, in cache-sized pieces."""
     stops = np.cumsum([count for count in counts if count]).tolist()
     sums = np.zeros((len(stops), len(estimates), x.shape[1]))
     size = max(FEWEST_ROWS, CHUNK_VALUES // sums[0].size) if stops else 1
@@ -210,7 +211,7 @@ def _squares(estimates: Sequence[Array], x: Array, counts: Sequence[int], tally:
 
 
 def _theory(fitted: Reconstruction, wide: Array, before: int, x: Array) -> float:
-    """Return theory's squared errors summed over a block's rows, which stand among their neighbours; NaN without theory."""
+    """Return theory's squared errors summed over a block's rows; NaN without theory."""
     inner, (true,) = shown(fitted, [wide], before, len(x))
     theory = inner.expected(true)
     return np.nan if theory is None else float(checked(theory, x.shape[:1]).sum())
@@ -219,7 +220,6 @@ def _theory(fitted: Reconstruction, wide: Array, before: int, x: Array) -> float
 def _intervals(
     fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """Return an attack's intervals, NaN when it gives none."""
     found = fitted.intervals(copies, confidence)
     if found is None:
         return np.full(shape, np.nan), np.full(shape, np.nan)
@@ -227,7 +227,6 @@ def _intervals(
 
 
 def _candidates(fitted: Reconstruction, copies: list[Array], shape: tuple[int, ...]) -> Array:
-    """Return how many values an attack leaves, NaN where it does not say."""
     found = fitted.candidates(copies)
     if found is None:
         return np.full(shape, np.nan)
@@ -236,11 +235,10 @@ def _candidates(fitted: Reconstruction, copies: list[Array], shape: tuple[int, .
 
 
 class CopyBlocks:
-    """A coalition's copies, block by block, for an attack to be fitted to; never the original."""
+    """A coalition's copies, block by block, for an attack to fit; never the original."""
 
     def __init__(self, blocks: Blocks, coalition: Coalition) -> None:
-        self._blocks = blocks
-        self._coalition = coalition
+        self._blocks, self._coalition = blocks, coalition
 
     def __iter__(self) -> Iterator[list[Array]]:
         """Yield lists of k arrays of shape (b, N), in order of rows."""

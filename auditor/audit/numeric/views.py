@@ -1,11 +1,20 @@
-"""What each adversary sees of one release, and moments of what it is judged on, from one pass over its rows.
+"""Moments of one release, and the view of each adversary on it.
 
-Which rows these are is ``auditor.audit.numeric.row_selection``.
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``M_i, t_i`` | matrix and translation of copy i, if copies were transformed | (N, N), (N,) |
+| ``u_i`` | ``M_i⁻¹ (y_i − t_i) = x + Z_i`` | (N,) |
+| ``T`` | ``diag(I, M_1 … M_M)``: ``T P Tᵀ`` has the moments of ``[x, y_1 …]`` | (d, d) |
+
+The audit knows the matrices and gathers moments of ``u`` about the table's mean ``μ``. Moments of
+``y`` about ``μ`` would be rounding errors for data far from the origin, since ``M_i μ ≠ μ``. An
+adversary is given ``T P Tᵀ``. Its map ``W`` is ``W_i M_i`` in the audit's coordinates, where the
+theory of additive noise holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -27,10 +36,8 @@ from auditor.adversary.published_model import LinearModel, ModelledMoments, leas
 from auditor.adversary.published_tree import TreeMoments, grown, of_records, stated
 from auditor.adversary.view import View
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
-from auditor.audit.numeric.gather import Stripe, key_of
-from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
-from auditor.audit.numeric.row_selection import RowSelection
-from auditor.audit.numeric.transformed_copies import seen
+from auditor.audit.numeric.known_rows import RowSelection, key_of
+from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, Stripe
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.moments import Awaited, Moments, of_rows
@@ -42,7 +49,7 @@ from auditor.types import Array, Blocks
 
 @dataclass(frozen=True)
 class ReleasedCopies:
-    """Copies of a table, and what is known of how they were made.
+    """Copies of a table, and the known facts of the scheme.
 
     Attributes
     ----------
@@ -50,25 +57,22 @@ class ReleasedCopies:
     moments : TableMoments
         The table's own.
     levels : tuple of float
-        Empty when nobody has said what they are.
+        Empty if unknown.
     law : NoiseLaw or None
         Of the noise in all copies.
     blocks : callable
         Yields (block number, original rows, all copies' rows), anew at every call.
     joint : bool
-        Whether copies have the table's columns; without that there are no joint moments, and only
+        Whether copies have the table's columns. Otherwise there are no joint moments, and only
         attacks on rows apply.
     public : mapping
-        What is no secret of the scheme.
+        Public parameters of the scheme.
     numbers : tuple of int
-        Numbers of the copies; one a level by default.
+        Numbers of the copies; by default one for each level.
     transformed : Transformed or None
-        The matrices that copies were multiplied by, if moments are of copies before that; for the
-        audit alone. Moments in views are of copies as released, each about its own mean.
+        The matrices that copies were multiplied by, for the audit alone.
     apart : bool
-        Whether moments of row groups are wanted apart, and not just of all rows: for error bars by
-        a jackknife over them, where the law does not tell how errors spread, and to judge what
-        pooling buys on other rows than it is learnt from.
+        Whether moments of row groups are needed: for a jackknife, or for evidence on pooling.
     """
 
     table: Table
@@ -83,28 +87,28 @@ class ReleasedCopies:
     apart: bool = True
 
     def __post_init__(self) -> None:
-        """Number the copies, and keep what is public from being written to."""
+        """Number the copies, and make the public parameters read-only."""
         object.__setattr__(self, "numbers", self.numbers or tuple(range(1, len(self.levels) + 1)))
         object.__setattr__(self, "public", MappingProxyType(dict(self.public)))
 
-    @property
-    def stacked(self) -> Sequence[int]:
-        """Places, from 1, of the copies that moments are of."""
-        return range(1, len(self.numbers) + 1) if self.joint else ()
+
+def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
+    """Return an adversary's moments, ``T P Tᵀ``; unchanged for copies without a matrix."""
+    return moments if transformed is None or moments.size == 0 else transformed.as_seen(moments)
 
 
 class Shares:
-    """Which values a table has, with their shares, for whoever asks; ``asked`` notes it, until it is put to False again.
+    """Distinct values of a table's columns, with their shares, on request.
 
-    Views hold this and not what made them: a circle would keep all moments of a release until the
-    collector comes.
+    ``asked`` records that an attack asked. Views refer to this object only, so they do not keep the
+    moments of a release alive.
     """
 
     def __init__(self, table: Table) -> None:
         self._table, self.asked = table, False
 
     def __call__(self, column: int) -> tuple[Array, Array]:
-        """Return the values of an attribute, and the share of records that has each."""
+        """Return the distinct values of a column, and the share of records with each."""
         self.asked = True
         return self._table.shares(column)
 
@@ -118,25 +122,22 @@ class Gathered:
     rows : RowSelection
         Of the same table.
     stripes : iterable of Stripe, optional
-        What was gathered already of every stripe, in order; without it one pass over the blocks is
-        made.
+        Sums of all stripes in order, if gathered already; otherwise one pass gathers them.
     late : bool
-        Whether moments of rows that nobody was given are taken only when an attack asks for them,
-        and without the original: for one attack on copies in memory, which may need none. There are
-        no ``groups`` then.
+        Whether to gather moments of the copies alone, and only if an attack uses them: a third of
+        the time of one linear attack from Python. There are no ``groups`` then. Without effect if
+        adversaries know rows.
 
     Attributes
     ----------
     groups : list of Moments
-        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``); of all rows
-        where nobody needs them apart.
+        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``), or of all
+        rows.
     finite : bool
-        Whether copies of other columns, which are in no moments, hold finite numbers only.
+        Whether copies of other columns, which have no moments, are finite.
     noise : EstimatedNoise or None
-        What original and copies say of the noise of copies from files; to be set before any view is
-        asked for.
+        Noise of copies from files. Must be set before any view is used.
     shares : Shares
-        Through which attacks ask which values the table has.
     """
 
     def __init__(
@@ -146,9 +147,11 @@ class Gathered:
         stripes: Iterable[Stripe] | None = None,
         late: bool = False,
     ) -> None:
-        self.copies, self.rows, self._late = copies, rows, late
-        whole = Stripe()
-        for part in gathered_stripes(copies, rows, late) if stripes is None else stripes:
+        self.copies, self.rows, whole = copies, rows, Stripe()
+        self._late = late and not rows.draws
+        if stripes is None:
+            stripes = () if self._late else gathered_stripes(copies, rows)
+        for part in stripes:
             whole.add(part)
         self._chosen, self.finite, self.seconds = whole.chosen, whole.finite, whole.seconds
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
@@ -158,15 +161,12 @@ class Gathered:
 
     @property
     def law(self) -> NoiseLaw | None:
-        """The law that attacks are given: the one that is stated, else the one that was estimated, if there is one."""
-        return (
-            self.noise.law
-            if self.copies.law is None and self.noise is not None
-            else self.copies.law
-        )
+        """The law that attacks are given: the stated or the estimated one, if any."""
+        stated = self.copies.law
+        return self.noise.law if stated is None and self.noise is not None else stated
 
     def view(self, knowledge: Knowledge) -> View:
-        """Return the view of an adversary that holds every copy."""
+        """Return the view of an adversary with every copy."""
         if knowledge.label not in self._views:
             copies = self.copies
             self._views[knowledge.label] = View(
@@ -176,7 +176,7 @@ class Gathered:
                 knowledge=knowledge,
                 law=self.law,
                 centre=copies.moments.mean,
-                released=Awaited(partial(_released_alone, copies, self.rows, knowledge))
+                released=Awaited(partial(_of_copies_alone, copies))
                 if self._late
                 else self._of_copies(Moments.merge(self.seen(knowledge))),
                 given=self._given(knowledge),
@@ -186,11 +186,9 @@ class Gathered:
         return self._views[knowledge.label]
 
     def _given(self, knowledge: Knowledge) -> Given:
-        """Return what this knowledge gives beside the copies."""
+        table = self.copies.moments
         if isinstance(knowledge, (Perfect, KnownAttributes)):
-            return ExactMoments(
-                self.copies.moments.mean, self.copies.moments.covariance, self.shares
-            )
+            return ExactMoments(table.mean, table.covariance, self.shares)
         chosen = self._chosen.get(key_of(knowledge))
         if chosen is None:
             return NOTHING
@@ -201,101 +199,84 @@ class Gathered:
             return UnpairedRecords(original[self.rows.rng("order").permutation(len(original))])
         moments = Moments.merge(chosen.folds)
         if isinstance(knowledge, PublishedModel):
-            return (self._with_tree if knowledge.is_tree else self._with_model)(
-                knowledge, self._of_copies(moments)
-            )
+            add = self._with_tree if knowledge.is_tree else self._with_model
+            return add(knowledge, self._of_copies(moments))
         if isinstance(knowledge, Estimated):
             return SampleMoments(self._of_copies(moments))
-        return replace(
-            chosen.records,
-            moments=seen(self.copies.transformed, moments) if self.copies.joint else None,
-        )
+        joint = as_seen(self.copies.transformed, moments) if self.copies.joint else None
+        return replace(chosen.records, moments=joint)
 
     def _with_model(self, knowledge: PublishedModel, copies: Moments) -> ModelledMoments:
-        """Return what rows to estimate from give beside a published regression, which is the table's own unless its figures are stated."""
+        """Add a published regression, by default the table's own."""
         mean, K_X = self.copies.moments.mean, self.copies.moments.covariance
-        target, *on = (
-            self.copies.table.attributes.index(name) for name in (knowledge.target, *knowledge.on)
-        )
-        places, stated = np.array(on, dtype=np.intp), knowledge.regression
-        model = least_squares(mean, K_X, target, places)
-        if stated is not None:
-            model = LinearModel(
-                target, places, np.array(stated.coefficients), stated.intercept, stated.variance
-            )
-        return ModelledMoments(
-            copies, model, (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None
-        )
+        target, places = self._columns(knowledge)
+        if (figures := knowledge.regression) is None:
+            model = least_squares(mean, K_X, target, places)
+        else:
+            coefficients = np.array(figures.coefficients)
+            model = LinearModel(target, places, coefficients, figures.intercept, figures.variance)
+        known = (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None
+        return ModelledMoments(copies, model, known)
 
     def _with_tree(self, knowledge: PublishedModel, copies: Moments) -> TreeMoments:
-        """Return what rows to estimate from give beside a published tree, which is grown from the table unless its figures are stated."""
-        table = self.copies.table
-        target, *on = (table.attributes.index(name) for name in (knowledge.target, *knowledge.on))
-        places = np.array(on, dtype=np.intp)
-        # memory: these columns of the whole table, as sorting them takes; of a stated tree the
-        # predictors if they are known, else none
-        needed = [*on, target] if knowledge.tree is None or knowledge.known else []
-        columns = (
-            np.concatenate(
-                [table.read(a, b)[:, needed] for a, b in row_blocks(table.rows, table.width)]
-            )
-            if needed
-            else None
-        )
+        """Add a published tree, by default grown from the table."""
+        table, (target, places) = self.copies.table, self._columns(knowledge)
+        if knowledge.tree is not None and not knowledge.known:
+            return TreeMoments(copies, stated(knowledge.tree, target, places, knowledge.on), None)
+        blocks = row_blocks(table.rows, table.width)
+        columns = np.concatenate([table.read(a, b)[:, [*places, target]] for a, b in blocks])
         if knowledge.tree is not None:
             tree = stated(knowledge.tree, target, places, knowledge.on)
         else:
-            assert columns is not None
             assert knowledge.depth is not None
             tree = grown(columns[:, :-1], columns[:, -1], knowledge.depth, target, places)
-        return TreeMoments(
-            copies,
-            tree,
-            of_records(tree, columns[:, :-1]) if knowledge.known and columns is not None else None,
-        )
+        known = of_records(tree, columns[:, :-1]) if knowledge.known else None
+        return TreeMoments(copies, tree, known)
+
+    def _columns(self, knowledge: PublishedModel) -> tuple[int, Any]:
+        """Return the places of the target and of the predictors."""
+        names = self.copies.table.attributes
+        on = np.array([names.index(name) for name in knowledge.on], dtype=np.intp)
+        return names.index(knowledge.target), on
 
     def _of_copies(self, moments: Moments) -> Moments:
-        """Return the moments of the copies as released, without the original."""
-        return seen(self.copies.transformed, moments).of_copies(
-            self.copies.stacked, self.copies.table.width
-        )
+        """Return the moments of the released copies, without the original."""
+        stacked = range(1, len(self.copies.numbers) + 1) if self.copies.joint else ()
+        width = self.copies.table.width
+        return as_seen(self.copies.transformed, moments).of_copies(stacked, width)
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
         """Return the moments of the rows whose copies an adversary has, by row group."""
         return self.judged(knowledge) if isinstance(knowledge, KnownSample) else self.groups
 
     def judged(self, knowledge: Knowledge) -> list[Moments]:
-        """Return the moments of the rows that an adversary is judged on, by row group; groups without any are left out."""
+        """Return the moments of the judged rows, by row group; empty groups are left out."""
         if not self.rows.given(knowledge).size:
             return self.groups
-        taken = self._chosen[key_of(knowledge)].by_group
-        # Moments are sums, so those of the other rows are a difference: nothing is read again for
-        # each number of records given.
+        known = self._chosen[key_of(knowledge)].by_group
         rest = [
-            group - taken[number] if number in taken else group
+            group - known[number] if number in known else group
             for number, group in enumerate(self.groups)
         ]
         return [group for group in rest if group.count]
 
-    def parts(self, knowledge: Knowledge) -> list[Moments]:
-        """Return the moments of ``[X, Y_1 … Y_M]`` over each part that chosen rows were dealt into, each a random sample of the table."""
+    def folds(self, knowledge: Knowledge) -> list[Moments]:
+        """Return the moments of ``[X, Y_1 … Y_M]`` over each fold of the chosen rows."""
         return self._chosen[key_of(knowledge)].folds
 
 
-def _released_alone(copies: ReleasedCopies, rows: RowSelection, knowledge: Knowledge) -> Moments:
-    """Return the moments of the copies, without the original, over the rows whose copies an adversary has."""
+def _of_copies_alone(copies: ReleasedCopies) -> Moments:
     if not copies.joint:
         return Moments(copies.table.rows, np.empty(0), np.empty((0, 0)))
-    blocks = rows.seen(knowledge, copies.blocks)
-    return Moments.merge(of_rows(held, copies.moments.mean) for _, x, held in blocks() if len(x))
+    mean = copies.moments.mean
+    return Moments.merge(of_rows(held, mean) for _, _, held in copies.blocks())
 
 
-def gathered_stripes(copies: ReleasedCopies, rows: RowSelection, late: bool) -> Iterable[Stripe]:
-    """Return what is gathered of each stripe in one pass over the copies, or, late, of the chosen rows alone."""
+def gathered_stripes(copies: ReleasedCopies, rows: RowSelection) -> Iterable[Stripe]:
+    """Return the sums of each stripe, from one pass over the copies."""
     table, moments = copies.table, copies.moments
     job = MomentJob(
-        table.rows, table.width, len(copies.numbers), moments.mean, rows.draws, apart=copies.apart
+        table.rows, table.width, len(copies.numbers), moments.mean, rows.draws, copies.apart
     )
     undo = None if copies.transformed is None else copies.transformed.undo
-    found = (NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
-    return [job.chosen_alone(found)] if late else job.stripes(found)
+    return job.stripes(NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())

@@ -1,19 +1,18 @@
-"""Sensitive values disclosed: what an attack claims of them, how often it is right, and what it gained over the table's own shares.
+"""Disclosure of sensitive values: claims of an attack, and gain over the table's shares.
 
 | metric | meaning | theory |
 | --- | --- | --- |
-| ``claimed`` | share of the records of which a value is claimed | |
-| ``disclosed`` | share of the records of which it is claimed rightly | ``mean P(claim)`` |
-| ``disclosed_beyond_chance`` | ``Σ (right − prior of the claim) / Σ (1 − prior of the truth)``: common values are little news | likewise |
-| ``accuracy`` | share of the records whose likeliest value is theirs | ``mean max P`` |
-| ``reconstruction_probability`` | the mean probability of the true value | ``mean Σ P²`` |
-| ``posterior_max`` | the mean of the largest probability | |
-| ``learning_gain`` | right guesses less those that always name the table's commonest value | ``mean max P − max prior`` |
-| ``delta_growth`` | largest growth of a probability from prior to posterior, over records and values | |
-| ``linkage`` | mean chance of naming the record's own row | |
+| ``claimed`` | share of records with a claimed value | |
+| ``disclosed`` | share of records with a correct claim | ``mean P(claim)`` |
+| ``disclosed_beyond_chance`` | ``Σ (right − prior of the claim) / Σ (1 − prior of the truth)`` | likewise |
+| ``accuracy`` | share of records whose likeliest value is true | ``mean max P`` |
+| ``reconstruction_probability`` | mean probability of the true value | ``mean Σ P²`` |
+| ``posterior_max`` | mean of the largest probability | |
+| ``learning_gain`` | accuracy less that of the table's commonest value | ``mean max P − max prior`` |
+| ``delta_growth`` | largest growth of a probability, over records and values | |
+| ``linkage`` | mean probability of naming the record's own row | |
 
-The error bars are binomial, of the ratio by the delta method; where classes are read off exactly,
-measurement and theory are equal.
+Error bars are binomial, of ratios by the delta method.
 """
 
 from __future__ import annotations
@@ -31,14 +30,13 @@ from auditor.adversary.categorical_attack import ROUNDING, probabilities
 from auditor.adversary.handed_back import check_real
 from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
-from auditor.numerics.statistics import quantile
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition
 
 
 @dataclass
 class Inferences:
-    """Sums over records for one coalition, by metric; ``claim`` and ``square`` are theory's, for ``disclosed`` and the true value."""
+    """Sums over records for one coalition, by metric."""
 
     rows: int = 0
     attribute: int = -1
@@ -47,7 +45,7 @@ class Inferences:
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, found: Inferred | None, x: Array) -> None:
-        """Count one block's records, ``x`` their true values, shape (b, N)."""
+        """Count one block's records, with true values ``x``, shape (b, N)."""
         if found is None or not len(x):
             return
         check_inferred(found, *x.shape)
@@ -84,12 +82,12 @@ class Inferences:
 
 
 def check_inferred(found: Inferred, rows: int, width: int) -> None:
-    """Refuse what is no inference about so many records; the harness does not trust what a plugin returns.
+    """Refuse an invalid inference of a plugin.
 
     Raises
     ------
     PluginError
-        Saying what was expected.
+        With the expected form.
     """
     if (
         not isinstance(found, Inferred)
@@ -127,7 +125,7 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
 
 
 def true_groups(found: Inferred, values: Array) -> NDArray[np.intp]:
-    """Return the group of each true value, shape (b,); −2 for a value that was not thought possible."""
+    """Return the group of each true value, shape (b,); −2 for an impossible value."""
     place = np.minimum(np.searchsorted(found.values, values), len(found.values) - 1)
     return np.where(found.values[place] == values, found.groups[place], -2)
 
@@ -140,7 +138,7 @@ def inference_records(
     counted: Inferences,
     attributes: tuple[str, ...],
 ) -> list[Measurement]:
-    """Return the records of one coalition, under the attribute they are about; none when the attack infers nothing."""
+    """Return the records of one coalition; none if the attack infers nothing."""
     n = counted.rows
     if not n:
         return []
@@ -167,18 +165,14 @@ def inference_records(
     records = []
     for metric, value in mean.items():
         share = min(1.0, max(0.0, abs(value)))
-        error = errors.get(
-            metric, math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0
-        )
-        reach = quantile(0.975) * error
+        binomial = math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0
         for attribute in (attributes[counted.attribute], "*"):
             records.append(
-                context.record(
+                context.estimate(
                     metric,
                     coalition,
                     value,
-                    error,
-                    (value - reach, value + reach),
+                    errors.get(metric, binomial),
                     theory.get(metric),
                     attack=attack,
                     knowledge=knowledge,

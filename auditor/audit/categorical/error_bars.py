@@ -1,41 +1,41 @@
-"""Error bars of attacks that estimated a prior or a channel: what they would have yielded in other draws, which the audit simulates.
+"""Error bars of attacks on categories without closed forms, by redraws.
 
-A figure V varies with the noise of the records that are attacked, and with what the adversary
-estimated. The second has no derivative to go by: maximum likelihood puts rare values at exactly 0,
-and a best guess jumps when two beliefs cross. But the audit knows the table and the law. So it
-draws again what the adversary is given, has the attack learn from that, and sees where V goes.
+A figure V depends on the noise of the attacked records, and on the adversary's estimates. The
+latter have no derivative: maximum likelihood sets rare values to exactly 0, and a best guess jumps.
+But the audit knows the table and the law. So it draws the adversary's data again, fits the attack,
+and measures V.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``v(x, y)`` | the figure of one record, under what was estimated in one redraw | |
-| ``n_x`` | attacked records by value, ``N`` in all | (s,) |
-| ``m`` | ``Σ_x n_x E[v|x] / N``: mean of V given what was estimated | scalar |
-| ``w`` | ``Σ_x n_x Var[v|x] / N²``: its variance | scalar |
-| ``c, f`` | how often each value occurs among r released rows that were estimated from, and its chance: ``E c = r·f`` | (s,) |
-| ``C`` | one such row's covariance of indicators, ``diag f − f fᵀ − g (diag q − q qᵀ)``, ``g = p²(r − 1)/(n − 1)`` | (s, s) |
+| ``v(x, y)`` | the figure of one record, given the estimates of one redraw | |
+| ``n_x`` | attacked records by value, ``N`` in total | (s,) |
+| ``m`` | ``Σ_x n_x E[v|x] / N``: mean of V given the estimates | scalar |
+| ``w`` | ``Σ_x n_x Var[v|x] / N²``: variance of V given the estimates | scalar |
+| ``c, f`` | counts of each value among r rows to estimate from, and probability: ``E c = r·f`` | (s,) |
+| ``C`` | covariance of such a row's indicators: ``diag f − f fᵀ − g (diag q − q qᵀ)`` | (s, s) |
+| ``g`` | ``p²(r − 1)/(n − 1)`` | scalar |
 | ``a`` | covariance of a row's ``v − E[v|x]`` with its indicators | (s,) |
 
-Rows that an adversary learns from without their originals are attacked too, so the same noise is in
-c and in V. The best linear prediction of what they add to V is ``β·(c − r f)/n`` with ``Cβ = a``;
-it explains ``r a·β/n²`` of w. Rows in clear are not attacked, and add nothing.
+Rows to estimate from are attacked too, so c and V share noise. The best linear prediction of V from
+c is ``β·(c − r f)/n`` with ``Cβ = a``; it explains ``r a·β/n²`` of w. Known rows are not attacked.
 
-By the law of total variance ``Var V = Var m + E w``. In each redraw V is normal about m, as N is
-large; so over all it is a mixture of normals, and the interval reaches as far from V as ``0.95 (R +
-1)/R`` of the mixture do from its mean. The measured V and R redraws are exchangeable: the interval
-holds the redraws' mean 95 times in 100 whatever the distribution, skewed or in two heaps. The mean
-of V is near that unless it hangs on an event too rare to be counted in R redraws: a gain from
-copies of which the best suffices is 0, but in the one release of twenty in which a worse copy
-happens to give the better prior. Where nine redraws in ten agree, the interval therefore reaches to
-the furthest of the others.
+By the law of total variance ``Var V = Var m + E w``. Given the estimates V is normal about m, as N
+is large. So V is a mixture of normals. The interval extends from V as far as ``0.95 (R + 1)/R`` of
+the mixture from its mean. V and the R redraws are exchangeable, so it contains the redraws' mean 95
+times in 100, for any distribution. The mean of V is close, unless an event is too rare to be
+counted in R redraws. So if nine in ten redraws agree, the interval extends to the furthest one.
 
-``E[v|x]`` and ``Var[v|x]`` are taken over a panel of simulated records, the same in every redraw.
-Assumed, *not checked*: copies follow their law, and an attack learns most from the released rows of
-the least perturbed copy.
+``E[v|x]`` and ``Var[v|x]`` are over a panel of simulated records, equal in every redraw. Attacks
+that use neighbouring records have no such panel: the whole release is drawn again. Files without a
+law cannot be drawn again: a jackknife over row groups.
+
+Assumed, *not checked*: copies follow their law, and an attack learns most from the least perturbed
+copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -46,31 +46,103 @@ from auditor.adversary.categorical_attack import CategoricalView, Inference
 from auditor.adversary.given import KnownPairs, SampleCounts
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.categorical.cell_records import Bar, Bars
-from auditor.audit.categorical.posterior_measures import Frame, quantities
+from auditor.audit.categorical.posterior_measures import Frame, Sums, quantities
+from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS, Fitted, MeasureJob, Try
+from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.counts.outcome_counts import Packing
+from auditor.audit.numeric.error_bars import reaches
+from auditor.audit.numeric.redraws import seed_of
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.errors import NotApplicable
+from auditor.numerics.statistics import jackknife_error
+from auditor.process.containment import contained
 from auditor.process.deferred import scipy
+from auditor.results.evidence import ROW_REDRAWS
+from auditor.results.records import FEWEST_REPLICATES
 from auditor.schemes.replacement.draws import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
 from auditor.types import Array, Coalition, Codes
 
 Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
+"""Fits an attack to a view of all copies and a coalition."""
 
 REDRAWS = 59
 """``0.95·60/59`` of 59 are the 57 nearest to their mean."""
 PANEL, FEWEST, PANEL_NUMBERS = 2048, 256, 2**21
-"""Simulated records, at most and at least, and numbers of their posteriors: a variance from 2,048
-is right to 3 %."""
-BLOCK_NUMBERS = 2**18
+"""Most and fewest simulated records, and numbers in their posteriors: a variance from 2,048 records
+has an error of 3 %."""
 HALVINGS = 50
 MOSTLY, SAME = 0.9, 1e-9
-"""Share of redraws with one and the same m from which the others are too few to tell how often they happen; and up to what share of the
-largest two m are the same."""
+"""Share of redraws with equal m from which the others are too few to estimate their frequency; and
+largest relative difference of equal m."""
+MOST_RECORDS = 2**16
+"""Most records of a release that is drawn again; for more, replicates are needed."""
+
+
+def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
+    """Return jackknife error bars of every mean, over row groups, with estimates held fixed."""
+    return {coalition: _jackknife(each) for coalition, each in sums.items()}
+
+
+def _jackknife(sums: Sums) -> Bars:
+    sizes, some, bars = sums.sizes, sums.sizes > 0, dict[str, Bar]()
+    for name, groups in sums.by_group.items() if some.sum() > 1 else ():
+        left_out = (groups.sum() - groups[some]) / (sizes.sum() - sizes[some])
+        bars[name] = Bar.normal(float(jackknife_error(left_out)), "jackknife", int(some.sum()) - 1)
+    return bars
+
+
+def release_bars(
+    release: UniformRelease, name: Try, fitted: Fitted, sums: Mapping[Coalition, Sums]
+) -> dict[Coalition, Bars]:
+    """Return error bars from redraws of the whole release.
+
+    None for long tables and files, and if there are replicates.
+    """
+    if (
+        not release.scheme.makes_copies
+        or release.data.rows > MOST_RECORDS
+        or release.scenario.replicates >= FEWEST_REPLICATES
+    ):
+        return {}
+    again, key = [], release.key
+    with contained() as failure:
+        for number in range(ROW_REDRAWS):
+            seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
+            other = replace(release, key=replace(key, seed=seed), share=None, _kept={})
+            job = MeasureJob(release.data.size, release.groups, {name: fitted}, {})
+            again.append(_figures(other.go_through(job).sums[name]))
+    if failure.error is not None:
+        return {}
+    bars: dict[Coalition, Bars] = {}
+    for coalition, figures in _figures(sums).items():
+        others = {
+            metric: np.array([draw[coalition][metric] for draw in again]) for metric in figures
+        }
+        bars[coalition] = {
+            metric: Bar(
+                float(others[metric].std(ddof=1)),
+                float(np.maximum(*reaches(np.asarray(figure), others[metric]))),
+                "redraws",
+            )
+            for metric, figure in figures.items()
+        }
+    return bars
+
+
+def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, float]]:
+    """Return every quantity's mean, and the gain over the best copy, by coalition."""
+    left = {coalition: float(each.errors.sum()) for coalition, each in sums.items()}
+    found = {}
+    for coalition, each in sums.items():
+        best = min(left[(copy,)] for copy in coalition)
+        gain = 1.0 - left[coalition] / best if best > 0 else 0.0
+        found[coalition] = {name: each.mean(name) for name in each.means} | {"collusion_gain": gain}
+    return found
 
 
 class Redraw(NamedTuple):
-    """What an adversary was given in one redraw: its view, attacked records by value, and how many of these it learns from."""
+    """Data of one redraw: view, attacked records by value, and rows to estimate from."""
 
     view: CategoricalView
     attacked: Array
@@ -80,7 +152,7 @@ class Redraw(NamedTuple):
 def redrawn(
     view: CategoricalView, data: CategoricalTable, rng: np.random.Generator
 ) -> Iterator[Redraw]:
-    """Yield views of the same state of knowledge in other draws of the rows and of the noise; of one that learns nothing itself, once."""
+    """Yield views in other draws of rows and noise; a single one without estimates."""
     counts, known = np.rint(data.prior * data.rows).astype(np.int64), view.knowledge
     if not isinstance(known, Estimated | KnownRecords):
         yield Redraw(view, counts.astype(np.float64), 0)
@@ -104,7 +176,7 @@ def redrawn(
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
-    """Return copies of values x, shape (b,), drawn by a law, in its order."""
+    """Return copies of values x, shape (b,), drawn by a law."""
     if not law.by_retention:  # fresh copies, each by its own matrix
         return [
             sent_through(x, law.transition_matrix(None, copy), rng)
@@ -125,7 +197,7 @@ def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes
 
 
 class Panel:
-    """Simulated records of a table: every value in proportion, and each twice at least, so that its figures have a variance.
+    """Simulated records, in proportion to the table, with two of each value at least.
 
     Parameters
     ----------
@@ -154,7 +226,7 @@ class Panel:
         self._seen: dict[Coalition, Seen] = {}
 
     def seen(self, coalition: Coalition) -> Seen:
-        """Return the panel as one coalition sees it."""
+        """Return the panel in one coalition's view."""
         if coalition not in self._seen:
             self._seen[coalition] = Seen(
                 self.x, [self.copies[number] for number in coalition], self.size
@@ -163,12 +235,12 @@ class Panel:
 
 
 class Seen:
-    """The panel's cells, of one value and one outcome each: alike records are looked at once.
+    """The panel's records, grouped by value and outcome.
 
     Attributes
     ----------
     first, cell : ndarrays of shape (c,) and (m,)
-        A record of each cell, and the cell of each record; cells are in the order of their values.
+        A record of each cell, and the cell of each record; cells are ordered by value.
     """
 
     def __init__(self, x: NDArray[np.intp], copies: Sequence[Codes], size: int) -> None:
@@ -202,7 +274,7 @@ class Seen:
         return found
 
     def spread(self, v: Array, attacked: Array) -> tuple[Array, Array, Array]:
-        """Return m and w, shape (F,), of figures v, shape (F, c), and ``v − E[v|x]`` weighed as the attacked records are."""
+        """Return m and w, shape (F,), of figures (F, c), and weighted ``v − E[v|x]``."""
         share = attacked[self._x[self._starts]]
         share = share / share.sum()
         mean = np.add.reduceat(v * self._many, self._starts, axis=1) / self._counts
@@ -215,21 +287,21 @@ class Seen:
         )
 
     def by_value(self, off: Array, place: int) -> Array:
-        """Return ``a``, shape (F, s): sums of weighed figures by the value that one copy shows."""
+        """Return ``a``, shape (F, s): sums of weighted figures by one copy's value."""
         shown = self._table[place][self._outcome]
         return np.stack([np.bincount(shown, row, self.size) for row in off])
 
 
 @dataclass
 class Redraws:
-    """m and w of every figure, redraw by redraw."""
+    """m and w of every figure, by redraw."""
 
     panel: Panel
     data: CategoricalTable
     drawn: dict[Coalition, dict[str, list[tuple[float, float]]]] = field(default_factory=dict)
 
     def add(self, redraw: Redraw, fit: Fit, coalitions: Sequence[Coalition]) -> None:
-        """Have an attack infer in one redraw; coalitions come with every member alone before them."""
+        """Add one redraw; members alone come before their coalitions."""
         alone: dict[int, tuple[Array, float]] = {}
         for coalition in coalitions:
             seen = self.panel.seen(coalition)
@@ -240,7 +312,7 @@ class Redraws:
                 alone[coalition[0]] = error, total
             number = min(coalition, key=lambda one: alone[one][1])
             best, least = alone[number]
-            if least > 0:  # 1 − Σ(1 − P_C)/Σ(1 − P_b), to first order in the noise of the records
+            if least > 0:  # 1 − Σ(1 − P_C)/Σ(1 − P_b), to first order in the records' noise
                 best = best[self.panel.seen((number,)).cell[seen.first]]
                 figures["collusion_gain"] = (
                     1.0 - total / least - (error - total / least * best) / least
@@ -252,14 +324,14 @@ class Redraws:
     def _given(
         self, redraw: Redraw, coalition: Coalition, seen: Seen, v: Array
     ) -> tuple[Array, Array]:
-        """Return m and w given what was estimated, and what the rows it was estimated from add."""
+        """Return m and w, with the prediction from the rows to estimate from."""
         m, w, off = seen.spread(v, redraw.attacked)
         sample = redraw.view.given
         if not redraw.rows or not isinstance(sample, SampleCounts):
             return m, w
         if not redraw.view.law.by_retention:
             raise NotApplicable(
-                "how a sample of copies foretells the others is known of retention-replacement alone"
+                "the prediction from a sample of copies is known for retention-replacement alone"
             )
         best = redraw.view.coalition(coalition).law.best - 1
         place = redraw.view.copies.index(coalition[best])
@@ -281,14 +353,13 @@ class Redraws:
 
 
 def prediction(a: Array, q: Array, p: float, g: float, fresh: float | Array) -> Array:
-    """Return ``β`` with ``(diag f − f fᵀ − g (diag q − q qᵀ)) β = a`` for a of shape (F, s), rows summing to 0.
+    """Return ``β`` with ``Cβ = a``, for a of shape (F, s) with rows that sum to 0.
 
-    ``f = p q + (1 − p)π``, of which ``fresh`` is the second part. With ``D = f − g q``, ``(diag D +
-    g q qᵀ) β = a`` gives ``f·β = Σ a = 0``, so that ``f fᵀ`` drops out, and Sherman–Morrison solves
-    it.
+    ``f = p q + fresh``. With ``D = f − g q``, ``(diag D + g q qᵀ) β = a`` gives ``f·β = Σ a = 0``, so
+    ``f fᵀ`` drops out; Sherman–Morrison solves it.
     """
     D = p * q + fresh - g * q
-    # 0: the copy is the original, without noise
+    # 0: a copy without noise
     over_D = np.divide(1.0, D, out=np.zeros_like(D), where=D > 1e-12)
     beta = a * over_D
     return np.asarray(
@@ -297,10 +368,9 @@ def prediction(a: Array, q: Array, p: float, g: float, fresh: float | Array) -> 
 
 
 def mixture_bar(m: Array, w: Array) -> Bar:
-    """Return the bar of a mixture of R normals of means m and variances w, shape (R,); of one alone that of a normal.
+    """Return the bar of a mixture of R normals with means m and variances w, shape (R,).
 
-    Where nearly all means agree it reaches to the furthest at least: what is rare moves the mean
-    further than a quantile shows.
+    If nearly all means agree, it extends to the furthest one.
     """
     R = m.size
     if R == 1:
@@ -327,18 +397,16 @@ def bars_of(
     fit: Fit,
     rng: np.random.Generator,
 ) -> dict[Coalition, Bars]:
-    """Return error bars of everything that an attack yields on some coalitions.
+    """Return error bars of all figures of an attack, by coalition.
 
     Parameters
     ----------
     release_view : CategoricalView
-        Of all copies, as the adversary has it in the release itself.
+        Of all copies, in the release itself.
     data : CategoricalTable
     coalitions : sequence of tuple of int
-        By size, every member alone among them.
-    fit : callable
-        From a view of all copies and a coalition to what is inferred, and what that is measured
-        against.
+        By size, with every member alone.
+    fit : Fit
     rng : Generator
     """
     found = Redraws(Panel(data, release_view.law, release_view.copies, rng), data)

@@ -1,0 +1,117 @@
+"""Records of one attack on a numeric release, with one state of knowledge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from auditor.adversary.attack import Attack, LinearAttack, RowAttack
+from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.published_tree import TreeMoments
+from auditor.audit.attempts.linear import linear_errors
+from auditor.audit.attempts.opened import Opened
+from auditor.audit.attempts.over_rows import Counters, row_errors
+from auditor.audit.base.outcome import Attempt
+from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records
+from auditor.audit.measures.closeness import Baseline, closeness_records, sampled
+from auditor.audit.measures.entropy_bound import attack_bound_records
+from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
+from auditor.audit.measures.privacy import tally_records, wanted_tally
+from auditor.audit.numeric.error_bars import Errors
+from auditor.errors import NotApplicable, PluginError
+from auditor.numerics.blocks import row_blocks
+from auditor.results.evidence import PairedCell, PairedGain
+from auditor.results.measurements import Measurements
+from auditor.types import Array
+
+
+def attack_outcome(
+    opened: Opened,
+    attack: Attack,
+    name: str,
+    knowledge: Knowledge,
+    context: CellContext,
+    base: Baseline | None = None,
+) -> Attempt:
+    """Return the outcome on every coalition.
+
+    ``name`` is the attack's id in the scenario; ``base`` is for closeness, if requested.
+    """
+    scenario, release, needed, wanted = (
+        opened.scenario,
+        opened.release,
+        opened.needed,
+        opened.wanted,
+    )
+    opened.gathered.shares.asked = False
+    attack.check(release.scheme.family, knowledge)
+    if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
+        attack = attack.over_rows()
+    scale = np.sqrt(np.diag(release.moments.covariance))
+    tally = wanted_tally(scenario, scale, release.table)
+    if base is not None:
+        tally.sample, tally.stride = sampled(scale, base), base.stride
+    counters = Counters()
+    if isinstance(attack, LinearAttack):
+        errors = linear_errors(opened, attack, knowledge, tally)
+    elif isinstance(attack, RowAttack):
+        counters = Counters.of(scenario, len(needed))
+        errors = row_errors(opened, attack, knowledge, tally, counters)
+    else:
+        raise NotApplicable(f"{attack.name} is neither a linear nor a row-level attack")
+    if not np.isfinite(errors.distortion.value).all():
+        raise PluginError("the attack's errors are beyond what double precision can square")
+    cell, held = (name, knowledge.label), [needed[place] for place in wanted]
+    independent = opened.law is None or opened.law.tells_spread
+    if isinstance(attack, LinearAttack) and independent and errors.bar == "redraws":
+        # the redraws count all draws that the theory averages over, record by record
+        if not np.isnan(errors.distortion.theory).all():
+            errors = replace(errors, bar="sampling")
+    table = error_records(context, *cell, needed, wanted, errors)
+    cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
+    if tally.sample is not None and base is not None:
+        cells += closeness_records(context, cell, needed, wanted, tally.sample, base)
+    if scenario.measure("error-bounds") and isinstance(attack, LinearAttack):
+        if release.transformed is None:
+            cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, held)
+    if knowledge.in_clear:
+        cells += number_records(context, name, knowledge, _known_alone(opened, knowledge))
+    cells += counters.cell_records(context, cell, needed, wanted, release.table.attributes)
+    return Attempt(
+        Measurements.concatenated([table, cells]),
+        distribution_records(context, *cell, needed, wanted, tally),
+        _paired_gains(opened, cell, context, errors),
+        opened.gathered.shares.asked,
+    )
+
+
+def _paired_gains(
+    opened: Opened, cell: tuple[str, str], context: CellContext, errors: Errors
+) -> dict[PairedCell, PairedGain]:
+    """Return gains over copies chosen before any measurement, for evidence on pooling."""
+    if errors.paired is None:
+        return {}
+    (attack, knowledge), found = cell, errors.paired
+    names = (*context.attributes, ALL)
+    return {
+        (knowledge, attack, opened.needed[place], name): (
+            float(found.gain[place, column]),
+            float(found.std_error[place, column]),
+            float(found.degrees[place, column]),
+        )
+        for place in opened.wanted
+        for column, name in enumerate(names)
+    }
+
+
+def _known_alone(opened: Opened, knowledge: Knowledge) -> Array:
+    """Return the squared errors from known attributes without any copy, shape (N,)."""
+    view, table = opened.gathered.view(knowledge), opened.release.table
+    known = view.known_columns.tolist()
+    if isinstance(view.given, TreeMoments):
+        blocks = row_blocks(table.rows, table.width)
+        X = np.concatenate([table.read(a, b) for a, b in blocks])
+        tree = view.given.tree
+        return errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), known)
+    return errors_alone(opened.release.moments.covariance, known)

@@ -1,0 +1,131 @@
+"""Audit of one open release: every attack, state of knowledge and coalition.
+
+Numbers and categories differ in ``attempt``, in the figures of the release, and in the evidence.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar
+
+from auditor import registry
+from auditor.adversary.attack import Attack, LinearAttack
+from auditor.adversary.knowledge import Knowledge
+from auditor.audit.base.outcome import Attempt
+from auditor.audit.base.records import CellContext
+from auditor.audit.base.request import ReleaseRequest
+from auditor.process.containment import contained
+from auditor.results.evidence import ReleaseEvidence
+from auditor.results.measurements import Measurements
+from auditor.results.records import Distribution, Measurement
+from auditor.scenario.model import AttackUse, Scenario
+from auditor.types import Array, Coalition
+
+INSIDER = -1
+"""Number of the attempt that measures the insider's gains by pooling."""
+
+
+def cells_of(scenario: Scenario) -> list[tuple[AttackUse, Knowledge]]:
+    """Return every attack with every state of knowledge, in the order of results.
+
+    The places in this list are the numbers of attempts.
+    """
+    return [(use, knowledge) for knowledge in scenario.knowledge for use in scenario.attacks]
+
+
+def cell_context(
+    request: ReleaseRequest,
+    levels: tuple[float, ...],
+    copies: int,
+    attributes: tuple[str, ...],
+    variances: Array,
+) -> CellContext:
+    """Return the common part of the records of a release."""
+    return CellContext(
+        sweep=request.point,
+        scheme=request.use.id,
+        levels=levels,
+        replicate=request.replicate,
+        attributes=attributes,
+        variances=variances,
+        copies=copies,
+    )
+
+
+def made_attack(use: AttackUse) -> Attack:
+    """Return the attack that runs for one use."""
+    attack: Attack = registry.get("attack", use.name)(use.parameters).form()
+    return attack
+
+
+def is_linear(use: AttackUse) -> bool:
+    """Return whether an attack is linear; also true if it cannot be made, as its cells state."""
+    with contained():
+        return isinstance(made_attack(use), LinearAttack)
+    return True
+
+
+class Session(ABC):
+    """One release under audit."""
+
+    scenario: Scenario
+    context: CellContext
+    coalitions: Sequence[Coalition]
+    by_coalition: ClassVar[bool] = True
+    """Whether a failed attack is tried again on each coalition alone."""
+
+    @abstractmethod
+    def release_records(self) -> list[Measurement]:
+        """Return the figures of the release itself."""
+
+    @abstractmethod
+    def attempt(
+        self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
+    ) -> Attempt:
+        """Return the outcome of one attack; a failure raises."""
+
+    def later_records(self) -> list[Measurement]:
+        """Return figures that follow the attacks' in the results."""
+        return []
+
+    @abstractmethod
+    def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
+        """Fill in the evidence for expectations; ``made`` are attempts by number."""
+
+    def tried(self, use: AttackUse, knowledge: Knowledge) -> Attempt:
+        """Return the outcome of one attack; failures are recorded."""
+        copies = self.context.copies
+        tried = [coalition for coalition in self.coalitions if use.tries(coalition, copies)]
+        return Attempt.joined(self._tried(use, knowledge, tried) if tried else [])
+
+    def _tried(
+        self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
+    ) -> list[Attempt]:
+        with contained() as failure:
+            return [self.attempt(use, knowledge, coalitions)]
+        if self.by_coalition and len(coalitions) > 1:
+            return [found for one in coalitions for found in self._tried(use, knowledge, [one])]
+        empty = [
+            self.context.empty(use.id, knowledge.label, one, failure.status, failure.reason)
+            for one in coalitions
+        ]
+        return [Attempt(Measurements.of(empty), [])]
+
+    def run(
+        self, evidence: ReleaseEvidence, made: Mapping[int, Attempt] = MappingProxyType({})
+    ) -> tuple[Measurements, list[Distribution]]:
+        """Return all records, and fill in the evidence; ``made`` are attempts made elsewhere."""
+        first, cells = Measurements.of(self.release_records()), dict[int, Attempt]()
+        told = list[tuple[str, str]]()
+        for number, (use, knowledge) in enumerate(cells_of(self.scenario)):
+            cells[number] = found = made.get(number) or self.tried(use, knowledge)
+            told += [(use.id, knowledge.label)] * found.told
+        if told:
+            evidence.facts["told"] = list(dict.fromkeys(told))
+        later = Measurements.of(self.later_records())
+        parts = [first, *(found.measurements for found in cells.values()), later]
+        self.testify(evidence, {**made, **cells})
+        spreads = [spread for found in cells.values() for spread in found.distributions]
+        return Measurements.concatenated(parts), spreads

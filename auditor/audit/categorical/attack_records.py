@@ -1,0 +1,142 @@
+"""Records of one attack on a release of categories, with one state of knowledge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from auditor.adversary.categorical_attack import CategoricalView
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
+from auditor.audit.categorical.belief_gap import Gap
+from auditor.audit.categorical.cell_records import (
+    FILES,
+    ONE_RELEASE,
+    Bar,
+    Bars,
+    Cell,
+    belief_record,
+    cell_records,
+    closed_bars,
+    gain_record,
+    variance,
+)
+from auditor.audit.categorical.error_bars import Fit, bars_of, jackknifed, release_bars
+from auditor.audit.categorical.fitting import parts_of, shares_of, unknown_shares
+from auditor.audit.categorical.posterior_measures import Expected, Sums, error_without_copies
+from auditor.audit.categorical.posterior_pass import Fitted, Try, closed_forms
+from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.measures.known_alone import METRIC
+from auditor.numerics.random_streams import stream
+from auditor.process.containment import contained
+from auditor.results.records import Measurement
+from auditor.types import Coalition
+
+
+@dataclass
+class AttackRecords:
+    """Figures of one attack with one state of knowledge, by coalition.
+
+    Attributes
+    ----------
+    release : UniformRelease
+    name : (str, str)
+        The attack's id and the label of its knowledge.
+    view : CategoricalView
+        Of all copies.
+    fit : Fit
+    fitted : Fitted
+    sums : dict
+    gaps : dict
+        Belief gaps, if requested.
+    """
+
+    release: UniformRelease
+    name: Try
+    view: CategoricalView
+    fit: Fit = field(repr=False)
+    fitted: Fitted = field(repr=False)
+    sums: Mapping[Coalition, Sums] = field(repr=False)
+    gaps: Mapping[Coalition, Gap] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Compute closed forms, and error bars for coalitions without them."""
+        release, fitted = self.release, self.fitted
+        self._closed: dict[Coalition, dict[str, Expected]] = {}
+        for coalition, inference in fitted.inferences.items():
+            if inference.fixed and fitted.hidden is None and not fitted.serial:
+                law, frame = release.law.of(coalition), fitted.frames[coalition]
+                if (forms := closed_forms(law, release.data, inference, frame)) is not None:
+                    self._closed[coalition] = forms
+        some = len(self._closed) < len(fitted.inferences)
+        self._bars: Mapping[Coalition, Bars] = self._error_bars() if some else {}
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """The state of knowledge."""
+        return self.view.knowledge
+
+    @property
+    def _repeatable(self) -> bool:
+        """Whether all adversaries with this knowledge are given equal data."""
+        return not isinstance(self.knowledge, Estimated | KnownRecords)
+
+    def _error_bars(self) -> Mapping[Coalition, Bars]:
+        release, key = self.release, self.release.key
+        if release.estimated:
+            return jackknifed(self.sums) if self._repeatable else {}
+        if self.fitted.serial:
+            return release_bars(release, self.name, self.fitted, self.sums)
+        rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *self.name)
+        with contained():
+            return bars_of(self.view, release.data, release.needed, self.fit, rng)
+        return {}
+
+    def records(self, coalitions: Sequence[Coalition]) -> list[Measurement]:
+        """Return the records of the coalitions that the attack tries."""
+        return [record for one in coalitions for record in self._cell(one)] + self._known_alone()
+
+    def _cell(self, coalition: Coalition) -> list[Measurement]:
+        release, data, sums = self.release, self.release.data, self.sums[coalition]
+        why = ONE_RELEASE if release.scheme.makes_copies else FILES
+        cell, closed = (
+            Cell(release.context, *self.name, coalition, why),
+            self._closed.get(coalition),
+        )
+        bars = closed_bars(closed) if closed is not None else self._bars.get(coalition, {})
+        stated = isinstance(self.knowledge, Perfect) and release.law.by_retention
+        odds = release.law.of(coalition).odds_by_value() if stated else None
+        unknown = unknown_shares(data, self.knowledge)
+        parts = parts_of(data, self.knowledge)
+        shares = {name: shares_of(part, data.prior) for name, part in parts.items()}
+        cell_records(cell, sums, closed, bars, unknown, data.scores, odds, shares)
+        belief_record(cell, sums, unknown)
+        best = min(coalition, key=lambda copy: self.sums[(copy,)].errors.sum())
+        if (gap := self.gaps.get(coalition)) is not None:
+            if gap.measured is not None:
+                bar = None if gap.std_error is None else Bar.normal(gap.std_error, "jackknife")
+                cell.add("belief_gap", gap.measured, bar, gap.computed, varies=True)
+            cell.add("largest_belief_gap", gap.largest, theory=gap.largest)
+        own = closed is not None or (release.estimated and self._repeatable)
+        theory = self._gain_in_theory(coalition)
+        gain_record(cell, sums, self.sums[(best,)], theory, None if own else bars)
+        return cell.records
+
+    def _gain_in_theory(self, coalition: Coalition) -> float | None:
+        """Return the closed-form collusion gain in reconstruction error, if any."""
+        forms = [self._closed.get(c) for c in [coalition, *((copy,) for copy in coalition)]]
+        errors = [1.0 - form["reconstruction_probability"].value for form in forms if form]
+        if len(errors) < len(forms):
+            return None
+        alone = min(errors[1:])
+        return 0.0 if alone <= 0 else 1.0 - errors[0] / alone
+
+    def _known_alone(self) -> list[Measurement]:
+        """Return the error from known attributes without any copy."""
+        data, context = self.release.data, self.release.context
+        frame = next(iter(self.fitted.frames.values()))
+        unknown = variance(unknown_shares(data, self.knowledge), data.scores)
+        if frame.known is None or unknown <= 0:
+            return []
+        share, (attack, knowledge) = error_without_copies(data.prior, frame) / unknown, self.name
+        everybody = context.everybody
+        return [context.record(METRIC, everybody, share, attack=attack, knowledge=knowledge)]

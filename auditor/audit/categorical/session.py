@@ -1,0 +1,143 @@
+"""Audit of one release of categories: a few passes, with sums by outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from auditor.adversary.knowledge import Knowledge, Perfect
+from auditor.audit.base.outcome import Attempt
+from auditor.audit.base.session import Session, cells_of
+from auditor.audit.categorical.attack_records import AttackRecords
+from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
+from auditor.audit.categorical.counting import Counting
+from auditor.audit.categorical.error_bars import Fit
+from auditor.audit.categorical.fitting import fit_of, fitted_parts, parts_of, view_of
+from auditor.audit.categorical.other_rows import numbers_beside, other_row_records
+from auditor.audit.categorical.posterior_pass import Fitted, Found, MeasureJob, Try
+from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release_records import pooling_evidence, release_records
+from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
+from auditor.errors import AuditorError, NotApplicable
+from auditor.process.containment import contained
+from auditor.results.evidence import ReleaseEvidence
+from auditor.results.measurements import Measurements
+from auditor.results.records import Measurement
+from auditor.scenario.model import AttackUse
+from auditor.types import Coalition
+
+
+class CategoricalSession(Session):
+    """One release of categories under audit."""
+
+    by_coalition = False
+
+    def __init__(self, release: UniformRelease, pooling: bool) -> None:
+        self.release, self.pooling = release, pooling
+        self.scenario, self.context = release.scenario, release.context
+        self.coalitions, self.halves = release.coalitions, release.halves()
+        self.counting = Counting(release)
+        self._parts: dict[Try, dict[Try, Fitted]] = {}
+        self._fits: dict[Try, Fit] = {}
+        self._failed: dict[Try, tuple[str, str]] = {}
+        self._sums = Found()
+        self._gaps: dict[Try, dict[Coalition, Gap]] = {}
+
+    def release_records(self) -> list[Measurement]:
+        """Return the figures of the release itself; then attack it, in one pass."""
+        found = release_records(self.release, self.counting.counted)
+        for use, knowledge in cells_of(self.scenario):
+            name = use.id, knowledge.label
+            with noted(self._failed, name):
+                view = view_of(self.release, self.counting.counted, knowledge)
+                self._fits[name] = fit = fit_of(self.release, use, knowledge)
+                self._parts[name] = fitted_parts(self.release, view, fit, use, self.halves)
+        self._measure()
+        self._find_gaps()
+        return found
+
+    def _measure(self) -> None:
+        """Sum every attack's posteriors; a failure of the pass is one of all attacks."""
+        fitted = {key: fit for each in self._parts.values() for key, fit in each.items()}
+        if not fitted:
+            return
+        known = {key: draw for key, draw in self.counting.draws.items() if draw.clear}
+        known |= {half.name: half.rows for half in self.halves}
+        job = MeasureJob(self.release.data.size, self.release.groups, fitted, known)
+        with contained() as failure:
+            found = self.release.go_through(job)
+        if failure.error is not None:
+            self._failed |= dict.fromkeys(self._parts, ("failed", failure.reason))
+            return
+        for name, parts in self._parts.items():
+            failed = [found.failed[key] for key in parts if key in found.failed]
+            if failed:
+                self._failed[name] = failed[0]
+                continue
+            for key in parts:
+                self._sums.add(Found({name: found.sums.get(key, {})}))
+
+    def _find_gaps(self) -> None:
+        """Compute the gap between every coalition's belief and its best copy's, if requested."""
+        release, n, s = self.release, self.release.data.rows, self.release.data.size
+        fitted = {name: next(iter(parts.values())) for name, parts in self._parts.items()}
+        fitted = {
+            name: fit
+            for name, fit in fitted.items()
+            if name not in self._failed and fit.hidden is None and not fit.serial
+        }
+        if self.scenario.measure("belief-gap") is None or not fitted or release.estimated:
+            return
+        several = [c for c in release.needed if len(c) > 1]
+        for batch in batches([(c, min(possible_cells(n, s, len(c)), MOST_CELLS)) for c in several]):
+            counted = release.go_through(GapJob(n, s, tuple(batch))).outcomes
+            for coalition, outcomes in counted.items():
+                law = release.law.of(coalition)
+                for name, fit in fitted.items():
+                    with noted(self._failed, name):
+                        alone = fit.inferences[(coalition[law.best - 1],)]
+                        gap = belief_gap(outcomes, law, fit.inferences[coalition], alone)
+                        self._gaps.setdefault(name, {})[coalition] = gap
+
+    def attempt(
+        self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
+    ) -> Attempt:
+        """Return the outcome of one attack, from the pass that served all."""
+        name = use.id, knowledge.label
+        if name in self._failed:
+            status, reason = self._failed[name]
+            raise (NotApplicable if status == "not-applicable" else AuditorError)(reason)
+        found = AttackRecords(
+            self.release,
+            name,
+            view_of(self.release, self.counting.counted, knowledge),
+            self._fits[name],
+            next(iter(self._parts[name].values())),
+            self._sums.sums[name],
+            self._gaps.get(name, {}),
+        )
+        return Attempt(Measurements.of(found.records(coalitions)), [])
+
+    def later_records(self) -> list[Measurement]:
+        """Return the information in other rows and columns, for copies from files."""
+        perfect = [state for state in self.scenario.knowledge if isinstance(state, Perfect)]
+        if not perfect:
+            return []
+        parts = parts_of(self.release.data, perfect[0])
+        return other_row_records(self.release, self.halves, parts) + numbers_beside(self.release)
+
+    def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
+        """Fill in the evidence for expectations."""
+        evidence.law.extend(self.counting.law_tests())
+        evidence.facts.update(self.counting.facts())
+        if self.pooling:
+            evidence.pooling.update(pooling_evidence(self.release))
+
+
+@contextmanager
+def noted(failed: dict[Try, tuple[str, str]], name: Try) -> Iterator[None]:
+    """Record the failure of an attack, so that the others continue."""
+    with contained() as failure:
+        yield
+    if failure.error is not None:
+        failed[name] = (failure.status, failure.reason)
