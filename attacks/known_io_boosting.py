@@ -1,35 +1,28 @@
-"""Known input–output boosting: learn from a few records known in clear what pooled copies say of an original, by gradient-boosted trees.
+"""Boosted trees on pooled copies, fitted to known records.
 
-What any data scientist would try who knows nothing of the noise: a regression, linear first, and
-trees for what that leaves.
+A linear regression first, then gradient-boosted trees for its residuals. No law of the noise is
+used.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``p`` | records known in clear | scalar | |
-| ``f_0(y)`` | the ridge regression of known-io-regression, its ridge chosen by generalised cross-validation | (N,) | |
-| ``z`` | ``[f_0(y), y_1, y_2 − y_1, …, y_k − y_{k−1}]``: what the trees split on | (N + kn',) | |
-| ``h_t`` | tree grown on what is left after t − 1 trees, least squares | scalar | friedman2001 |
+| ``p`` | number of known records | scalar | |
+| ``f_0(y)`` | ridge regression of known-io-regression, its ridge by generalised cross-validation | (N,) | |
+| ``z`` | ``[f_0(y), y_1, y_2 − y_1, …, y_k − y_{k−1}]``: features of the trees | (N + kn',) | |
+| ``h_t`` | tree fitted to the residuals of t − 1 trees, least squares | scalar | friedman2001 |
 | ``x̂_j`` | ``f_0j(y) + ν Σ_{t ≤ T_j} h_tj(z)`` | scalar | friedman2001 |
-| ``T_j`` | trees of attribute j: the number of least squared error on records held out, 0, 10, … 60 | scalar | |
+| ``T_j`` | trees of attribute j: 0, 10, … 60, by least squared error in three-fold cross-validation | scalar | |
 
-Trees alone are bad at straight lines, which is most of what a copy says: from 1,000 records of the
-census they leave half as much again as the linear estimate; on top of it they take a quarter of
-what it leaves. Their splits go along axes, so they are shown the linear estimate, and the
-differences between copies beside a copy itself: noise that copies share cancels in a difference.
+Trees split along axes and fit straight lines badly, so the linear estimate is a feature. So are
+differences between copies, in which shared noise cancels. With 0 trees, as on normal data or with
+fewer than 60 records, the attack is linear. No rule does better than ``E Var(x | y)``.
 
-``T_j`` is chosen by three-fold cross-validation, and 0 is among the choices: on normal data, where
-nothing is left to learn, the attack is the linear one. Fewer than 60 records cannot be split at all
-in a fold, and leave it so, too. A rule that was learnt cannot do better than ``E Var(x | y)``,
-whatever the law; it comes near it with some thousand records and few attributes.
+At most 20,000 random known records are used; a fit then takes about a second per attribute and
+coalition. There is no theory.
 
-At most 20,000 of the known records are learnt from, the choice drawn from the seed; a fit takes
-about a second an attribute and coalition there. Theory is not given: how well trees learn has no
-closed form.
-
-Reference: friedman2001, with the histograms and leaf-wise trees of ke2017 (scikit-learn's
-``HistGradientBoostingRegressor``); known input–output pairs are the setting of liu2008, section
-4.1. Wins on skewed, clustered or curved data and under noise that is not what its covariance says.
-Fails where rows are few, and to gain from more copies of corner-wave noise.
+Reference: friedman2001, with the histograms of ke2017 (scikit-learn's
+``HistGradientBoostingRegressor``); known input–output pairs: liu2008, section 4.1. Wins on skewed,
+clustered or curved data. Fails with few records, and gains nothing from more copies of corner-wave
+noise.
 """
 
 from __future__ import annotations
@@ -56,7 +49,7 @@ from auditor.plugin import (
 from .known_io_regression import KnownInputOutputRegression
 
 MOST_RECORDS = 20_000
-"""Known records that trees learn from."""
+"""Most known records used."""
 FOLDS = 3
 STEP, MOST_TREES = 10, 60
 LEAST_IN_LEAF = 20
@@ -65,18 +58,17 @@ TREE: dict[str, Any] = {
     "max_leaf_nodes": 16,
     "min_samples_leaf": LEAST_IN_LEAF,
 }
-"""``ν``, and the size of a tree: 16 leaves split on some four columns together."""
+"""``ν``, and the size of a tree: 16 leaves combine about four columns."""
 FEWEST_RECORDS = 2 * LEAST_IN_LEAF * FOLDS // (FOLDS - 1)
-"""With fewer no tree of a fold has two leaves."""
+"""With fewer records no tree of a fold has two leaves."""
 
 ROUNDING = 1e-12
-"""Share of an attribute's largest value below which what the linear estimate leaves is rounding: a
-matrix without noise was undone."""
+"""Share of an attribute's largest value below which residuals are rounding error."""
 
 
 @register
 class KnownInputOutputBoosting(RowAttack):
-    """Learns from records known in clear by ridge regression, and what that leaves by gradient-boosted trees."""
+    """Ridge regression on known records, and boosted trees on its residuals."""
 
     name = "known-io-boosting"
     attack_kind = "with records"
@@ -91,7 +83,7 @@ class KnownInputOutputBoosting(RowAttack):
     )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the regression and the trees, learnt from the known records."""
+        """Return the regression and the trees, fitted to the known records."""
         records = view.need(Records)
         linear = (
             KnownInputOutputRegression(KnownInputOutputRegression.Parameters(ridge="gcv"))
@@ -111,7 +103,7 @@ class KnownInputOutputBoosting(RowAttack):
 
 @dataclass(frozen=True, repr=False)
 class Boosted(Reconstruction):
-    """``f_0(y)``, and what the trees add to each attribute; None for one that they do not help.
+    """``f_0(y)`` plus trees for each attribute, or None without a gain.
 
     Attributes
     ----------
@@ -124,7 +116,7 @@ class Boosted(Reconstruction):
     trees: tuple[Any, ...]
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the linear estimate and what trees say of its errors."""
+        """Return the linear estimate plus predicted residuals."""
         estimate = self.linear.rows(copies)
         if not len(estimate) or not any(self.trees):
             return estimate
@@ -139,21 +131,24 @@ class Boosted(Reconstruction):
 
 
 def features(estimate: Array, copies: Sequence[Array]) -> Array:
-    """Return ``z``, shape (b, N + kn'), for linear estimates of shape (b, N) and k copies of shape (b, n')."""
+    """Return ``z``, shape (b, N + kn'), of linear estimates and k copies."""
     differences = [later - earlier for earlier, later in pairwise(copies)]
     return np.hstack([estimate, copies[0], *differences])
 
 
 def boosted_trees(z: Array, left: Array) -> Any:
-    """Return trees that predict ``left``, shape (p,), from ``z``, shape (p, d); None where records held out are no better for any."""
+    """Return trees that predict ``left``, shape (p,), from ``z``, shape (p, d).
+
+    None if trees do not lower the cross-validated error.
+    """
     count = best_count(z, left) if len(z) >= FEWEST_RECORDS and left.any() else 0
     return grower(max_iter=count).fit(z, left) if count else None
 
 
 def best_count(z: Array, left: Array) -> int:
-    """Return how many trees leave held-out records the least squared error: ten more at a time, for as long as it falls.
+    """Return the number of trees of least cross-validated error, in tens.
 
-    Folds are every third record, whose order is to be random.
+    Folds are every third record, so records must be in random order.
     """
     folds = [np.arange(len(z)) % FOLDS == fold for fold in range(FOLDS)]
     grown = [grower(warm_start=True) for _ in folds]
@@ -172,7 +167,7 @@ def best_count(z: Array, left: Array) -> int:
 
 
 def grower(**more: Any) -> Any:
-    """Return untrained trees; the same for any number of threads."""
+    """Return untrained trees, equal for any number of threads."""
     # here, since importing it takes a second
     from sklearn.ensemble import HistGradientBoostingRegressor
 

@@ -83,15 +83,14 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
         if len(set(names)) != len(names):
             raise DataError("two columns have the same name")
         return np.asarray(X, dtype=np.float64), names
-    cells = np.asarray(X)
-    is_number = (
-        not any(isinstance(cell, (str, bytes)) for cell in cells.flat)
-        if cells.dtype.kind == "O"
-        else cells.dtype.kind in "biuf"
-    )
     named = isinstance(X, pd.Series) and X.name is not None
     try:
-        if is_number:
+        cells = np.asarray(X)
+        if (
+            not any(isinstance(cell, (str, bytes)) for cell in cells.flat)
+            if cells.dtype.kind == "O"
+            else cells.dtype.kind in "biuf"
+        ):
             return np.asarray(X, dtype=np.float64), (str(X.name),) if named else ()
     except (TypeError, ValueError):
         pass

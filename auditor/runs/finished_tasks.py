@@ -26,12 +26,12 @@ from typing import Any
 
 from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
-from auditor.data.request import is_file
 from auditor.errors import StorageError
 from auditor.process.environment import version
 from auditor.process.interrupt import shielded
 from auditor.results.codec import CodecError, codec
 from auditor.results.files import located, lock_folder, sweep, write_atomically
+from auditor.runs.tables import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
@@ -243,7 +243,7 @@ def _dependencies(
         at = at_point(scenario, point)
         files = {path: _content(path, _stamp(path)) for path in _files(at)}
         parts |= {f"file {path.name}": content for path, content in files.items()}
-        stamps |= {path: _stamp(path) for path in (*files, *_source(at))}
+        stamps |= {path: _stamp(path) for path in (*files, *table_files(at))}
         here[_text(point)] = {
             "format": FORMAT,
             **program,
@@ -317,19 +317,10 @@ def _files(scenario: Scenario) -> list[Path]:
     }
     spec["data"] = {key: value for key, value in spec["data"].items() if key != "source"}
     predicts = scenario.utility is not None and scenario.utility.target is not None
-    found = _source(scenario) if predicts else []
+    found = table_files(scenario) if predicts else []
     for name in dict.fromkeys(_names(spec)):
         found += [path.resolve() for path in located(name, scenario.base) if path.is_file()][:1]
     return list(dict.fromkeys(found))
-
-
-def _source(scenario: Scenario) -> list[Path]:
-    """Return the files of the table."""
-    for path in (
-        located(scenario.data.source, scenario.base) if is_file(scenario.data.source) else []
-    ):
-        return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
-    return []
 
 
 def _names(value: Any) -> Iterator[str]:

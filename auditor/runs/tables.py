@@ -28,9 +28,9 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
         # order counts: columns make a product domain, leaves a hierarchy
         spec = json.dumps(scenario.data.spec())
         declared = json.dumps(scenario.data.hierarchies)
-        return _table(
-            spec, declared, base, scenario.seed, _stamp(scenario.data.source, scenario.base)
-        )
+        states = ((path, path.stat()) for path in table_files(scenario))
+        stamp = tuple((str(path), state.st_mtime_ns, state.st_size) for path, state in states)
+        return _table(spec, declared, base, scenario.seed, stamp)
 
 
 def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
@@ -39,12 +39,12 @@ def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
     return table_of(scenario) if table is None else (table, table_moments(table))
 
 
-def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
-    """Return the state of the table's files, part of the cache's key."""
-    for path in located(source, base) if is_file(source) else []:
-        files = sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
-        return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
-    return ()
+def table_files(scenario: Scenario) -> list[Path]:
+    """Return the files of the scenario's table."""
+    source = scenario.data.source
+    for path in located(source, scenario.base) if is_file(source) else []:
+        return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
+    return []
 
 
 @lru_cache(maxsize=4)

@@ -1,1 +1,4 @@
-"""Charts of the page, of notebooks and of the terminal."""
+"""Charts of the page, of notebooks and of the terminal.
+
+They draw from ``figures``; ``layout`` places them.
+"""

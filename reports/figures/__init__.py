@@ -1,1 +1,4 @@
-"""Values of an audit, selected from its results."""
+"""Values of an audit, selected from its results.
+
+They use ``auditor.results`` only.
+"""

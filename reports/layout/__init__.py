@@ -1,1 +1,4 @@
-"""Document trees of reports, and their terminal writer."""
+"""Document trees of reports, and their terminal writer.
+
+They use ``figures``, ``wording`` and ``charts``.
+"""

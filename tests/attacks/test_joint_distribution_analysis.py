@@ -15,7 +15,7 @@ import auditor
 from auditor.errors import NotApplicable
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined
-from auditor_attacks._grid import Axis, Grid, besides, reconstructed, spaced
+from auditor_attacks._grid import Axis, Grid, besides, reconstructed
 from auditor_attacks.joint_distribution_analysis import (
     Directions,
     JointDistributionAnalysis,
@@ -109,13 +109,6 @@ def test_directions_of_coloured_noise_are_independent(seed):
     np.testing.assert_array_equal(np.triu(T, 1), 0.0)
 
 
-def test_noise_that_one_attribute_shares_with_another_is_found_to_leave_a_direction_free():
-    """Both have the same noise: their difference has none."""
-    T, std = independent(np.ones((2, 2)))
-    np.testing.assert_allclose(T, [[1, 0], [-1, 1]])
-    np.testing.assert_allclose(std, [1, 0], atol=1e-7)
-
-
 def by_hand(mass, rare, confidence=0.9):
     """An attack on two attributes on [0, 4]², four bins each, whose noise of a two-hundredth of a bin shows which cell a record is in."""
     edges, channel = np.arange(5.0), Combined(NoiseDensity("gaussian", 0.005), np.ones(1))
@@ -138,37 +131,8 @@ def test_regions_by_hand():
     np.testing.assert_allclose(by_hand(mass, rare=0.02).rows([y]), y, atol=1e-9)
 
 
-def test_a_region_counts_all_cells_that_it_touches():
-    """At the border of a bin with a crowd a region is of both: rare it is not."""
-    mass = np.diag([0.25, 0.25, 0.25, 0.24])
-    mass[0, 3] = 0.01
-    mass[1, 3], mass[1, 1] = 0.2, 0.05
-    assert not by_hand(mass, rare=0.02).regions([np.array([[0.9999, 3.5]])]).claims.any()
-
-
-@given(seed=seeds, count=st.integers(2, 50), n=st.integers(1, 60))
-@properties
-def test_bins_hold_all_values_whatever_these_are(seed, count, n):
-    rng = np.random.default_rng(seed)
-    values = np.round(rng.exponential(size=n) * 10.0 ** rng.uniform(-9, 9), 1)
-    edges = spaced(values, count, 0.0)
-    assert 2 <= len(edges) <= count + 2
-    assert (np.diff(edges) > 0).all()
-    assert edges[0] < values.min() or values.min() == 0.0
-    assert edges[-1] > values.max() or values.max() == 0.0
-
-
 # -- what it finds
 # -----------------------------------------------------------------------------------------------------
-
-
-def test_one_attribute_at_a_time_it_is_the_posterior_mean_under_a_reconstructed_prior():
-    release = auditor.perturb(ring(), "independent", [0.2], seed=1)
-    alone = auditor.attack(NAME, release, dimensions=1).normalized_error
-    other = auditor.attack(
-        "map-estimate", release, prior="histogram", estimate="mean"
-    ).normalized_error
-    assert alone == pytest.approx(other, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -66,17 +66,6 @@ def test_fifty_attributes_by_skewness_in_under_thirty_seconds():
     assert found.normalized_error < 0.02
 
 
-def test_fifty_attributes_by_location():
-    X = table("normal", 50, 8000, 1.25, 0, mean=2.0)
-    release = perturb(X, "rotation", [0], seed=1)
-    assert (
-        attack(
-            "known-sample", release, knowledge={"known-sample": 3000}, coalition=[1]
-        ).normalized_error
-        < 0.05
-    )
-
-
 @pytest.mark.slow
 def test_signs_of_symmetric_data_cannot_be_told():
     """Twelve centred Gaussian attributes, 8 tries: all signs right by chance in 8/4096."""

@@ -107,12 +107,6 @@ def test_and_where_the_noise_is_estimated_with_the_data(law, table):
     assert_as_one_by_one(view_of(law, table, follows=True), mix=TABLES[table][0])
 
 
-@pytest.mark.parametrize("law", ["correlated", "linearly-dependent", "nearly equal"])
-def test_and_where_attributes_are_as_different_as_micrometres_and_megametres(law):
-    size = np.array([1e-6, 1.0, 1e6])
-    assert_as_one_by_one(view_of(law, size=size, rows=6), size=size)
-
-
 def test_and_with_a_published_regression():
     """Which stands on a covariance that was clipped, and is singular: what rounding leaves of an eigenvalue counts by its root."""
     assert_as_one_by_one(
@@ -121,16 +115,6 @@ def test_and_with_a_published_regression():
         ),
         within=1e-7,
     )
-
-
-def test_some_are_clipped_and_others_not():
-    view = view_of("correlated", rows=8)
-    least = [
-        np.linalg.eigvalsh(view.coalition(copies).data_moments[1])[0]
-        for copies in itertools.combinations(view.copies, 2)
-    ]
-    assert min(least) == pytest.approx(0.0, abs=1e-12)
-    assert max(least) > 0.01
 
 
 def test_copies_of_a_smaller_view_are_found_by_their_numbers():
@@ -244,13 +228,6 @@ def test_pencils_of_several_pairs_equal_one_each_whatever_their_ranks():
         A, share = several.basis[place], several.share[place]
         np.testing.assert_allclose((A * share) @ A.T, pair[0], atol=1e-12)
         np.testing.assert_allclose((A * (1 - share)) @ A.T, pair[1], atol=1e-12)
-
-
-def test_a_pencil_of_nothing_at_all_keeps_nothing():
-    """As of one record: no direction varies, and no pair of several does."""
-    nothing = np.zeros((2, 3, 3))
-    assert not Pencil.of(nothing[0], nothing[0]).gain(np.ones(1)).any()
-    assert not Pencil.of(nothing, nothing).gain(np.ones(2)).any()
 
 
 def test_covariances_are_clipped_each_in_its_own_units():

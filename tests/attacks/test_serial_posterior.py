@@ -131,14 +131,6 @@ def test_it_names_nearly_as_many_as_who_knows_the_chain(stay, p, values):
     assert found > alone + 0.2
 
 
-def test_the_issue_s_figure():
-    x = chain(10_000, 0.95, 10)
-    y, law = seen(x, 0.4, 10), UniformLaw((0.4,), 10, False)
-    assert named(SerialBayes(np.full(10, 0.1), law).posterior([y]), x) == pytest.approx(
-        0.88, abs=0.02
-    )
-
-
 def test_a_chain_that_goes_round_is_learnt_too():
     x = (np.cumsum(np.random.default_rng(3).random(8_000) < 0.9) % 5).astype(np.uint8)
     q, law = np.full(5, 0.2), UniformLaw((0.5,), 5, False)
@@ -158,14 +150,6 @@ def test_on_records_in_no_order_it_is_posterior():
                 SerialBayes(q, law).posterior([y]), Bayes(q, law).posterior([y])
             )
     assert other <= 3  # of 15 at no more than 1 in 30: exceeded once in 500 runs at most
-
-
-def test_too_few_records_are_not_taken_for_a_chain():
-    x = chain(300)
-    law = UniformLaw((0.4,), 5, False)
-    np.testing.assert_array_equal(
-        SerialBayes(np.full(5, 0.2), law).posterior([x]), Bayes(np.full(5, 0.2), law).posterior([x])
-    )
 
 
 def test_pooling_multilevel_copies_is_the_best_copy_alone_and_pooling_fresh_ones_is_not():

@@ -340,13 +340,14 @@ def test_additive_copies_of_a_binned_column_have_the_same_measures():
 
 def test_posterior_of_a_bin_by_naive_bayes():
     from auditor.audit.categorical.binned_columns import Binned, infer
-    from auditor.data.columns.categorical_table import binned, product
+    from auditor.data.columns.categorical_table import bin_codes, bins_between, product
     from auditor.data.table import Table
     from auditor.schemes.base.noise_law import KroneckerNoise
 
     x = np.random.default_rng(0).gamma(2.0, 1.0, 400)
-    attribute, codes = binned(x, "x", {"quantile": 4})
-    data = product([attribute], [codes])
+    edges = np.quantile(x, np.linspace(0, 1, 5))
+    codes = bin_codes(x, edges)
+    data = product([bins_between("x", edges)], [codes])
     T = x + 0.5 * np.random.default_rng(1).standard_normal(400)
     weights = np.exp(-0.5 * ((T[:, None] - x) / 0.5) ** 2)
     P = np.stack([weights[:, codes == c].sum(axis=1) for c in range(4)], axis=1)

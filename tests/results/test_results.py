@@ -328,8 +328,9 @@ def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, line)
 
 
 def test_an_interval_must_not_end_before_it_begins(document, tmp_path):
-    document["measurements"][0] |= {"ci_low": 2.0, "ci_high": 1.0}
-    (tmp_path / "results.json").write_text(json.dumps(document))
+    copied = json.loads(json.dumps(document))
+    copied["measurements"][0] |= {"ci_low": 2.0, "ci_high": 1.0}
+    (tmp_path / "results.json").write_text(json.dumps(copied))
     with pytest.raises(AuditorError, match="has an interval that ends before it begins"):
         AuditResult.load(tmp_path)
 

@@ -11,7 +11,7 @@ import pytest
 
 import auditor
 from auditor.data import file_rows as streamed
-from auditor.data.formats.readers import _exact_floats
+from auditor.data.formats.text_files import _exact_floats
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
 from tests.tiers import every_pair
