@@ -24,7 +24,6 @@ from auditor.audit.numeric.limits import (
     CHUNK_VALUES,
     FEWEST_TREE_ROWS,
     FOLDS,
-    HEADS_BYTES,
     KEEP_BYTES,
     KEPT_APART,
     MOST_TAUGHT,
@@ -341,7 +340,7 @@ def _number_bytes(
         from auditor.data.formats.parts import BATCH_ROWS  # start-up
 
         whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
-        rows = BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole
+        rows = BATCH_ROWS * N * 8 * 4 + whole
     used: float = drawn + block * (undone + 5 * N) + TESTED * 8 * tested * rows_wanted(n, tested)
     used += MAPS * 8 * N * M * N * linear + working + rows
     # moments, by group if needed, and of redraws for estimated knowledge

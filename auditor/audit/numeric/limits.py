@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from auditor.schemes.base.noise_law import NoiseLaw
 
-HEADS_BYTES = 2**24
-"""Size of the kept first records of all blocks of a file."""
 KEEP_BYTES = 2**29
 """Copies up to this size stay in memory; larger ones are drawn again, block by block."""
 CHUNK_VALUES = 2**15
