@@ -282,6 +282,20 @@ def test_values_without_an_order_have_the_normalized_error_of_their_indicators(t
     np.testing.assert_allclose(D.normalized_error, len(domain) * D.distortion / (1 - q @ q))
 
 
+@pytest.mark.parametrize("names", [["age", "disease"], ["disease", "age"]])
+def test_a_product_domain_has_its_attributes_in_the_order_given(tmp_path, names):
+    pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(
+        tmp_path / "people.csv", index=False
+    )
+    data = {"source": str(tmp_path / "people.csv"), "categorical": names}
+    value = {"age": 1, "disease": "flu"}
+    attacks = [{"name": "posterior", "predicates": {"q": [[value[name] for name in names]]}}]
+    assert "q" in set(auditor.run(scenario(data=data, attacks=attacks)).frame().attribute)
+    wrong = [{"name": "posterior", "predicates": {"q": [[value[name] for name in names[::-1]]]}}]
+    with pytest.raises(AuditorError, match=", ".join(names)):
+        auditor.run(scenario(data=data, attacks=wrong))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
