@@ -73,13 +73,11 @@ class Exposure(Expectation):
     class Parameters(Filter):
         """The bounds, and the filter; without `attribute` every attribute by itself."""
 
-        unknown: Limits = Field(
-            default=None,  # type: ignore[assignment]
-            description="{at-least: share} of an attribute that stays unknown",
+        unknown: Limits | None = Field(
+            None, description="{at-least: share} of an attribute that stays unknown"
         )
-        close: Limits = Field(
-            default=None,  # type: ignore[assignment]
-            description="{at-most: share} of records with a close guess thanks to the copies",
+        close: Limits | None = Field(
+            None, description="{at-most: share} of records with a close guess thanks to the copies"
         )
 
         @model_validator(mode="after")

@@ -290,7 +290,7 @@ def _is_parquet(data: str) -> bool:
 
 def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
     """Return columns of a copy that was written."""
-    return whole_frame(pieces_of(path), names, None)
+    return whole_frame(pieces_of(path.resolve(strict=True)), names, None)
 
 
 def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:

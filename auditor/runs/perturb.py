@@ -27,6 +27,7 @@ from auditor.data.microdata import (
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, Problem, ScenarioError
+from auditor.field_paths import format_path
 from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
@@ -310,10 +311,11 @@ def perturb(
 def _parsed(levels: Any) -> Levels:
     if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
         levels = list(levels)
-    try:
-        return parse_levels(levels)
-    except ValueError as error:
-        raise AuditorError(f"levels {error}") from None
+    problems = Problems()
+    found = problems.attempt(("levels",), parse_levels, levels)
+    _refuse(problems)
+    assert found is not None
+    return found
 
 
 def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
@@ -330,8 +332,7 @@ def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None
 def _refuse(problems: Problems, of: str = "") -> None:
     if problems.found:
         raise ScenarioError(
-            Problem(".".join(map(str, path)), f"{message}{of}")
-            for path, message, _ in problems.found
+            Problem(format_path(path), f"{message}{of}") for path, message, _ in problems.found
         )
 
 

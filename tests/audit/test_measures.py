@@ -196,11 +196,11 @@ def test_expectations_name_variants():
 
 
 @pytest.mark.parametrize(("measure", "message"), [
-    ({"error-quantiles": [0.99]}, "between 0.05 and 0.95"),
-    ({"interval-privacy": 0.2}, "between 0.5 and 0.95"),
-    ({"within": {"tolerance": 1, "of": "percent"}}, "must be one of std, absolute, relative"),
+    ({"error-quantiles": [0.99]}, "at most 0.95"),
+    ({"interval-privacy": 0.2}, "at least 0.5"),
+    ({"within": {"tolerance": 1, "of": "percent"}}, "'std', 'absolute' or 'relative'"),
     ({"within": [0.1, 0.1]}, "repeats tolerance"),
-    ({"within": -1}, "above 0"),
+    ({"within": -1}, "greater than 0"),
 ])  # fmt: skip
 def test_measures_that_cannot_be_are_refused(measure, message):
     with pytest.raises(ScenarioError, match=message):

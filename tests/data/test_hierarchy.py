@@ -153,8 +153,8 @@ def test_leaves_keep_the_order_of_the_declaration(people):
         ("[nurse, doctor]", "[nurse, engineer]", "9:24", "repeats a value"),
         ("[nurse, doctor]", "[nurse, 5]", "8:7", "numbers or text"),
         ("[nurse, doctor]", "[nurse, true]", "9:24", "must be text or a number"),
-        ("[nurse, doctor]", "nurse", "9:16", "must map what values have in common"),
-        ("[nurse, doctor]", "[]", "9:16", "must map what values have in common"),
+        ("[nurse, doctor]", "nurse", "9:16", "must map a common property of values"),
+        ("[nurse, doctor]", "[]", "9:16", "must map a common property of values"),
         (
             "stomach: [gastritis, ulcer]",
             "stomach: {inner: [gastritis, ulcer]}",
@@ -164,7 +164,7 @@ def test_leaves_keep_the_order_of_the_declaration(people):
         (
             "  source: people.csv",
             "  source: people.csv\n  standardize: true",
-            "8:5",
+            "9:7",
             "cannot be binned, standardized",
         ),
     ],

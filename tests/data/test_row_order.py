@@ -100,7 +100,7 @@ def test_missing_values_are_counted_and_none_is_told(tmp_path):
             {"columns": ["x"], "order": "dya"},
             "data.order cannot be used: there is no column 'dya'; did you mean 'day'",
         ),
-        ({"columns": ["x"], "order": 7}, "data.order must be a column's name; got 7"),
+        ({"columns": ["x"], "order": 7}, "data.order must be text; got 7"),
         ({"columns": ["x"], "order": "x"}, "data.order names column 'x', which is audited"),
         (
             {"columns": ["x"], "categorical": ["kind"], "order": "kind"},

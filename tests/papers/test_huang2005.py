@@ -22,7 +22,7 @@ from auditor.numerics.linear_algebra import correlation
 from auditor.registry import get
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
-from auditor.runs import run_scenario
+from auditor.runs import result_parts
 from auditor.schemes.base.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
 from auditor.schemes.base.scheme import table_moments
 
@@ -51,7 +51,7 @@ def without_redraws(name: str, overrides: dict[str, Any]) -> AuditResult:
     """Run without error bars, whose 39 redraws would be nine tenths of the work, and without what noise a hundred attributes would need."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "REDRAWS", 2)  # the fewest that have a spread
-        patch.setattr(run_scenario, "_remedy", lambda *_: None)  # two fifths of what is left
+        patch.setattr(result_parts, "remedy_of", lambda *_: None)  # two fifths of what is left
         return auditor.run(name, overrides=overrides)
 
 

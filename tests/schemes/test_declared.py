@@ -57,7 +57,3 @@ def test_an_engine_that_there_is_not_is_refused_by_name(monkeypatch):
         PluginError, match=r"engine that there is not: 'numerical'; valid are categorical, numeric"
     ):
         engine_of(use)
-    with pytest.raises(
-        PluginError, match=r"engine that there is not: 'numerical'; valid are categorical, numeric"
-    ):
-        auditor.perturb(X, "corner-wave", [1.0], seed=1)

@@ -112,9 +112,7 @@ def test_records_that_had_a_cell_suppressed_and_the_rest_left_bare_are_told(copi
     )
     assert [result.releases[0].understated for result in (fine, leak)] == [False, True]
     assert [result.expectations[0].status for result in (fine, leak)] == ["holds", "undecided"]
-    assert leak.expectations[0].why.endswith(
-        "what was left out of published is less perturbed than that"
-    )
+    assert leak.expectations[0].why.endswith("the rest of published carries less noise")
     shown = registry.get("renderer", "markdown")().render([leak])
     assert "what was left out is more exposed" in shown
 

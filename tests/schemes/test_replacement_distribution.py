@@ -211,7 +211,7 @@ def test_prior_is_the_table_s_own():
     ([0.5, 0.2], r"must be chances that sum to 1; got a sum of 0\.7"),
     ([1.5, -0.5], r"must be chances of at least 0; got -0\.5"),
     ({"a": [1.0], "b": [0.5]}, "column 'b': must be chances that sum to 1"),
-    ([], "one entry or more|this many entries or more: 1"),
+    ([], "1 or more entries"),
     ("priors", "'uniform' or 'prior'.*did you mean 'prior'"),
     (0.5, "must be 'uniform' or 'prior' or a list or a mapping"),
 ])  # fmt: skip

@@ -404,7 +404,7 @@ def noise_that_hangs_on_the_data(self, index, x, out, existing=0):
 @pytest.mark.parametrize(
     ("methods", "words"),
     [
-        ({"block": one_normal_for_all_columns}, ("covariance",)),
+        ({"block": one_normal_for_all_columns}, ("length",)),
         ({"block": one_noise_for_all_copies}, ("of copy",)),
         ({"block": noise_that_hangs_on_the_data}, ()),
         (

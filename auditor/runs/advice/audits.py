@@ -155,6 +155,7 @@ class Asked:
 
     def _single(self, result: AuditResult, target: float) -> list[Measurement]:
         expected = self._expected(target)
+        assert expected.unknown is not None
         judged = shares_unknown(result.measurements, expected, expected.unknown, {})
         return [of_one_release(cell, target) for cell in cells(judged).values()]
 
