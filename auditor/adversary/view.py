@@ -206,9 +206,10 @@ class View(Informed):
         law = self.law
         if not isinstance(law, KroneckerNoise):
             return np.full(self.width, EPS)
-        variances = self.held.variances[: self.width]
-        if isinstance(self.given, ExactMoments):
+        if isinstance(self.given, ExactMoments):  # before any pass over the copies
             variances = np.diag(self.given.covariance)
+        else:
+            variances = self.held.variances[: self.width]
         return grain_of_copies(
             law, np.diag(law.level_covariance).max(initial=0.0), self.centre**2 + variances
         )
