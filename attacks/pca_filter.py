@@ -91,7 +91,7 @@ class PCAFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the components kept, about the mean."""
-        p, rows = self.parameters, view.held.count
+        p = self.parameters
         known = isinstance(view.knowledge, Perfect) and p.covariance == "knowledge"
         # A map that depends on known quantities alone needs no moments of the copies.
         exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
@@ -101,12 +101,14 @@ class PCAFilter(LinearAttack):
             noise = combined_noise(view, covariance)
         elif not known or p.shrinkage == "optimal":
             spectrum = descending_eigen(covariance)[0]
-            noise = np.eye(view.width) * white_variance(view, covariance, spectrum, p, rows)
+            noise = np.eye(view.width) * white_variance(
+                view, covariance, spectrum, p, view.held.count
+            )
         mean, K_X = view.data_moments if known else (mean, estimated_covariance(covariance, noise))
         values, V = descending_eigen(K_X)
         along = np.einsum("ij,ik,kj->j", V, noise, V, optimize=True)
         kept = components_kept(values, p.components)
-        gains = direction_gains(values + along, kept, along, None if known else rows, p)
+        gains = direction_gains(values + along, kept, along, None if known else view.held.count, p)
         return filter_map(view, (V * gains) @ V.T, mean, fixed=exact)
 
 

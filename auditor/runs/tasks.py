@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -191,7 +192,8 @@ def _in_steps(task: Task, crew: Crew, progress: _Progress, steps: Sequence[Step]
         A step failed.
     """
     progress.add(len(steps))
-    work = partial(_carry_out_step, task)
+    # files may change before the next run, which has another mark
+    work = partial(_carry_out_step, task, secrets.token_hex(8))
     with closing(crew.in_order(work, steps)) as results:
         for result in results:
             progress.step()
@@ -200,22 +202,21 @@ def _in_steps(task: Task, crew: Crew, progress: _Progress, steps: Sequence[Step]
             yield result
 
 
-def _carry_out_step(task: Task, step: Step) -> Any:
+def _carry_out_step(task: Task, mark: str, step: Step) -> Any:
     keep_freed_memory()
     with one_thread(), contained() as failure:
-        return step(_kept_request(task))
+        return step(_kept_request(task, mark))
     return _Failed(failure.reason)
 
 
 _last: list[Any] = ["", None]
-"""Name and request of the release with the last step of this process."""
+"""Mark and request of the release with the last step of this process."""
 
 
-def _kept_request(task: Task) -> ReleaseRequest:
-    name = json.dumps([task.document, task.point, task.scheme, task.replicates])
-    if _last[0] != name:
+def _kept_request(task: Task, mark: str) -> ReleaseRequest:
+    if _last[0] != mark:
         _last[:] = "", None  # lets go of the former release before the next is opened
-        _last[:] = name, task.request(task.replicates[0]).audited()[0]
+        _last[:] = mark, task.request(task.replicates[0]).audited()[0]
     request: ReleaseRequest = _last[1]
     return request
 

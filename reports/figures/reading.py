@@ -17,6 +17,7 @@ from .figures import Figure, figure, student
 EVERYTHING = "*"
 """Pseudo-attribute for all attributes together."""
 ERROR = "normalized_error"
+MEDIAN = "median_error_ratio"
 GAIN = "collusion_gain"
 BEYOND = "accuracy_gain"
 """Accuracy above a guess without copies; only attacks on categories have it."""
@@ -157,6 +158,18 @@ class Reading:
     ) -> dict[tuple[int, ...], Figure]:
         """Return figures by coalition; empty if nothing was measured."""
         return self._figures.get((setting, metric, attribute), {})
+
+    def unknown(self, setting: Setting, attribute: str) -> dict[tuple[int, ...], Figure]:
+        """Return the shares unknown of one attribute, by coalition.
+
+        The smaller of the normalized error and the squared ratio of median errors.
+        """
+        errors, medians = (self.figures(setting, each, attribute) for each in (ERROR, MEDIAN))
+        squared = {one: shown.map(lambda ratio: ratio**2) for one, shown in medians.items()}
+        return {
+            one: min(shown, squared.get(one, shown), key=lambda each: each.value)
+            for one, shown in errors.items()
+        }
 
     def settings(self, metric: str | None = None) -> list[Setting]:
         """Return every setting with figures, optionally of one metric."""

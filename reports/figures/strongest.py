@@ -147,7 +147,7 @@ def lowest_attribute(
         for setting in settings
         for name in names or reading.attributes
         if name not in (EVERYTHING, *reading.given(setting.knowledge))
-        and (shown := lowest(reading.figures(setting, ERROR, name).values())) is not None
+        and (shown := lowest(reading.unknown(setting, name).values())) is not None
     ]
     return min(found, key=lambda one: (ceiling(one[2]), len(one[2].coalition)), default=None)
 

@@ -312,7 +312,7 @@ def exposures(reading: Reading, found: Sequence[Verdict]) -> list[Bar]:
             hidden = [each for each in peers if name not in reading.given(each.knowledge)]
             least = lowest_attribute(reading, hidden, [name])
             if least is not None:
-                single = best_single(reading.figures(least[0], ERROR, name), least[2].coalition)
+                single = best_single(reading.unknown(least[0], name), least[2].coalition)
                 held.append(_bar(one, name, least[2], single))
         bars += sorted(held, key=lambda bar: bar.left.value) or (
             [_least(one)] if one.exposures else []

@@ -300,7 +300,7 @@ class _Judge:
     def exposed(self) -> Exposure | None:
         reading, setting, coalition = self.reading, self.setting, self.worst.coalition
         names = [name for name in reading.attributes if name not in (EVERYTHING, *self.given)]
-        found = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in names]
+        found = [(name, reading.unknown(setting, name).get(coalition)) for name in names]
         measured = [(name, shown) for name, shown in found if shown is not None]
         if len(measured) < (2 if guesses_categories(reading, setting) else 1):
             return None
@@ -329,7 +329,7 @@ def _sure(shown: Figure | None) -> Figure | None:
 def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
     given = reading.given(setting.knowledge)
     for name in reading.attributes if given else ():
-        shown = lowest(reading.figures(setting, ERROR, name).values())
+        shown = lowest(reading.unknown(setting, name).values())
         if name not in given and shown is not None:
             without = reading.figures(setting, WITHOUT_COPIES, name).values()
             alone = next((one.value for one in without), None)

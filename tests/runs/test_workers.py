@@ -6,9 +6,11 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
+import auditor
 from auditor.process import environment
 from auditor.runs import plan
 from auditor.runs.check import check_data
@@ -147,6 +149,7 @@ def test_copies_leave_ctrl_c_to_the_program_and_end_by_a_signal_to_them():
 WANT_OF_PROCESSES = """
 import os
 from auditor.errors import WorkersLost
+import auditor
 from auditor.process import environment
 from auditor.runs.workers import Crew
 environment.begin_program()
@@ -170,3 +173,20 @@ def test_a_task_s_own_error_is_no_want_of_processes():
         "a lock",
         "the system starts no more processes; try fewer --workers",
     ]
+
+
+def test_a_file_that_changed_between_two_runs_is_audited_anew(tmp_path):
+    path = tmp_path / "table.csv"
+    asked = {
+        "seed": 1,
+        "data": {"source": str(path)},
+        "schemes": [{"name": "correlated", "levels": [1.0]}],
+        "attacks": ["llse", "mixture-estimate"],
+        "measures": ["within"],
+    }
+    found = []
+    for width in (1, 9):
+        path.write_text("a\n" + "".join(f"{width * (k % 9)}\n" for k in range(40)))
+        frame = auditor.run(asked).frame()
+        found.append(frame[frame.metric == "distortion"].value.to_numpy())
+    assert np.all(found[1] > 5 * found[0])
