@@ -134,13 +134,13 @@ def test_a_wrong_tolerance_is_refused_with_its_place(tmp_path, tolerance, expect
 
 
 def test_the_first_screen_names_what_the_squared_error_hides(tmp_path):
-    from auditor_reports.terminal import render
+    from auditor_reports.terminal import Terminal
 
     table = pd.DataFrame({"income": RNG.lognormal(9, 1.2, N), "hours": RNG.uniform(0, 60, N)})
     largest = table["income"] > table["income"].quantile(0.96)
     copy = table + np.column_stack([RNG.normal(0, 150, N), RNG.normal(0, 120, N)])
     copy.loc[largest, "income"] = RNG.permutation(table["income"][largest])
     result = audit(table, [copy], tmp_path, {"unknown": {"at-least": 0.3}})
-    first = render(result).split("Exposure by attribute")[0]
+    first = Terminal(width=80, full=False).render([result]).split("Exposure by attribute")[0]
     assert "Not safe to release" in first
     assert "income" in first

@@ -63,7 +63,7 @@ def first_screen(result: AuditResult) -> str:
     [
         ("quickstart", UNSAFE, "opies .* of linearly-dependent together rebuild", "salary"),
         ("small table", UNSAFE, "Copy 1 alone guesses", "x2"),
-        ("undecided", OPEN, "Copy 1 alone guesses", "x1"),
+        ("undecided", OPEN, "Copy 1 alone guesses", "x[12]"),
         ("all safe", SAFE, "Copy 1 alone guesses", "x1"),
         ("categories", UNSAFE, "Copy 1 alone names the right", "age and salary"),
         ("files", UNSAFE, "top-coded of top-coded alone guesses", "petal_length"),
