@@ -109,4 +109,4 @@ def test_independent_copies_and_copies_that_lie_are_not_acquitted(lying):
     assert [status for status, _ in verdicts("laplace")] == ["fails", "holds"]
     assert [status for status, _ in verdicts("lying-laplace")] == ["fails", "fails"]
     gain, law = (status for status, _ in verdicts("sized-laplace"))
-    assert (gain != "holds", law) == (True, "fails")
+    assert "holds" not in (gain, law)
