@@ -132,7 +132,7 @@ def test_published_copies_of_one_draw_scaled_are_found_without_a_law_or_against_
         TABLES["round 0"], scheme="linearly-dependent", levels=levels, seed=5
     ).copies
     verdict = published(tmp_path, TABLES["round 0"], copies, law, levels)
-    assert verdict.status == "fails", verdict.why
+    assert verdict.status != "holds", verdict.why
     assert "on the data" in verdict.why
 
 
@@ -163,7 +163,7 @@ def test_a_combination_of_three_copies_that_gives_the_record_away_is_never_calle
     noise = (copies[2] - copies[0] / 2 - copies[1] / 2) / gap
     assert ((copies[0] - noise - X) ** 2).mean() < 1e-7
     verdict = published(tmp_path, X, copies, None, [])
-    assert verdict.status != "holds", verdict.why
+    assert verdict.status == "fails", verdict.why
 
 
 @pytest.mark.parametrize("own", [0.0, 1e-9, 1e-7])
