@@ -64,10 +64,27 @@ def scenario_schema() -> JSON:
 
 def _model(model: type[BaseModel], name: str, definitions: JSON) -> JSON:
     """Return a model's schema, with nested models among the definitions."""
-    schema: JSON = model.model_json_schema(ref_template=f"#/$defs/{name}-{{model}}")
+    found = model.model_json_schema(ref_template=f"#/$defs/{name}-{{model}}")
+    schema: JSON = _with_bounds(found)
     for inner, definition in schema.pop("$defs", {}).items():
         definitions[f"{name}-{inner}"] = definition
     return {"type": "object", "additionalProperties": False, "properties": {}} | schema
+
+
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+"""Names that pydantic leaves in schemas of fields with a validator of their own."""
+
+
+def _with_bounds(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_with_bounds(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    is_number = part.get("type") in ("integer", "number")
+    return {
+        _BOUNDS.get(key, key) if is_number else key: _with_bounds(value)
+        for key, value in part.items()
+    }
 
 
 def _list(item: JSON, optional: bool = False) -> JSON:

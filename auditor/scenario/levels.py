@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.random_streams import stream
@@ -106,7 +106,10 @@ Stated = Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1, max_
 class Listed(Form):
     """Levels as noise multiples or probabilities."""
 
-    levels: list[float] = Field(min_length=1, max_length=MOST_COPIES)
+    # schemes refuse negative levels with their own reasons
+    levels: list[Annotated[float, WithJsonSchema({"type": "number", "minimum": 0})]] = Field(
+        min_length=1, max_length=MOST_COPIES
+    )
 
 
 class ByGuarantee(Form):

@@ -142,7 +142,7 @@ def _resolved(
         resolved["knowledge"] = [problems.attempt(place, _label, item) or "" for item in items]
     for field, known in audited.names.items():
         wanted = resolved.get(field)
-        kinds = {name.partition("(")[0] for name in known or () if field == "knowledge"}
+        kinds = [name.partition("(")[0] for name in known or () if field == "knowledge"]
         for name in wanted if isinstance(wanted, list) else [wanted]:
             if name and known and name not in known and name not in kinds:
                 hint = did_you_mean(name, known)

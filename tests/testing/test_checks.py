@@ -405,18 +405,18 @@ def noise_that_hangs_on_the_data(self, index, x, out, existing=0):
     ("methods", "words"),
     [
         ({"block": one_normal_for_all_columns}, ("length",)),
-        ({"block": one_noise_for_all_copies}, ("of copy",)),
+        ({"block": one_noise_for_all_copies}, ("of copies",)),
         ({"block": noise_that_hangs_on_the_data}, ()),
-        (
-            {"normals": lambda self, rng, shape: 0.9 * rng.standard_normal(shape)},
-            ("variance", "0.8"),
-        ),
+        ({"normals": lambda self, rng, shape: 0.9 * rng.standard_normal(shape)}, ("length",)),
         (
             {"normals": lambda self, rng, shape: np.sqrt(0.9) * rng.standard_normal(shape)},
-            ("variance",),
+            ("length",),
         ),
         ({"normals": lambda self, rng, shape: 0.96 * rng.standard_normal(shape)}, ()),
-        ({"normals": lambda self, rng, shape: rng.standard_normal(shape) + 0.05}, ("mean",)),
+        (
+            {"normals": lambda self, rng, shape: rng.standard_normal(shape) + 0.05},
+            ("noise of copy",),
+        ),
         ({"normals": lambda self, rng, shape: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), shape)}, ()),
         (
             {
