@@ -188,7 +188,7 @@ def test_what_travels_holds_no_rows(tmp_path, large):
 
     def share(steps):
         for step in steps:
-            result = tasks._carry_out_step(task, step)
+            result = tasks._carry_out_step(task, "a run", step)
             sizes.append((len(pickle.dumps((task, step))), len(pickle.dumps(result))))
             yield result
 

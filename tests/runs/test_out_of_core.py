@@ -202,7 +202,7 @@ def test_steps_and_their_results_hold_no_rows(file, large):
 
     def share(steps):
         for step in steps:
-            result = tasks._carry_out_step(task, step)
+            result = tasks._carry_out_step(task, "a run", step)
             sizes.append((len(pickle.dumps((task, step))), len(pickle.dumps(result))))
             yield result
 
