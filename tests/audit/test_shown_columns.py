@@ -113,3 +113,12 @@ def test_columns_are_joined_by_their_key(tmp_path):
     record = verdict(tmp_path, table, [shuffled], columns=["pay"], key="id")
     assert record.status == "fails"
     assert "pay" in record.why
+
+
+def test_a_value_split_into_two_columns_is_put_together(tmp_path):
+    table = pd.DataFrame({"pay": RNG.lognormal(7, 0.5, N), "age": RNG.uniform(18, 90, N)})
+    part = RNG.normal(size=N) * 3_000
+    copy = noisy(table, ["pay", "age"]).assign(one=part, other=table["pay"] - part)
+    record = verdict(tmp_path, table, [copy])
+    assert record.status == "fails"
+    assert "pay" in record.why

@@ -97,6 +97,8 @@ def predictions(
 ) -> Array:
     """Return cross-fitted predictions of some rows, shape (len(rows), N)."""
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
+    numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]
+    known = np.column_stack([shown.flat, *numbers])  # a sum of two columns may be the value
     guess = np.empty((len(rows), X.shape[1]))
     parts = [rows[part] for part in _halves(rows, beside)]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
@@ -104,7 +106,7 @@ def predictions(
         for model, taught, tested in zip(models, parts, parts[::-1], strict=True):
             tried = (
                 np.full(len(X), X[taught, j].mean()),
-                least_squares(shown.flat, X[:, j], taught),
+                least_squares(known, X[:, j], taught),
                 *model.steps(shown),
             )
             found[:, tested] = np.array(tried)[:, tested]
