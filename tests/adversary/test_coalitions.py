@@ -1,4 +1,4 @@
-"""How many coalitions an entry names, told without naming them."""
+"""Numbers of coalitions of an entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a view holds of an adversary's knowledge: one thing, for each coalition its own part of it, and nobody writes to it."""
+"""Parts of an adversary's knowledge in a view."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A published regression: moments completed by it, what it adds to attacks, and what it gives away whatever the noise."""
+"""Knowledge of a published regression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.published_model import LinearModel, least_squares, with_model
 from auditor.data.microdata import as_table
 from auditor.errors import DataError
-from auditor.results.in_clear import in_clear
 from auditor.scenario.read_knowledge import parse_knowledge
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
@@ -29,7 +28,6 @@ def model(target: int, on: list[int], b: list[float], a: float, s2: float) -> Li
 
 
 def test_hand_value():
-    """x_1 = 1 + 2 x_0 + residual of variance 3, x_0 of mean 5 and variance 4: mean 11, covariance 8, variance 4·4 + 3 = 19."""
     mu, K = with_model(np.array([5.0, 0.0]), np.diag([4.0, 1.0]), model(1, [0], [2.0], 1.0, 3.0))
     np.testing.assert_allclose(mu, [5.0, 11.0])
     np.testing.assert_allclose(K, [[4.0, 8.0], [8.0, 19.0]])
@@ -38,7 +36,6 @@ def test_hand_value():
 def conditional(
     mu: np.ndarray, K: np.ndarray, of: list[int], on: list[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients, intercept and covariance of some attributes of a normal distribution given others, written out."""
     B = K[np.ix_(of, on)] @ np.linalg.inv(K[np.ix_(on, on)])
     return B, mu[of] - B @ mu[on], K[np.ix_(of, of)] - B @ K[np.ix_(on, of)]
 
@@ -53,7 +50,6 @@ def conditional(
 def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimated(
     seed, order, m, known
 ):
-    """x_t given x_O by the formula for conditional normal distributions; what it adds is as correlated with others as it was."""
     (mu, K), rng = moments(seed), np.random.default_rng(seed + 1)
     on, t, rest = list(order[:m]), order[m], list(order[m + 1 :])
     b, a, s2 = rng.normal(size=m), float(rng.normal()), float(rng.exponential()) + 0.01
@@ -100,7 +96,6 @@ def test_a_regression_that_the_moments_have_already_changes_nothing(seed, target
 
 
 def linked(rows: int = 400, residual: float = 0.0) -> np.ndarray:
-    """Columns x1, x2 = 3 x1 + 1 + residual, and x3 that has to do with neither."""
     rng = np.random.default_rng(5)
     x1, x3 = rng.normal(size=(2, rows))
     return np.column_stack([x1, 3 * x1 + 1 + residual * rng.normal(size=rows), x3])
@@ -116,22 +111,7 @@ def test_a_deterministic_model_reveals_exactly_whatever_the_noise():
     np.testing.assert_allclose(found.values[:, 1], linked()[:, 1], atol=1e-6)
 
 
-def test_figures_that_are_stated_are_taken_as_the_tables_own_are():
-    release = auditor.perturb(linked(), "independent", [1e8], seed=1)
-    stated = {
-        "target": "x2",
-        "coefficients": {"x1": 3},
-        "intercept": 1.0,
-        "residual-variance": 0,
-        "rows": 50,
-        "known": True,
-    }
-    found = auditor.attack("partial-disclosure", release, knowledge={"model": stated})
-    np.testing.assert_allclose(found.values[:, 1], linked()[:, 1], atol=1e-6)
-
-
 def test_llse_of_estimated_moments_with_the_model_put_into_them():
-    """Equation 6 on the unbiased combination of two copies, moments of 50 released rows less the noise, by dense inverses."""
     # all rows: which they are does not matter
     X, known = linked(residual=1.0), {"target": "x2", "predictors": ["x1"], "rows": 400}
     release = auditor.perturb(X, "independent", [0.2, 0.3], seed=1)
@@ -177,7 +157,6 @@ def audited(X: np.ndarray, knowledge: list[object]) -> auditor.AuditResult:
 
 
 def test_a_model_that_gives_the_target_away_fails_harmless_copies():
-    """Noise of a hundred variances, and half a percent of x2's variance beyond the model: whoever knows x1 has the rest."""
     X = linked(residual=0.2)
     safe, leaking = (
         audited(X, knowledge) for knowledge in (["perfect"], ["perfect", known_model("x2")])
@@ -195,7 +174,7 @@ def test_a_model_that_gives_the_target_away_fails_harmless_copies():
 
 
 def test_a_model_of_an_unrelated_attribute_does_not():
-    """x3 on x1, 400 records: R² is some 1/400, so 0.99 of x3's variance stays unknown, and no more than by the copy alone is known of x2."""
+    """X3 on x1, 400 records."""
     result = audited(linked(), [known_model("x3")])
     left = {
         r.attribute: r.value
@@ -226,19 +205,3 @@ def test_names_that_no_column_has():
         with pytest.raises(DataError, match=r"did you mean|the table has 400") as error:
             check_knowledge(parse_knowledge({"model": known}), table)
         assert error.value.path == path
-
-
-def test_labels_say_what_was_given_in_clear():
-    assert in_clear(parse_knowledge({"known-attributes": ["age", "pay"]}).label) == ["age", "pay"]
-    assert in_clear(
-        parse_knowledge(
-            {"model": {"target": "pay", "predictors": ["age", "sex"], "rows": 5, "known": True}}
-        ).label
-    ) == ["age", "sex"]
-    assert (
-        in_clear(
-            parse_knowledge({"model": {"target": "pay", "predictors": ["age"], "rows": 5}}).label
-        )
-        == in_clear(None)
-        == []
-    )

@@ -1,4 +1,4 @@
-"""A published regression tree: how one is grown, the law in each leaf, and the moments that linear attacks have of it."""
+"""Knowledge of a published regression tree."""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ from scipy.stats import norm
 import auditor
 from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import Leaf, Split
-from auditor.adversary.published_model import LinearModel
-from auditor.adversary.published_tree import (
-    LEAST_IN_LEAF,
-    RegressionTree,
-    TreeMoments,
-    grown,
-    leaf_model,
-    of_records,
-    stated,
-)
+from auditor.adversary.published_tree import RegressionTree, TreeMoments, grown, stated
 from auditor.data.microdata import as_table
 from auditor.errors import DataError
 from auditor.numerics.moments import Moments
@@ -35,8 +26,6 @@ def knowing(tree: RegressionTree, predictors=None) -> TreeMoments:
 
 
 def chain(cuts: list[float], leaf, on: str = "x") -> Split | Leaf:
-    """A tree that cuts one predictor's line into intervals, a leaf for each by its ends."""
-
     def node(low: float, rest: list[float]) -> Split | Leaf:
         return (
             Split(on, rest[0], leaf(low, rest[0]), node(rest[0], rest[1:]))
@@ -48,11 +37,10 @@ def chain(cuts: list[float], leaf, on: str = "x") -> Split | Leaf:
 
 
 # -- grown from the table
-# ------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_by_hand():
-    """Seven times (0, 0), seven (1, 0), seven (2, 6), eight (3, 8): halfway between 1 and 2 most squares go, then between 2 and 3."""
+    """Seven times (0, 0), seven (1, 0), seven (2, 6), eight (3, 8)."""
     x = np.repeat([0.0, 1, 2, 3], [7, 7, 7, 8])[:, None]
     y = np.repeat([0.0, 0, 6, 8], [7, 7, 7, 8])
     tree = grown(x, y, 2, 1, np.array([0]))
@@ -65,39 +53,11 @@ def test_a_tree_by_hand():
     assert one.mean.tolist() == pytest.approx([0, (7 * 6 + 8 * 8) / 15])
 
 
-def test_leaves_partition_the_records_and_state_their_figures():
-    rng = np.random.default_rng(3)
-    x = 1e6 + rng.normal(size=(500, 3))
-    y = np.where(x[:, 0] > 1e6 + 0.3, x[:, 1] > 1e6, -2.0) + 0.3 * rng.normal(size=500)
-    tree = grown(x, y, 3, 3, np.arange(3))
-    leaf = tree.leaf_of(x)
-    assert np.bincount(leaf).min() >= LEAST_IN_LEAF
-    np.testing.assert_allclose(tree.mean, [y[leaf == number].mean() for number in range(8)])
-    np.testing.assert_allclose(tree.variance, [y[leaf == number].var() for number in range(8)])
-    np.testing.assert_allclose(tree.share, np.bincount(leaf) / 500)
-
-
-def test_what_tells_nothing_is_one_leaf():
-    rng = np.random.default_rng(0)
-    for x, y in (
-        (np.ones((40, 2)), rng.normal(size=40)),
-        (rng.normal(size=(40, 2)), np.full(40, 3.0)),
-        (rng.normal(size=(1, 2)), np.ones(1)),
-    ):
-        tree = grown(x, y, 4, 2, np.arange(2))
-        assert tree.share.tolist() == [1.0]
-        assert (tree.mean[0], tree.variance[0]) == (pytest.approx(y.mean()), pytest.approx(y.var()))
-
-
 # -- what it makes of an estimate
-# ----------------------------------------------------------------------------------------
 
 
 def test_moments_of_two_leaves_by_hand():
-    """x ~ N(0, 1) cut at 0 has E = ±√(2/π) and T = 1 − 2/π in the halves; b̂ is 0, so leaves begin flat.
-
-    Means ±1 alone are Cov(t, x) = √(2/π) and Var(t) = 1 + v, a regression of b̂ = √(2/π) and ŝ² = 1
-    + v − 2/π; ρ = v/(b̂² T + ŝ²)."""
+    """X ~ N(0, 1) cut at 0 has E = ±√(2/π) and T = 1 − 2/π in the halves."""
     root, T, v = np.sqrt(2 / np.pi), 1 - 2 / np.pi, 0.5
     tree = stated(Split("x", 0.0, Leaf(-1, v), Leaf(1, v)), 1, np.array([0]), ("x",))
     b = v / (root**2 * T + 1 + v - root**2) * root
@@ -112,17 +72,9 @@ def test_moments_of_two_leaves_by_hand():
     )
 
 
-def test_shares_that_are_stated_are_gone_by():
-    tree = stated(Split("x", 0.0, Leaf(-1, 0.5, 0.9), Leaf(1, 0.5, 0.1)), 1, np.array([0]), ("x",))
-    mean, K = knowing(tree).completed(np.zeros(2), np.eye(2))
-    assert mean.tolist() == pytest.approx([-0.8 * np.sqrt(2 / np.pi), -0.8])
-    assert K[1, 1] == pytest.approx(0.5 + 1 - 0.64)
-
-
 @given(seed=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(-30, 30), max_size=5, unique=True))
 @properties
 def test_a_tree_that_says_what_the_estimate_says_changes_nothing(seed, cuts):
-    """The mean and variance that a normal has in each interval of one predictor; without a cut, of all: the moments stay as they were."""
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(3, 3))
     mu, K = rng.normal(size=3), A @ A.T + 0.1 * np.eye(3)
@@ -166,56 +118,7 @@ def test_they_are_moments_whatever_the_estimate(seed, rank):
     )
 
 
-@given(
-    slope=st.floats(-5, 5),
-    residual=st.floats(0, 5),
-    spread=st.floats(0, 5),
-    variance=st.floats(0, 20),
-)
-@properties
-def test_a_leaf_has_the_mean_and_variance_that_were_published(slope, residual, spread, variance):
-    own = LinearModel(1, np.array([0]), np.array([slope]), 0.0, residual)
-    found = leaf_model(own, np.array([2.0]), np.array([[spread]]), 7.0, variance)
-    b = found.coefficients[0]
-    assert found.intercept + b * 2.0 == pytest.approx(7.0)
-    assert b * b * spread + found.variance == pytest.approx(variance, abs=1e-9)
-    assert 0 <= b * slope <= slope * slope * (1 + 1e-12)  # of the same sign, and no steeper
-
-
-def test_predictors_that_are_known_are_taken_as_they_are():
-    """Skewed predictors, two to the left of the cut and one far to the right: moments of the very records, and no normal's."""
-    x = np.array([[0.0], [1.0], [7.0]])
-    tree = stated(Split("x", 3.0, Leaf(0, 0), Leaf(9, 0)), 1, np.array([0]), ("x",))
-    mean, K = knowing(tree, of_records(tree, x)).completed(np.zeros(2), np.diag([0.3, 2.0]))
-    np.testing.assert_allclose(mean, [8 / 3, 3.0])
-    np.testing.assert_allclose(K, np.cov(np.column_stack([x, [0, 0, 9]]).T, bias=True), rtol=1e-9)
-
-
-def test_a_leaf_without_records_weighs_nothing():
-    tree = stated(
-        Split("x", 3.0, Leaf(0, 1), Split("x", 100.0, Leaf(9, 1), Leaf(50, 1))),
-        1,
-        np.array([0]),
-        ("x",),
-    )
-    centres, _, share = of_records(tree, np.array([[0.0], [7.0]]))
-    assert share.tolist() == [0.5, 0.5, 0.0]
-    assert np.isfinite(centres).all()
-
-
-def test_every_record_is_in_one_leaf_and_the_end_belongs_below():
-    tree = stated(
-        Split("x", 1.0, Split("y", 0.0, Leaf(0, 1), Leaf(1, 1)), Leaf(2, 1)),
-        2,
-        np.array([0, 1]),
-        ("x", "y"),
-    )
-    x = np.array([[1.0, 0.0], [1.0, 0.1], [1.1, -5.0], [-1e9, -1e9]])
-    assert tree.leaf_of(x).tolist() == [0, 1, 2, 0]
-
-
 # -- as knowledge
-# --------------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_that_is_grown_is_the_one_whose_figures_are_stated():

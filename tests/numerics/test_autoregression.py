@@ -1,4 +1,4 @@
-"""Autoregressions: against hand values, the Toeplitz matrix of their autocorrelations, naive recursion, and the corners."""
+"""Autoregressions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ def test_continued_is_the_naive_recursion_and_innovations_undo_it(law):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_what_was_drawn_from_its_past_and_led_to_its_end_has_the_exact_law(law):
-    """Every draw is linear in independent normals, so that the joint covariance of past, rows and end needs no sampling."""
     p, b = law.order, 60
     # a column for each normal: those of the past, of the rows, of the end
     normals = np.eye(p + b + p)

@@ -1,4 +1,4 @@
-"""Streams of random numbers: each is known by its name, and by nothing else."""
+"""Named streams of random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distribution function of noncentral F, also where SciPy's gives up; standard ranks."""
+"""Noncentral F and standard ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from auditor.numerics.statistics import noncentral_f, share_tests, standard_rank
 
 
 def test_a_share_that_rules_a_margin_out_beyond_doubt_does_so_whatever_its_last_digit():
-    """Of the same release, summed in two orders, one was «no gain» and the other undecided."""
     for last in (0.0005696908449430218, 0.0005696908449437131):
         none, some = share_tests([(last, 31, 100_000), (0.00032785175242645246, 31, 100_000)], 0.01)
         assert 0.0 <= none < 1e-30
@@ -53,7 +52,7 @@ class _WithoutF:
 
 
 def test_standard_ranks_by_hand():
-    """Of 5, 1, 1, 9 the ranks are 3, 1.5, 1.5, 4: less their mean 2.5 and over their deviation √(1.125)."""
+    """Of 5, 1, 1, 9 the ranks are 3, 1.5, 1.5, 4."""
     np.testing.assert_allclose(
         standard_ranks(np.array([[5.0], [1.0], [1.0], [9.0]]))[:, 0],
         np.array([0.5, -1.0, -1.0, 1.5]) / 1.125**0.5,

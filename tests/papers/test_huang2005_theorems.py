@@ -1,8 +1,4 @@
-"""Huang, Du and Chen's theorems, each beside what the program makes of it.
-
-Theorem 4.1: the posterior mean errs least. Theorems 5.1 and 8.2: the copy's covariance is the
-data's and the noise's. Theorem 5.2 is held by ``tests/attacks/test_pca_filter.py``, and Theorem 8.1
-by ``tests/attacks/test_bayes_estimate.py``."""
+"""Huang, Du and Chen 2005: Theorems 4.1, 5.1 and 8.2."""
 
 from __future__ import annotations
 
@@ -29,7 +25,6 @@ NOISES = {
 
 
 def mean_square_error(y: float, guesses: np.ndarray, channel: Channel) -> np.ndarray:
-    """``e(z) = ∫ (x − z)² f(x|y) dx`` of Theorem 4.1 as a plain sum, with ``f(x|y) ∝ f_X(x) f_R(y − x)``; shape of the guesses."""
     # middles of cells; every edge of a bin is an edge of a cell
     x = np.linspace(-2.0, 4.0, 60_001)[1:] - 5e-5
     f = PRIOR.density[np.searchsorted(PRIOR.edges, x) - 1] * channel.noise.pdf(y - x)
@@ -39,7 +34,6 @@ def mean_square_error(y: float, guesses: np.ndarray, channel: Channel) -> np.nda
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_theorem_4_1_the_posterior_mean_has_the_least_mean_square_error(noise: str) -> None:
-    """«e is minimized when z = x̄», and grows by (z − x̄)² to either side, which has no other minimum."""
     channel = NOISES[noise]
     for y in (-2.3, -0.7, 0.4, 1.9, 3.6):
         mean = float(histogram_mean(PRIOR, channel, np.array([[y]]))[0])
@@ -51,7 +45,6 @@ def test_theorem_4_1_the_posterior_mean_has_the_least_mean_square_error(noise: s
 
 
 def test_theorem_4_1_no_other_guess_from_the_copy_does_better_on_records() -> None:
-    """The mode, the copy itself, the prior's mean and the best line, on 40,000 records: each is worse by more than five standard errors."""
     rng, n = np.random.default_rng(41), 40_000
     place = rng.choice(4, n, p=PRIOR.mass)
     x = PRIOR.edges[place] + rng.random(n) * np.diff(PRIOR.edges)[place]
@@ -74,11 +67,7 @@ SIGMA_R = {
 
 @pytest.mark.parametrize("noise", SIGMA_R)
 def test_theorems_5_1_and_8_2_the_copys_covariance_is_the_datas_and_the_noises(noise: str) -> None:
-    """``Cov(X_i + R_i, X_j + R_j) = Cov(X_i, X_j) + σ²[i = j]``; of correlated noise ``Σ_y = Σ_x + Σ_r`` (14), entry by entry.
-
-    The table is fixed: of n records the (i, j) entry has variance ``(K_ii R_jj + K_jj R_ii + 2 K_ij
-    R_ij + R_ii R_jj + R_ij²)/n`` over noise draws. Twelve entries at 4.5 standard errors: a false
-    alarm in ten thousand."""
+    """``Cov(X_i + R_i, X_j + R_j) = Cov(X_i, X_j) + σ²[i = j]``."""
     n, (spec, Sigma_r) = 20_000, SIGMA_R[noise]
     Sigma_r = np.array(spec["matrix"], dtype=float) if Sigma_r is None else Sigma_r
     X = np.random.default_rng(51).standard_normal((n, 3)) @ np.array(

@@ -1,4 +1,4 @@
-"""Xiao, Tao and Chen 2009, Figure 7: reconstruction by all recipients of one draw of levels, and its mean over draws."""
+"""Xiao, Tao and Chen 2009: Figure 7."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ RANGE = {"uniform": [0.001, 0.5], "count": 7, "each-replicate": True}
 def reconstruction(
     prior: np.ndarray, levels: tuple[float, ...], records: int, rng: np.random.Generator
 ) -> float:
-    """Return the mean probability that Appendix 2 gives a record's true value, all copies being drawn independently (equation 1)."""
     s, total = len(prior), 0.0
     for x in rng.choice(s, records, p=prior):
         belief = prior.copy()
@@ -48,7 +47,6 @@ def drawn() -> AuditResult:
 
 
 def line(result: AuditResult, scheme: str, count: int) -> list[Any]:
-    """Return the replicates of one point of the figure."""
     return [
         r for r in result.measurements
         if (r.scheme, r.metric, len(r.levels)) == (scheme, "reconstruction_probability", count)
@@ -132,11 +130,3 @@ def test_what_cannot_be_drawn_anew_is_refused(wrong: dict[str, Any]) -> None:
                 "attacks": ["posterior"],
             }
         )
-
-
-def test_it_is_spelt_as_it_was_written() -> None:
-    assert parse_levels(RANGE).spec() == RANGE
-    assert parse_levels({**RANGE, "each-replicate": False}).spec() == {
-        "uniform": [0.001, 0.5],
-        "count": 7,
-    }

@@ -1,4 +1,4 @@
-"""Plugins that break their contract in one way each, and the check that catches them. The honest ones are the registry's, in tests/test_registry.py."""
+"""Plugins that break their contract, and the check that finds each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from auditor.testing import ContractError, check_attack, check_scheme, check_sou
 
 
 def caught(check, cls, name, *words):
-    """The check fails, by that name, in one sentence that says what was expected and what was found."""
     with pytest.raises(AssertionError) as found:
         check(cls)
     assert isinstance(found.value, ContractError)
@@ -43,7 +42,6 @@ def caught(check, cls, name, *words):
 
 
 # -- attacks
-# -----------------------------------------------------------------------------------------------------------
 
 
 class Average(LinearAttack):
@@ -312,7 +310,6 @@ def test_a_plugin_that_does_not_say_what_it_is_is_caught(cls, name):
 
 
 # -- schemes
-# -----------------------------------------------------------------------------------------------------------
 
 
 class Fresh(AdditiveScheme):
@@ -367,7 +364,6 @@ def test_an_honest_scheme_passes(cls):
 
 
 def broken(**methods):
-    """A scheme whose sampler differs from the honest one in these methods."""
     return type(
         "Broken",
         (ByHand,),
@@ -563,7 +559,6 @@ def test_categories_that_share_coins_are_caught():
 
 
 # -- sources
-# -----------------------------------------------------------------------------------------------------------
 
 
 class Normals(Source):
@@ -651,7 +646,6 @@ def test_domains_that_are_not_its_columns_are_caught(domain):
     ],
 )
 def test_a_source_that_does_not_draw_from_the_law_it_states_is_caught(law, draw, name):
-    """No law; a shape too few; skewed; two normals of one size, not jointly normal; correlated where independent; in order of size."""
     methods = (
         {}
         if draw is None
