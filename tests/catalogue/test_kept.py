@@ -1,5 +1,3 @@
-"""What `list` and `show` keep is what they would find, for as long as nothing that it was made from has changed."""
-
 from __future__ import annotations
 
 import json
@@ -54,7 +52,6 @@ def test_the_lists_are_those_of_the_command_line():
 
 @pytest.mark.slow
 def test_what_is_kept_is_what_is_found_and_nothing_is_imported_for_it(tmp_path):
-    """Over the whole registry, every metric and every scenario: kept by one process, read by the next."""
     private = environment(XDG_CACHE_HOME=str(tmp_path))
     made = python("-m", "auditor", "list", env=private, check=True).stdout
     found, truth, loaded = json.loads(python("-c", ALL_ANSWERS, env=private, check=True).stdout)
@@ -77,7 +74,6 @@ def theirs(tmp_path, monkeypatch):
 
 
 def test_every_change_is_noticed(theirs, tmp_path, monkeypatch):
-    """Of a file that was imported, of the modules in a package, of packages, their versions and scenarios; and no change is none."""
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
     monkeypatch.setattr(kept, "shipped_scenarios", lambda: [*scenarios.glob("*.yaml")])
@@ -155,8 +151,6 @@ def nobody_elses(place):
     place.chmod(0o600)
 
 
-# What is asked is who owns a file and who may write to it, by Unix's numbers: Windows has none, and
-# nothing is kept there on their word.
 @pytest.mark.skipif(os.name == "nt", reason="owners and modes are Unix's")
 @pytest.mark.parametrize(
     "spoil",

@@ -1,5 +1,3 @@
-"""``auditor attack``: what Python's function finds on the same copies, from files; nothing of a record unless a file is asked for."""
-
 from __future__ import annotations
 
 import math
@@ -14,7 +12,6 @@ import auditor
 
 ROWS = 300
 ROUNDED = math.sqrt(2 / ROWS) / 4
-"""Half a step of the grid that figures of a private table are printed on, relative to them."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +23,6 @@ def people() -> pd.DataFrame:
 
 @pytest.fixture
 def files(here: Path, people: pd.DataFrame) -> auditor.Release:
-    """The original with a column that no copy has, and two copies with a name kept in one of them."""
     release = auditor.perturb(people, "corner-wave", [0.25, 1.0], seed=3)
     people.assign(name=[f"n{row}" for row in range(ROWS)], shoe=np.arange(ROWS) % 7).to_csv(
         "people.csv", index=False

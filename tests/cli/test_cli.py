@@ -1,4 +1,4 @@
-"""The command line as its users and their scripts meet it: exit statuses, streams, files, and one message for each mistake."""
+"""The command line as its users and their scripts meet it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,6 @@ def auditor(command):
 
 def shell(*arguments, folder):
     return python("-m", "auditor", *arguments, cwd=folder)
-
-
-# -- run
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_from_the_shell_prints_the_report_writes_three_files_and_exits_0(folder):
@@ -298,10 +294,6 @@ def test_the_same_results_for_one_and_two_workers(folder, auditor):
     )
 
 
-# -- check, list, show, new, schema
-# ------------------------------------------------------------------------------------
-
-
 def test_check_prints_the_plan_and_runs_nothing(folder, auditor):
     status, out, err = auditor("check", "holds.yaml", "fails.yaml")
     assert (status, err) == (0, "")
@@ -394,7 +386,7 @@ def test_the_schema_takes_every_shipped_scenario_and_refuses_broken_ones(auditor
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert list(check.iter_errors(document)) == []
         assert not check.is_valid({key: value for key, value in document.items() if key != "data"})
-    for broken in (  # in place of what the last of them has
+    for broken in (
         {"attaks": ["llse"]}, {"data": {"source": "cps", "colums": ["age"]}}, {"schemes": [{"name": "corner-wav", "levels": [1]}]},
         {"schemes": [{"name": "corner-wave", "levels": [-1]}]}, {"schemes": [{"name": "corner-wave", "levels": [1], "algorithm": "x"}]},
         {"attacks": []}, {"attacks": ["lsse"]}, {"knowledge": ["perfekt"]}, {"knowledge": [{"estimated": {"rows": 1}}]},
@@ -409,10 +401,6 @@ def test_the_schema_takes_what_a_run_resolves(folder, auditor):
     auditor("run", "holds.yaml", "--quiet")
     resolved = json.loads(Path("audit/holds/results.json").read_text())["scenario"]
     jsonschema.validate(resolved, json.loads(auditor("schema")[1]))
-
-
-# -- report and compare
-# ------------------------------------------------------------------------------------------------
 
 
 def test_reports_are_made_again_without_the_data(folder, auditor):
@@ -481,10 +469,6 @@ def test_compare_counts_an_expectation_that_no_longer_holds_as_worse(folder, aud
     status, out, _ = auditor("compare", "old/holds", "new.json")
     assert status == 1
     assert "holds → fails" in out
-
-
-# -- perturb and published copies
-# --------------------------------------------------------------------------------------
 
 
 def table(rows=3000):
@@ -762,7 +746,7 @@ def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder,
     assert (status, len(out.splitlines())) == (0, 3)
     assert "FOR STUDY ONLY" in err
     assert "12345" not in out + err + Path("out/release.json").read_text()
-    assert auditor(*arguments)[0] == 2  # nothing is written over a release that is out
+    assert auditor(*arguments)[0] == 2
     status, _, err = auditor(*arguments, "--force")
     assert status == 0
     assert "STUDY" not in err

@@ -1,5 +1,3 @@
-"""Progress: in a terminal the figures keep their place, a log file hears of it calmly, and both name a cell that is under way."""
-
 from __future__ import annotations
 
 import io
@@ -97,8 +95,6 @@ def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) ->
 
 
 class Output:
-    """What stands in for a notebook's output: the lines that were shown, one after the other."""
-
     def __init__(self) -> None:
         self.shown: list[Any] = []
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: what is collected, what fails and why, and that it costs nothing until a scenario is met."""
+"""The pytest plugin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ expect:
 
 @pytest.fixture
 def folder(pytester, monkeypatch):
-    """A test folder for a pytest that loads this plugin and no other package's."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makeini("[pytest]\naddopts = -p no:cacheprovider -p auditor.pytest_plugin")
     return pytester
@@ -218,8 +217,6 @@ def test_a_session_without_scenarios_pays_nothing(tmp_path):
         "    assert 'auditor.pytest_plugin' in sys.modules\n"
         "    assert not {'numpy', 'pandas', 'pydantic', 'yaml', 'auditor.runs.run_scenario'} & set(sys.modules)\n"
     )
-    # Only this plugin is loaded, and not those of other packages, some of which import numpy
-    # themselves.
     command = ["-m", "pytest", "-p", "auditor.pytest_plugin", "-p", "no:cacheprovider", tmp_path]
     done = python(*command, cwd=tmp_path, env=environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))
     assert done.returncode == 0, done.stdout

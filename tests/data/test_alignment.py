@@ -1,4 +1,4 @@
-"""Whether a copy from a file holds the original's records in its order: planted disorder is named, honest copies pass, noise is not blamed."""
+"""Whether a copy from a file holds the original's records in its order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ ROWS = 1_000
 
 
 def table(rng, rows=ROWS):
-    """Age, pay that goes with it, and children: of different sizes, two skewed, one of few values."""
     age = rng.uniform(18, 90, rows)
     return np.column_stack([age, np.exp(rng.normal(size=rows)) * age * 500, rng.poisson(1.3, rows)])
 
@@ -110,11 +109,10 @@ def test_noise_that_hides_the_order_is_not_blamed():
 def test_a_few_records_are_not_enough():
     X = np.random.default_rng(14).normal(size=(9, 2))
     assert misaligned(X, X[::-1], NAMES[:2]).certain is False
-    assert misaligned(X[:3], X[2::-1], NAMES[:2]) is None  # nothing can be told of three
+    assert misaligned(X[:3], X[2::-1], NAMES[:2]) is None
 
 
 def test_the_strength_to_be_expected_is_that_of_the_correlation_by_hand():
-    """X has deviation 1 and Y 2, so ρ = 1/2, and n = 19 gives s = 4 atanh(1/2) = 4 · 0.5493."""
     rng = np.random.default_rng(14)
     x, y = rng.uniform(size=(2, 19, 1))
     x, y = (x - x.mean()) / x.std(), 2 * (y - y.mean()) / y.std()
@@ -124,7 +122,6 @@ def test_the_strength_to_be_expected_is_that_of_the_correlation_by_hand():
 
 @pytest.mark.slow
 def test_honest_noise_is_refused_less_often_than_it_is_said():
-    """None in 600 draws: a rate of 10⁻⁶ makes one with a chance of 6·10⁻⁴, of 1 % one almost surely (0.998)."""
     rng = np.random.default_rng(14)
     for draw in range(600):
         X = np.exp(rng.normal(size=(80, 2))) if draw % 2 else rng.normal(size=(80, 2))
@@ -134,7 +131,6 @@ def test_honest_noise_is_refused_less_often_than_it_is_said():
 
 
 def test_unrelated_rows_are_related_by_chance_no_more_often_than_it_is_said():
-    """A rate of 10⁻⁴ makes three or more in 400 draws with a chance of 10⁻⁵."""
     rng = np.random.default_rng(15)
     related = sum(relation(*rng.normal(size=(2, 100, 3))) == "related" for _ in range(400))
     assert related < 3

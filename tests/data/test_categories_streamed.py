@@ -1,4 +1,4 @@
-"""Categories that stay in their files: the same domains, codes, numbers and messages as the same table held in memory."""
+"""Categories that stay in their files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from tests.tiers import every_pair
 ROWS = 140_000
 """Three blocks."""
 CSV_ROWS = 70_500
-"""Two blocks: a text takes ten times as long to read."""
 
 
 def both(
@@ -142,7 +141,7 @@ def test_the_same_where_values_are_missing(written, monkeypatch, form, missing, 
     request, categories = ASKED[asked]
     path = written(form, 60_000, gaps=True)
     request = request | ({"rows": 31_000} if "rows" in request else {})
-    if missing == "mean" and categories.domains:  # it cannot stand for a category
+    if missing == "mean" and categories.domains:
         monkeypatch.setattr(streamed, "HELD_BYTES", 0)
         with pytest.raises(DataError, match="has missing categories"):
             load(path, categories=categories, missing=missing, **request)
@@ -151,7 +150,6 @@ def test_the_same_where_values_are_missing(written, monkeypatch, form, missing, 
 
 
 def test_other_types_of_values(tmp_path, monkeypatch):
-    """Dates, dictionaries with values that nobody has, integers that some pieces hold as floats, and mixtures."""
     n = 5_000
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({

@@ -1,4 +1,4 @@
-"""Lines of CSV files: what is a record and what is none, in memory and in pieces, whatever the line ends. No record is lost without a word."""
+"""Lines of CSV files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ MEAN = 8 / 3
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS)
 def load(request, monkeypatch, tmp_path):
-    """Return what a CSV file's table holds, or why it is refused; the file is held, streamed, or cut wherever it can be."""
     held, piece = request.param
     monkeypatch.setattr(streamed, "HELD_BYTES", held)
     monkeypatch.setattr(pieces, "CSV_BYTES", piece)
@@ -125,7 +124,6 @@ def test_line_breaks_in_quoted_cells_and_names_end_no_record(load):
 
 
 def test_a_mark_that_is_a_letter_of_a_name_opens_no_quotation(load):
-    """The header is put before every piece; read on to the next mark, it would bring records with it."""
     assert load('5\'11" tall,a\n1,2\n2,3\n5,4\n"7",4\n') == [[1, 2], [2, 3], [5, 4], [7, 4]]
 
 

@@ -1,4 +1,4 @@
-"""CSV and Parquet files: what is read, what is refused, and that no refusal shows a value."""
+"""CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -53,16 +53,11 @@ def parquet(folder: Path, table: pa.Table, **options: object) -> Path:
 
 
 def refusal(path: Path, **request: object) -> str:
-    """Return the message, after making sure that neither it nor the traceback a log might keep holds the canary."""
     with pytest.raises(DataError) as caught:
         load(path, **request)
     shown = "".join(traceback.format_exception(caught.value, chain=True))
     assert CANARY not in shown.replace(str(path), "")
     return str(caught.value)
-
-
-# -- what is read
-# ------------------------------------------------------------------------------------------------------
 
 
 def test_values_are_contiguous_float64_and_read_only(tmp_path):
@@ -195,9 +190,6 @@ def test_round_trip_through_files(tmp_path, names, rows, data):
         assert table.attributes == tuple(names)
         np.testing.assert_array_equal(table.values, frame.to_numpy(dtype=float))
 
-
-# -- what is refused
-# ---------------------------------------------------------------------------------------------------
 
 SHAPES = {
     "empty": ("", "table.csv: the file is empty"),
@@ -347,10 +339,6 @@ def test_many_bad_columns_are_counted(tmp_path):
     assert message.endswith("; and so with 3 other columns")
 
 
-# -- where it is
-# -------------------------------------------------------------------------------------------------------
-
-
 def test_file_not_found(tmp_path):
     rng = np.random.default_rng(0)
     with pytest.raises(
@@ -377,7 +365,6 @@ def test_a_file_has_no_parameters(tmp_path):
 
 
 def test_a_file_that_nobody_reads_on_adds_nothing_to_what_a_program_says_as_it_ends(tmp_path):
-    """Python collects the reader, here with the ring that holds it, when nothing can be imported any more; 200,000 records are several batches."""
     pd.DataFrame({"x": np.arange(200_000.0)}).to_parquet(
         tmp_path / "t.parquet", row_group_size=200_000
     )

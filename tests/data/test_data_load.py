@@ -1,5 +1,3 @@
-"""Selection and checks, whatever the source: columns, rows, missing, infinite and constant values, standardising."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -98,7 +96,6 @@ def test_variance_out_of_range(cells):
     "cells", [[2**53, 2**53 + 1, 2**53 + 2], [2**63 - 1, 2**63 - 2], [1e15, 1e15 + 1, 1e15 + 2]]
 )
 def test_a_spread_that_doubles_round_away_is_refused(cells):
-    """Whole numbers above 2^53 lose their last digits as doubles: the variance of the first column would be 17 % off."""
     assert refusal({"a": cells}).startswith(
         "column 'a' varies by less than double precision can tell at its size"
     )

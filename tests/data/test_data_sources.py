@@ -1,5 +1,3 @@
-"""The sources that ship with data, the inline one, and what holds for every registered source."""
-
 from __future__ import annotations
 
 from fractions import Fraction
@@ -54,7 +52,6 @@ def test_cps():
 
 
 def test_the_outline_of_cps_is_what_its_file_holds():
-    """In whole numbers, so that nothing is lost before the one rounding."""
     values = load("cps").values.astype(np.int64)
     n, sums, products = len(values), values.sum(axis=0), values.T @ values
     assert (n, np.abs(values).max() ** 2 * n < 2**63) == (cps.ROWS, True)
@@ -173,7 +170,6 @@ def test_a_source_that_breaks_its_contract_is_told(monkeypatch):
 
 
 def by_frame(source: str, monkeypatch: pytest.MonkeyPatch, **request: object) -> Table:
-    """The table of a source of numbers as it was made before ``numbers``: through a DataFrame."""
     with monkeypatch.context() as patched:
         patched.setattr(
             registry.get("source", source),

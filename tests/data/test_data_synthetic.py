@@ -1,5 +1,3 @@
-"""Synthetic sources: moments exactly as asked, shapes as documented, eigenvectors uniform."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -26,10 +24,6 @@ def refusal(source: str, **request: object) -> str:
     with pytest.raises(DataError) as caught:
         load(source, **request)  # type: ignore[arg-type]
     return str(caught.value)
-
-
-# -- census-like
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_table_3_of_the_paper():
@@ -145,9 +139,6 @@ def test_two_rows_cannot_have_a_correlation():
         "source 'census-like' needs at least 3 rows: two records always correlate fully"
     )
 
-
-# -- gaussian
-# ----------------------------------------------------------------------------------------------------------
 
 K = [[4.0, 1.0, 0.0], [1.0, 2.0, -0.5], [0.0, -0.5, 1.0]]
 SINGULAR = [[1.0, 1.0], [1.0, 1.0]]
@@ -281,12 +272,7 @@ def test_an_attribute_without_variance_is_constant():
     assert refusal("gaussian", covariance=[[1, 0], [0, 0]]).startswith("column 'x2' is constant")
 
 
-# -- laws
-# --------------------------------------------------------------------------------------------------------------
-
-
 def test_every_shape_of_components_is_drawn_from_the_law_that_is_stated():
-    """Which ``check_source`` holds, of its ``trial`` alone; two ranges of ``intervals`` of unlike lengths, too."""
     check_source(Components, {"shapes": list(SHAPES), "ratio": 1.2, "mean": 3.0})
     check_source(Intervals, {"intervals": [[-3.0, -1.0], [0.0, 0.5], [7.0, 7.2]]})
     for shape in SHAPES.values():

@@ -1,5 +1,3 @@
-"""``data.dates``: dates as days since 1970, from text and from a file's own type; and categories that need not stand under ``columns:``."""
-
 from __future__ import annotations
 
 from datetime import date
@@ -89,10 +87,6 @@ def test_a_scenario_says_which_columns_are_dates_and_how_they_are_written():
     ):
         with pytest.raises(ScenarioError, match=r"dates|order"):
             data(dates=["a"], **beside)
-
-
-# -- categories beside the columns
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("held", [True, False])

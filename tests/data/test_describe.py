@@ -1,5 +1,3 @@
-"""What a column is, by its values alone; whether rows hang together; and what is looked at of a large file. No value is ever told."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -30,14 +28,12 @@ def kind(cells, name="x", **options):
         (CENTS, "number"),
         (np.where(np.arange(N) % 9 == 0, np.nan, CENTS), "number"),
         (RNG.integers(20, 66, N), "number"),
-        # whole, all different, far apart: it may be a price
         (RNG.choice(10**9, N, replace=False), "number"),
         (np.arange(N) + 10_001, "identifier"),
         (np.arange(N)[::-1] * 5, "identifier"),
         (RNG.permutation(N) + 7.0, "identifier"),                        # in any order
         # with gaps: half of the range is filled
         (RNG.choice(2 * N - 50, N, replace=False) * 10, "identifier"),
-        # beyond what steps are looked for in
         (10**15 + np.arange(N), "identifier"),
         (np.delete(np.arange(N + 30), range(5, 300, 10)), "identifier"),
         (np.linspace(0, 1, N), "identifier"),
@@ -70,7 +66,6 @@ def kind(cells, name="x", **options):
         ([[1, 2]] * N, "unusable"),
         (["a", 1] * (N // 2), "unusable"),
         (pd.to_timedelta(np.arange(N) % 50, unit="D"), "unusable"),
-        # nobody can tell May from June
         (["5/6/2020", "7/8/2021"] * (N // 2), "unusable"),
     ],
 )  # fmt: skip
@@ -139,10 +134,6 @@ def test_steps_heaps_and_blanks_are_told_as_shares():
     assert np.isnan(column_of("x", pd.Series(RNG.normal(size=50))).step)
 
 
-# -- the order of the rows
-# -------------------------------------------------------------------------------------------------
-
-
 def test_the_correlation_is_that_of_pairs_within_runs():
     runs = [pd.Series([1.0, 2.0, 4.0]), pd.Series([3.0, np.nan, 9.0, 11.0])]
     now, after = [1.0, 2.0, 5.0], [2.0, 4.0, 6.0]  # ranks, pair by pair; 4 and 3 are of two runs
@@ -151,7 +142,6 @@ def test_the_correlation_is_that_of_pairs_within_runs():
 
 
 def test_independent_rows_are_not_said_to_be_in_an_order():
-    """At a false alarm of 1e-4 for each table more than one in 150 has a chance of 1e-4."""
     rng = np.random.default_rng(3)
     alarms = sum(
         bool(
@@ -175,10 +165,6 @@ def test_a_series_is_found_in_the_files_order_or_in_that_of_a_column_that_counts
     shuffled = describe_frames([walk.sample(frac=1, random_state=2)])
     assert (shuffled.order, list(shuffled.dependent)) == ("no", ["t"])
     assert describe_frames([walk[["no", "u"]].sample(frac=1, random_state=2)]).order is None
-
-
-# -- files
-# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

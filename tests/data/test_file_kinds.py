@@ -1,4 +1,4 @@
-"""Every kind of file that owners have, against pandas' own reading; how numbers are written; what is refused, in one line without a cell."""
+"""Every kind of file that owners have, against pandas' own reading."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ def frame() -> pd.DataFrame:
 
 
 def read(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Return all columns as the loader reads them, and what is noted."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return whole_frame(pieces_of(path), header(path), None), file_notes(str(path))
@@ -67,10 +66,6 @@ def refusal(path: Path) -> str:
     assert CANARY not in shown
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-# -- text
-# --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -143,7 +138,7 @@ def test_a_mark_that_may_be_either_is_never_guessed(tmp_path, content, column):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ('a,b\n0.5,"1,234"\n2,"5,678"\n', [1234, 5678]),  # another column tells
+        ('a,b\n0.5,"1,234"\n2,"5,678"\n', [1234, 5678]),
         ("a;b\n0,5;1,234\n2;5,678\n", [1.234, 5.678]),
         ("a;b\n0,5;1.234\n2;5.678\n", [1234, 5678]),
         ("a;b\n1;1.234.567\n2;1.234\n", [1234567, 1234]),
@@ -177,7 +172,6 @@ def test_points_and_commas_before_decimals_are_refused(tmp_path):
     st.booleans(),
 )
 def test_numbers_come_back_however_they_are_written(values, marks, grouped):
-    """Two decimals always tell; so the values are those written, whatever their number of digits."""
     group, decimal = marks
     swap = str.maketrans({",": group if grouped else "", ".": decimal})
     cells = [f"{x:,.2f}".translate(swap) for x in values]
@@ -213,10 +207,6 @@ def test_large_text_of_any_spelling_is_cut_into_the_same_pieces(tmp_path, frame,
         np.testing.assert_array_equal(
             table.values, frame[["age", "pay"]].dropna().to_numpy(dtype=float)
         )
-
-
-# -- kinds that are held whole
-# -----------------------------------------------------------------------------------------
 
 
 def test_feather_and_arrow(tmp_path, frame):
@@ -321,10 +311,6 @@ def test_an_index_without_a_name_is_no_column_if_the_file_says_so(tmp_path, fram
         load_table(str(path), rng=np.random.default_rng(0))
 
 
-# -- what is refused
-# ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "suffix",
     [
@@ -427,7 +413,6 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(
 
 
 def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame):
-    """By `check` and `run` before anything is computed, of data and copies, as one line each; and by `perturb`."""
     numbers = frame[["age"]].assign(
         b=np.arange(ROWS) ** 2, town=frame["town"].replace("Łódź", "Århus")
     )

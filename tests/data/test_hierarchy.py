@@ -1,5 +1,3 @@
-"""Declared hierarchies: read with exact places of mistakes, coded, and used by scheme and attack alike."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -36,7 +34,6 @@ def test_places_groups_and_borders():
 
 
 def test_distances_are_those_of_the_textbook_tree():
-    """li2007, Table 5: the second class moves 1/9 within each branch, at 1/3, and 2/9 across, at 1: 8/27."""
     tree = hierarchy_of(DISEASES)
     classes = [
         ["gastric ulcer", "stomach cancer", "pneumonia"],
@@ -82,7 +79,6 @@ def test_columns_that_do_not_fit_are_refused_without_telling_a_value(column, val
 
 
 def test_full_domain_climbs_the_hierarchy():
-    """Leaves 0 1 | 2 | 3 4 under two nodes 0–2, 3–4: with k = 3 three records of leaf 2 hold, the others need the upper nodes."""
     tree = hierarchy_of({"a": {"b": ["p", "q"], "c": ["r"]}, "d": {"e": ["s", "t"]}})
     rungs = [0.0, tree.borders(1), tree.borders(2), np.inf]
     Q = np.array([0, 0, 1, 2, 2, 2, 3, 3, 4.0])[:, None]
@@ -97,7 +93,6 @@ def test_full_domain_climbs_the_hierarchy():
 
 @pytest.fixture
 def people(tmp_path):
-    """Eight people: engineers and programmers have something respiratory, nurses and doctors one of each."""
     rows = [("engineer", "flu"), ("engineer", "bronchitis"), ("programmer", "flu"), ("programmer", "bronchitis"),
             ("nurse", "flu"), ("nurse", "ulcer"), ("doctor", "bronchitis"), ("doctor", "gastritis")]  # fmt: skip
     pd.DataFrame(rows, columns=["job", "disease"]).to_csv(tmp_path / "people.csv", index=False)
@@ -125,7 +120,7 @@ attacks: [homogeneity, {name: similarity, height: 1}]
 
 
 def test_one_declaration_serves_scheme_and_attack(people):
-    """k = 4 needs the two groups of jobs. Half of the people are in the technical one: no disease is certain there, its kind is."""
+    """k = 4 needs the two groups of jobs."""
     path = people / "audit.yaml"
     path.write_text(TEXT)
     found = {
@@ -139,7 +134,6 @@ def test_one_declaration_serves_scheme_and_attack(people):
 
 
 def test_leaves_keep_the_order_of_the_declaration(people):
-    """Not that of the alphabet: «technical» stands before «medical»."""
     path = people / "audit.yaml"
     path.write_text(TEXT)
     ((_, table),) = check_data(read_scenario(path))

@@ -1,4 +1,4 @@
-"""The resolution of a column: the greatest step of which its values are whole multiples, whatever the blocks they come in."""
+"""The resolution of a column."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ def test_a_column_without_a_step_has_none(values):
 
 
 def test_one_value_off_the_grid_makes_a_column_continuous():
-    """Wherever it stands: a step that most values keep is not the column's."""
     ages = np.append(RNG.integers(18, 90, 5000), np.pi)
     assert np.isnan(of(ages, block=64).steps[0])
     assert np.isnan(of(ages[::-1], block=64).steps[0])
@@ -62,7 +61,6 @@ def test_one_value_off_the_grid_makes_a_column_continuous():
 )
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_it_is_the_greatest_common_divisor_in_any_blocks(units, places, block):
-    """Beside exact fractions: every value is a whole multiple, and of no step that is twice, three times … as long."""
     step = Fraction(
         of([unit / 10**places for unit in units], block=block).steps[0]
     ).limit_denominator(10**4)

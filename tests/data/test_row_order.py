@@ -1,5 +1,3 @@
-"""``data.order``: records in the order of a public column, stable, and every way to ask for it wrongly; and sources of series."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -25,7 +23,6 @@ def loaded(path, **options):
 
 @pytest.fixture
 def days(tmp_path):
-    """Records of three columns, their days shuffled, as CSV with text and as Parquet with dates."""
     frame = pd.DataFrame(
         {
             "day": ["2026-01-03", "2026-01-01", "2026-01-04", "2026-01-02"],
@@ -128,10 +125,6 @@ def test_published_copies_are_in_the_files_own_order(days):
         auditor.run({"schema": 1, "data": data, "schemes": [scheme], "attacks": ["ndr"]})
 
 
-# -- sources of series
-# --------------------------------------------------------------------------------------------------------
-
-
 def test_an_autoregression_is_its_recursion():
     e = np.random.default_rng(0).normal(size=(50, 2))
     x = [e[0]]
@@ -147,7 +140,6 @@ def test_an_autoregression_has_the_variance_and_correlations_of_its_law():
         parameters={"autocorrelation": 0.5, "correlation": 0.3},
         rng=np.random.default_rng(1),
     ).values
-    # of a variance of an AR(1), whose squares have autocorrelation a²
     spread = np.sqrt(2 / 50_000 * (1 + 0.25) / (1 - 0.25))
     assert np.abs(X.var(axis=0) - 1).max() < 4.5 * spread
     assert np.corrcoef(X.T)[0, 1] == pytest.approx(0.3, abs=5 * spread)

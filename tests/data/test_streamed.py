@@ -1,4 +1,4 @@
-"""Tables that stay in their files: the same numbers, bytes and messages as the same table held in memory."""
+"""Tables that stay in their files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ from tests.tiers import every_pair
 
 ROWS = 150_000
 CSV_ROWS = 95_000
-"""Two blocks, as the other forms: a text takes longer to read."""
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """A table of a hundred kilobytes is large, and CSV is read in pieces of 256 KB."""
     monkeypatch.setattr(streamed, "HELD_BYTES", 100_000)
     monkeypatch.setattr(pieces, "CSV_BYTES", 2**18)
 
@@ -122,7 +120,7 @@ def test_a_table_travels_as_places_and_counts(written, small):
 
 
 def test_moments_are_those_of_two_passes(written, small):
-    """Offset 10⁷, trending: raw squares would lose nine digits. Two passes on centred values lose none that matter."""
+    """Offset 10⁷, trending: raw squares would lose nine digits."""
     frame = columns()
     table = load(written("groups.parquet"))
     mean, covariance = table.moments()
@@ -148,10 +146,6 @@ def test_fingerprints_tell_tables_apart(tmp_path, small):
         load(path, columns=["age", "far"]).fingerprint(),
     }
     assert len(prints) == 5
-
-
-# -- refusals
-# ----------------------------------------------------------------------------------------------------------
 
 
 def spoilt(what: str) -> pd.DataFrame:
@@ -205,7 +199,6 @@ def test_text_late_in_a_csv_file(tmp_path, small):
 )
 @pytest.mark.slow_after_first
 def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
-    """Wherever it stands in its piece; the first record of all is told as such."""
     path = write(columns(), tmp_path, "table.csv")
     lines = path.read_text().splitlines()
     at = {0: 1, 1: 140_001, 70_000: 70_001}[line]
@@ -222,7 +215,6 @@ def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
 
 
 def test_every_first_record_of_a_piece_is_checked(tmp_path, small):
-    """pandas takes the number of cells from the first record it sees."""
     path = write(columns(), tmp_path, "table.csv")
     cut = pieces.text_pieces(path)
     assert len(cut) > 20
@@ -231,10 +223,6 @@ def test_every_first_record_of_a_piece_is_checked(tmp_path, small):
     path.write_bytes(content[:first] + b",9" + content[first:])
     with pytest.raises(DataError, match=f"line {cut[3].line + 1} has 4 cells under 3 column names"):
         load(path)
-
-
-# -- CSV
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_csv_is_never_cut_inside_quotation_marks(tmp_path, small):
@@ -266,10 +254,6 @@ def test_marks_that_are_letters_of_a_cell_delay_a_cut_only(tmp_path, small):
     path.write_text("\n".join(lines))
     table = load(path, columns=["a", "b"])
     np.testing.assert_array_equal(table.values[:, 1], np.arange(50_000.0))
-
-
-# -- folders
-# -----------------------------------------------------------------------------------------------------------
 
 
 def test_parts_are_taken_in_the_order_of_their_names_and_may_be_empty(tmp_path):
@@ -310,7 +294,6 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, small):
 
 
 def test_open_files_are_let_go_without_the_garbage_collector(tmp_path, small):
-    """A cursor in a circle with its rows kept half a gigabyte of decoded columns alive."""
     import gc
     import weakref
 

@@ -1,5 +1,3 @@
-"""Work in threads comes in order, and what is left of it holds nobody up."""
-
 from __future__ import annotations
 
 import threading
@@ -22,14 +20,12 @@ def test_an_error_is_raised_where_its_result_was_due() -> None:
 
 
 def test_threads_are_not_taken_for_a_plugin_s() -> None:
-    """The command line warns of threads that are still there at its end, and knows its own by their names."""
     names = in_threads(lambda _: threading.current_thread().name, range(5))
     assert all(name.startswith("auditor-") for name in names)
 
 
 @pytest.mark.timeout(60)
 def test_results_that_are_collected_while_a_thread_starts_wait_for_none() -> None:
-    """A thread that starts holds a lock of Python's own (until 3.12), and may collect what an error left halfway: each waited for the other."""
     results = in_threads(lambda k: k, range(50))
     assert next(results) == 0
     with getattr(threading, "_shutdown_locks_lock", None) or nullcontext():

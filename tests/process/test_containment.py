@@ -1,5 +1,3 @@
-"""Whatever a plugin of any kind does, a run ends in an honest status: 0 only with the results of everything it was asked for."""
-
 from __future__ import annotations
 
 import gc
@@ -44,7 +42,6 @@ from tests.programs import PATIENCE, ROOT, environment, python, wait_for
 from tests.tiers import every_pair
 
 CELL = "87654321.125"
-"""Stands for an original value: no file and no message may hold it."""
 NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
 CLASSES = {**NUMBERS, "bin": {"x1": {"quantile": 3}}, "columns": ["x1"]}
 NUMERIC = {
@@ -110,7 +107,7 @@ def in_a_thread(act):
 
 def forked(*shown):
     if os.fork() == 0:
-        return  # and goes on as if it were the audit
+        return
 
 
 def moved(*shown):
@@ -155,8 +152,6 @@ def written_to(*shown):
 
 
 class Grim:
-    """Breaks whatever is done with it."""
-
     def __getattribute__(self, name):
         raise ValueError(CELL)
 
@@ -167,7 +162,6 @@ class Grim:
 
 
 def wrong(change):
-    """Change an array; of what else plugins return make nothing."""
     return lambda value: change(value) if isinstance(value, np.ndarray) else None
 
 
@@ -232,7 +226,6 @@ RETURNS = {
 def _plugins():
     registry.discover()
     gc.collect()
-    # `audit` collects after each run, and need not go through what other tests have left
     gc.freeze()
     page = registry._plugins["renderer"].pop("html")
     for plugin in PLUGINS:
@@ -245,7 +238,6 @@ def _plugins():
 
 @pytest.fixture
 def audit(tmp_path, monkeypatch, capfd):
-    """Run the scenario of one kind of plugin, which behaves as told; return status, standard output and error, and the folder."""
     monkeypatch.chdir(tmp_path)
 
     def run(kind, *options, command="run", **manners):
@@ -276,7 +268,6 @@ def assert_nothing_leaked(folder, *texts):
 
 
 def assert_others_finished(kind, found):
-    """The cells of whatever is not at fault are measured."""
     attacks = {"odd-linear": "llse", "odd-rows": "llse", "odd-categorical": "posterior"}
     schemes = {"odd-additive": "corner-wave", "odd-uniform": "uniform"}
     fair = [
@@ -292,7 +283,6 @@ def assert_others_finished(kind, found):
 @pytest.mark.parametrize(("how", "kind"), every_pair(RAISES, SCENARIOS))
 def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", act=RAISES[how])
-    # fewer rows could be asked for
     assert status == (2 if (kind, how) == ("odd-source", "MemoryError") else 3), err
     assert_nothing_leaked(tmp_path, out, err)
     assert "Traceback" not in err
@@ -469,7 +459,6 @@ REFUSALS = {"an error of ours", "lost workers", "a full disk"}
 def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(
     kind, moment, how, command, tmp_path, monkeypatch
 ):
-    """It was a traceback, or 0 and no copies; and the copies lay where the plugin had moved to."""
     monkeypatch.chdir(tmp_path)
     for name, value in vars(Manners(kind, **{moment: (RAISES | CHANGES)[how]})).items():
         monkeypatch.setattr(NOW, name, value)
@@ -495,7 +484,6 @@ def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(
 def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(
     kind, moment, how, monkeypatch
 ):
-    """`auditor.perturb` and `auditor.attack` let a plugin's `sys.exit(0)` through, and the caller's script ended in status 0."""
     X = np.random.default_rng(0).normal(size=(50, 2))
     release = auditor.perturb(X, "corner-wave", [0.5, 0.25], seed=1)
     for name, value in vars(Manners(kind, **{moment: RAISES[how]})).items():
@@ -513,7 +501,6 @@ def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(
 def test_an_end_that_the_command_line_s_library_knows_is_none(
     kind, error, command, tmp_path, monkeypatch
 ):
-    """Raised where a plugin's parameters are read, it ended a run with 0 and no results."""
     monkeypatch.chdir(tmp_path)
     plugin = next(each for each in PLUGINS if each.name == kind)
     refusing = type(
@@ -544,10 +531,6 @@ def test_what_an_attack_infers_of_values_is_checked(change):
     check_inferred(Inferred(**INFERRED), 2, 2)
     with pytest.raises(PluginError):
         check_inferred(Inferred(**INFERRED | change), 2, 2)
-
-
-# -- Ctrl-C, threads, workers
-# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -666,7 +649,6 @@ def test_os_exit_in_a_worker_is_a_cell_that_failed(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_what_a_plugin_forks_in_a_worker_does_not_fork_again(tmp_path, workers):
-    """Nor in a worker that is a copy of the program, which was forked itself."""
     act = f"(lambda own: os.fork() or print(own, file=open({str(tmp_path / 'forks')!r}, 'a')))(os.getpid())"
     done = command(tmp_path, act, "--workers", workers)
     assert done.returncode == 0, done.stderr
@@ -724,10 +706,6 @@ def test_a_warning_of_ours_or_of_a_library_is_not_told(module, capsys):
     assert capsys.readouterr().err == ""
 
 
-# -- what is told
-# ----------------------------------------------------------------------------------------------------------
-
-
 def told(act):
     with contained() as failure:
         act()
@@ -771,7 +749,6 @@ def test_blocks_nest_and_leave_everything_as_it_was():
 
 
 def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
-    """Of calls one after the other within a block; children that went on would double with each, to 2¹² here and to millions in an audit."""
     noted, here, children = tmp_path / "forks", os.getpid(), []
 
     def plugin() -> None:

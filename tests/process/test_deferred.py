@@ -1,5 +1,3 @@
-"""Deferred libraries are imported when something is asked of them, and then are what they stand for."""
-
 from __future__ import annotations
 
 import pandas

@@ -1,5 +1,3 @@
-"""First screen: five questions are answered there, and a tick is proof."""
-
 from __future__ import annotations
 
 import re
@@ -24,7 +22,6 @@ BOUND = {"exposure": {"unknown": {"at-least": 0.5}}}
 
 
 def numbers(rows: int, *levels: float, scheme: str = "corner-wave") -> dict[str, Any]:
-    """Two correlated columns; copy 1 leaves level / (1 + level) or less unknown."""
     return {
         "seed": 3, "data": {"source": "gaussian", "covariance": [[1.0, 0.3], [0.3, 4.0]], "rows": rows},
         "schemes": [{"name": scheme, "levels": list(levels)}], "attacks": ["llse"], "expect": [BOUND],
@@ -74,10 +71,10 @@ def test_ten_seconds_answer_five_questions(
 ) -> None:
     text = first_screen(audits[name])
     assert [one for one in GATES if one in text] == [gate]  # Is it safe?
-    assert re.search(rf"{who}.* {column}", text)  # Who can do what? Which column?
-    assert "without copies" in text  # Compared with what?
+    assert re.search(rf"{who}.* {column}", text)
+    assert "without copies" in text
     assert "the target is at least 50 %" in text or "target 50 %" in text
-    assert text.count("Next:") == 1  # What now?
+    assert text.count("Next:") == 1
     assert len(text.split()) < 150
     terminal = " ".join(Terminal(width=100, full=False).render([audits[name]]).split())
     for one in headline_texts(audits[name]):
@@ -101,7 +98,7 @@ def test_the_first_level_is_short(audits: dict[str, AuditResult]) -> None:
         len(Page(re.sub(r"<details.*?</details>", "", folded, flags=re.DOTALL)).text.split()) <= 600
     )
     lines = Terminal(width=80, full=False).render([audits["quickstart"]]).splitlines()
-    assert len(lines) <= 60  # 45 of an audit whose expectations hold
+    assert len(lines) <= 60
     assert "--full" in lines[-3] + lines[-4]
 
 

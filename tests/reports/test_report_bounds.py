@@ -1,5 +1,3 @@
-"""What is proved of errors stands beside those measured in every report, and nowhere that it is not known."""
-
 from __future__ import annotations
 
 import pytest
@@ -14,7 +12,6 @@ from auditor_reports.wording.detail import facts, least_possible
 
 @pytest.fixture(scope="module")
 def bounded() -> AuditResult:
-    """Two copies of normal records of variance 4, noise of variance 4 and 12: 1/2 and 3/4 of it are left, and of both 3/7."""
     return auditor.run({
         "seed": 4, "data": {"source": "gaussian", "rows": 400, "covariance": [[4.0, 0.0], [0.0, 4.0]], "exact": True},
         "schemes": [{"name": "independent", "id": "a<b>", "levels": [1.0, 3.0], "noise": {"variance": 4.0}}, {"name": "rotation"}],

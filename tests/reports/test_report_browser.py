@@ -1,8 +1,4 @@
-"""The page in a real browser: charts draw, the console stays silent, mouse and keyboard work, 400 pixels suffice.
-
-Needs Chromium on the path, the package ``playwright`` and, for accessibility, ``axe-core`` from npm
-in ``node_modules`` (or ``AXE_CORE`` naming its ``axe.min.js``). No browser is downloaded and
-nothing is requested from the network."""
+"""The page in a real browser."""
 
 from __future__ import annotations
 
@@ -42,8 +38,6 @@ AXE = Path(
 )
 pytestmark = [
     pytest.mark.slow,
-    # A browser is no Python package: a plain machine cannot install it. `.ci/run` does, and there
-    # nothing here is skipped.
     pytest.mark.skipif(
         CHROMIUM is None, reason="no Chromium on the path: install Debian's package chromium"
     ),
@@ -84,8 +78,6 @@ def files(
 
 
 class Opened:
-    """A page that was opened, with what it wrote to the console and what it asked the network for."""
-
     def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
         self.context = browser.new_context(
             **({"viewport": {"width": 1280, "height": 900}} | options)
@@ -119,7 +111,6 @@ class Opened:
 
 @pytest.fixture(scope="module")
 def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
-    """The page of the first case, opened once for several tests: each leaves it as it was, but for the order of the rows."""
     with Opened(browser, files["quickstart"]) as page:
         yield page.unfold()
 
@@ -159,7 +150,6 @@ def test_charts_draw_offline_without_a_word_on_the_console(
 
 @pytest.mark.parametrize("level", [0, 1, 9])
 def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -> None:
-    """Blocks of all three kinds: stored, with the fixed code (short texts), and with codes of their own."""
     draw = random.Random(12)
     texts = [
         b"",
@@ -325,10 +315,7 @@ def test_axe_finds_nothing_in_an_advice(
 
 
 def findings(page: Page, part: str = "body") -> list[str]:
-    """Return axe's findings, with the elements that they are about.
-
-    Charts are left out, as they are to a screen reader: each has a name, and a table of its values.
-    """
+    """Return axe's findings, with the elements that they are about."""
     page.evaluate(f"window.axe || (() => {{ {AXE.read_text(encoding='utf-8')} }})()")
     context = {"include": [[part]], "exclude": [[".view"]]}
     found = page.evaluate("context => axe.run(context, {resultTypes: ['violations']})", context)[

@@ -1,5 +1,3 @@
-"""Verdicts on categories are told by right guesses, beside numbers on the same axes; and on who was given attributes in clear."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -31,7 +29,6 @@ def guessed(
     pooled: dict[tuple[int, ...], tuple[float, float]],
     errors: dict[tuple[int, ...], float] | None = None,
 ) -> list[Measurement]:
-    """Records of an attack on categories: accuracy and probability of the truth by coalition; numbers have a normalized error too."""
     records = []
     best = max(truth for coalition, (_, truth) in pooled.items() if len(coalition) == 1)
     for coalition, (right, truth) in pooled.items():
@@ -64,7 +61,6 @@ def audit(quickstart: AuditResult, records: list[Measurement], **updates: Any) -
 
 @pytest.fixture
 def nominal(quickstart: AuditResult) -> AuditResult:
-    """Categories without an order, such as diseases: they have no normalized error at all."""
     fresh = {coalition: (ACCURACY[coalition], TRUTH[coalition]) for coalition in ACCURACY}
     multilevel = {coalition: (0.5, 0.4) if 1 in coalition else (0.3, 0.2) for coalition in ACCURACY}
     return audit(quickstart, [*guessed("fresh", fresh), *guessed("multilevel", multilevel)])
@@ -128,7 +124,6 @@ def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
 def test_who_leaves_less_of_the_variance_than_any_guess_is_the_strongest_and_marked_so(
     quickstart: AuditResult,
 ) -> None:
-    """The verdict names no weaker attack than the comparison shows, whatever it is made of."""
     noisy = {
         coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY
     }
@@ -155,7 +150,6 @@ def test_who_leaves_less_of_the_variance_than_any_guess_is_the_strongest_and_mar
 def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(
     quickstart: AuditResult,
 ) -> None:
-    """From five replicates on a gain is a ratio of mean errors, and must not be one of squared errors where categories are guessed."""
     one = guessed(
         "fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY}, {(1,): 0.9, (2,): 0.9, (1, 2): 0.9}
     )
@@ -166,7 +160,6 @@ def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(
 
 
 def given_case(quickstart: AuditResult) -> AuditResult:
-    """The same attack twice: once by somebody who was given the salaries, whose error over all attributes is half as large for that alone."""
     known = "known-attributes(salary)"
     ours = [
         r

@@ -56,7 +56,6 @@ def test_lower_errors_are_worse_and_higher_ones_better(
 def test_what_was_not_tried_before_and_knows_more_is_worse(
     quickstart: AuditResult, factor: float, worse: bool
 ) -> None:
-    """No cell of the old audit changes, and yet the release is shown to be more exposed; only an attack that knows more shows it."""
     added = [record._replace(attack="joint", value=record.value * factor, theory=None)
              for record in quickstart.measurements
              if (record.scheme, record.attack, record.knowledge, record.metric) == ("corner-wave", "llse", "perfect", "normalized_error")

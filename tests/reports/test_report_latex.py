@@ -1,4 +1,4 @@
-"""Tables for papers: every figure of the report's tables is there, and no name of a column or scheme is read as TeX."""
+"""Tables for papers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ ESCAPED = re.compile(
     rf"\\(?:{'|'.join(WORDS.split())})(?![a-z])|\\[{{}}$&#%_]|\$\\(?:{'|'.join(SIGNS.split())})\$|\$-\$|\$\\(?:hat|bar)\{{[A-Za-z]\}}\$"
     r"|\$\\[A-Za-z]+\$"
 )
-"""What may stand in text that is safe: these commands, escaped characters, and a sign or a Greek
-letter in mathematics."""
 
 
 def markup(text: str) -> set[str]:
-    """Return the characters that TeX would read as markup in a text, but for groups."""
     return set(ESCAPED.sub("", text)) & set("\\$&#%_^~")
 
 

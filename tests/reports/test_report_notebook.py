@@ -1,4 +1,4 @@
-"""Results and releases in a notebook: inert tables, and charts that are the page's."""
+"""Results and releases in a notebook."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_where_altair_is_missing_it_is_named_and_so_is_the_way_around_it(
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("auditor_reports.charts.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "altair", None)  # as Python says that a module is not there
+    monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(
         AuditorError,
         match=r"pip install altair\. With matplotlib draw from the table: result\.frame\(\)",

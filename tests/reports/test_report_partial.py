@@ -1,5 +1,3 @@
-"""An audit that was stopped says so first, in every form, and can be read by what reads audits."""
-
 from __future__ import annotations
 
 from xml.etree import ElementTree

@@ -1,5 +1,3 @@
-"""What the results say: figures, severity, verdicts, comparison, curves."""
-
 from __future__ import annotations
 
 import math
@@ -105,7 +103,6 @@ def test_lowest_prefers_the_smallest_of_equal_coalitions() -> None:
 
 
 def test_lowest_is_not_the_luckiest() -> None:
-    """Of two coalitions that theory calls equal, a lucky draw is no worse leak; of two without theory, the surer one is."""
     lucky, larger = (
         of(0.18, 0.05)._replace(theory=0.2),
         of(0.19, 0.01, (1, 2))._replace(theory=0.19),
@@ -156,7 +153,6 @@ def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar() -> None
 
 
 def test_few_rows_and_many_replicates_do_not_blur_the_gain(quickstart: AuditResult) -> None:
-    """Ratios of single replicates scatter without bound when their denominator is near 0; the ratio of means does not."""
     noise = random.Random(1)
     records = []
     for replicate in range(1, 801):
@@ -240,7 +236,6 @@ def test_wide_or_missing_error_bars_are_undecided_and_said_so(
 def test_where_the_strongest_has_no_error_bar_another_attack_may_prove_that_pooling_pays(
     quickstart: AuditResult, scheme: str, finding: str
 ) -> None:
-    """A stronger attack without bars beside llse: what llse leaves of pooled copies is less than that leaves of one, or is not."""
     added = [
         record._replace(attack="rows", value=record.value * (0.9 if record.metric == "normalized_error" else 1.0), std_error=None, ci_low=None,
                         ci_high=None, theory=None)
@@ -319,7 +314,7 @@ def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(
         Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})),
         "correlated",
     )
-    assert found.who == "llse, estimated(rows=400) knowledge"  # who was given nothing speaks first
+    assert found.who == "llse, estimated(rows=400) knowledge"
     only = [record for record in output if record.knowledge == known]
     found = verdict(
         Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})),

@@ -1,4 +1,4 @@
-"""Findings for code-scanning pages: SARIF 2.1.0, each at its line of the scenario, and no name read as a link or an argument."""
+"""Findings for code-scanning pages."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ STRUCTURE = {
         }},
     },
 }  # fmt: skip
-"""The part of the SARIF 2.1.0 schema that is used, closed: names and types as OASIS has them."""
 SMALL = {
     "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50}, "schemes": [{"name": "correlated", "levels": [1]}],
     "attacks": ["ndr"], "expect": [{"normalized_error": {"at-least": 9}}],

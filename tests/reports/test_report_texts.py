@@ -1,5 +1,3 @@
-"""The renderers that make text: terminal, Markdown, JSON, CSV, JUnit."""
-
 from __future__ import annotations
 
 import csv
@@ -48,7 +46,6 @@ def test_the_terminal_report_fits_and_is_plain(
     case: str, width: int, request: pytest.FixtureRequest
 ) -> None:
     text = Terminal(width=width).render([request.getfixturevalue(case)])
-    # what is there to be copied is never broken by a width
     before, command, rest = re.split(r"\nReproduce in one line:\n(.*)\n", text)
     middle, rest = rest.split("\nScenario as run\n")
     assert (
@@ -125,7 +122,6 @@ def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(
 
 
 def test_the_printed_scenario_is_one_that_can_be_run(uniform: AuditResult, tmp_path: Path) -> None:
-    """The scenario of a real audit, taken from the terminal, is read as the scenario it was."""
     for name, text in (
         ("table", Terminal(width=80).render([uniform])),
         ("markdown", Markdown().render([uniform])),
@@ -213,8 +209,6 @@ def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditRes
             else []
         )
         for text in texts:
-            # what a page holds compressed is text of it, too; the charts' script has such
-            # characters in its own tables of letters
             parts = [
                 text,
                 report_cases.unpacked(re.sub(r'<script[^>]*id="bundle".*?</script>', "", text)),

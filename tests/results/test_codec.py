@@ -1,5 +1,3 @@
-"""What is written to a journal is read back exactly, by its declared type, and nothing else is accepted."""
-
 from __future__ import annotations
 
 import json
@@ -50,7 +48,6 @@ def test_floats_keep_every_bit_that_a_figure_has(value):
 
 
 def shape(value):
-    """The value with every type named, NaN equal to itself; a numpy scalar that slipped in counts as Python's own number."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, dict):

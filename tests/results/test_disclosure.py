@@ -1,5 +1,3 @@
-"""What leaves of a private table: the attacks that gave its records back from the results, on results in full and on those written."""
-
 from __future__ import annotations
 
 import json
@@ -70,7 +68,6 @@ def written(result):
 
 
 def variances(document, column):
-    """Every variance of one attribute that a reader can work out: stated, or the quotient of two figures."""
     name = document["data"][0]["attributes"][column]["name"]
     found = [document["data"][0]["attributes"][column]["variance"]]
     cells = {}
@@ -162,10 +159,8 @@ def test_a_file_whose_records_are_declared_public_is_written_in_full(tmp_path):
 @pytest.mark.parametrize("rows", [FEWEST_RECORDS, 200])
 @pytest.mark.slow_after_first
 def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
-    """The reader knows all other records: ``x = n·mean − Σo``, or from the variance ``n·V = Σ(o − m)² + (n − 1)/n·(x − m)²``."""
 
     def misses(document, records):
-        """How far off each route leads, in standard deviations; of two roots the reader is given the right one."""
         for column in (0, 1):
             x, others = records[-1, column], records[:-1, column]
             known = variances(document, column)
@@ -191,7 +186,6 @@ def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
 
 
 def test_records_are_not_the_solution_of_the_figures(tmp_path):
-    """With noise that a reader can draw again every copy's error is a linear equation in the records; as many copies, and they are known."""
     rows, copies = 14, 40
     records = people(rows)[:, :1]
     schemes = [{"name": "correlated", "levels": np.linspace(0.3, 1.5, copies).round(4).tolist()}]
@@ -205,7 +199,6 @@ def test_records_are_not_the_solution_of_the_figures(tmp_path):
     result = audit(tmp_path, records, ("pay",), **plain)
 
     def noise(source):
-        """Standard normal noise of every copy, shape (copies, rows), drawn by the program itself beside another table."""
         scenario = read_scenario(SCENARIO | plain | {"data": source})
         table, moments = table_of(scenario)
         release = open_release(
@@ -221,7 +214,6 @@ def test_records_are_not_the_solution_of_the_figures(tmp_path):
         return np.array([(y - x)[:, 0] for y in drawn]) / std[:, None]
 
     def solved(document, g):
-        """D/K = (1 − w)² + w²σ²·mean(g²) − 2w(1 − w)σ·mean(g·u), with u the standardised records and w = 1/(1 + σ²)."""
         value = {
             r["coalition"][0]: r["value"]
             for r in document["measurements"]
@@ -261,7 +253,6 @@ def inflated_parts(page):
 
 
 def holds(text, secret):
-    """Whether a text holds a number to seven digits, the last of them rounded or not."""
     whole = f"{abs(secret):.9f}".replace(".", "").lstrip("0")
     digits = f"{abs(secret):.9f}"
     cut = digits[: len(digits) - len(whole) + 7]
@@ -294,7 +285,6 @@ def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
     assert any(output.strip() for output in shown.values())
     for form, text in shown.items():
         assert [secret for secret in secrets if holds(text, secret)] == [], form
-    # the search finds what is there
     assert all(
         holds(b"".join(result._json()).decode(), secret)
         for secret in (*records.mean(axis=0), *records.var(axis=0))
@@ -331,7 +321,7 @@ def test_sources_say_for_themselves_that_they_are_public():
     assert all(registry.get("source", name).public for name in registry.names("source"))
     from auditor.data.source import Source, is_public
 
-    assert not Source.public  # of another's, as one that reads a database, nobody has said so
+    assert not Source.public
     assert not is_public("people.csv")
 
 

@@ -1,4 +1,4 @@
-"""The table of measurements is its records, whichever way it is taken; a long one is in results.parquet alone and read from there."""
+"""The table of measurements is its records, whichever way it is taken."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Fingerprints of private tables: nobody without the owner's key can guess the table from one, and two audits can still be compared."""
+"""Fingerprints of private tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ SCENARIO = {"seed": 1, "schemes": [{"name": "corner-wave", "levels": [1.0]}], "a
 
 @pytest.fixture
 def state(tmp_path, monkeypatch):
-    """A folder for the key that is not there yet."""
     folder = tmp_path / "state"
     monkeypatch.setenv("AUDITOR_STATE", str(folder))
     owner._key.cache_clear()
@@ -44,7 +43,6 @@ def digest(records):
 
 
 def test_eight_answers_are_not_found_by_trying_all_of_them(state, tmp_path):
-    """An unsalted hash gave them away after 155 tries."""
     answers = [0, 1, 1, 0, 0, 1, 0, 1]
     result = audit(tmp_path, answers)
     output = result.to_json()

@@ -1,5 +1,3 @@
-"""Results: the fields that others rely on, in JSON and Parquet, written and read back without loss."""
-
 from __future__ import annotations
 
 import json
@@ -277,7 +275,6 @@ def test_nan_and_infinity_are_null_in_json(result):
 
 
 def broken(document, path, value):
-    """Return a document's JSON with one place set, or removed for ``REMOVED``."""
     *parents, last = parse_path(path)
     copied = json.loads(json.dumps(document))
     here = copied
@@ -353,7 +350,6 @@ def test_a_metric_is_found_by_the_name_that_it_had(document, tmp_path):
 
 
 def test_a_file_with_the_fields_of_the_contract_alone_is_read(document, tmp_path):
-    """So that audits compare across versions: what one adds, another need not have, and what it does not know it leaves."""
     fields = "sweep scheme knowledge attack coalition levels replicate attribute metric value std_error ci_low ci_high theory status reason"
     least = {
         key: document[key] for key in ("schema_version", "scenario", "provenance", "expectations")

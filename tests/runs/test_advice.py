@@ -1,5 +1,3 @@
-"""Advice finds the weakest release of its grid that meets the target, on paper and by a stub of the audits, and refuses what cannot be."""
-
 from __future__ import annotations
 
 import math
@@ -48,10 +46,6 @@ def noise(scheme, copies=1, K_X=ONE, spread=4.0, loss=mean_loss):
     )
 
 
-# -- the search, on stubs
-# ----------------------------------------------------------------------------------------------
-
-
 @given(steps=st.integers(1, 80), data=st.data())
 def test_the_search_finds_the_first_place_and_asks_of_few(steps, data):
     start = data.draw(st.integers(0, steps - 1))
@@ -64,8 +58,6 @@ def test_the_search_finds_the_first_place_and_asks_of_few(steps, data):
 
 
 class StubbedAudits(Asked):
-    """Audits in which the strongest attack leaves what the best linear one does at ``worth`` times the noise, with no error bar."""
-
     def __init__(self, target, worth=1.0, candidate=None):
         super().__init__({}, target, 1000, 1, False, {})
         self.__dict__.update(worth=worth, pooled_level=candidate.pooled_level, asked=[])
@@ -104,7 +96,7 @@ def test_the_place_found_meets_the_target_and_the_one_before_does_not(scheme, wo
     place = trials.lowest(candidate, math.inf)
     assert trials.whole(candidate, place).met
     assert not trials.whole(candidate, place - 1).met
-    assert len(trials.asked.asked) == len(set(trials.asked.asked)) <= 14  # nothing is audited twice
+    assert len(trials.asked.asked) == len(set(trials.asked.asked)) <= 14
 
 
 def test_schemes_of_one_shape_share_the_audits_of_single_copies():
@@ -133,7 +125,6 @@ def test_a_target_beyond_the_grid_is_refused_and_the_largest_that_is_met_is_name
 
 
 def drawn(mean, error, count=4, theory=None):
-    """Draws of one cell that are all the same, each with the error bar of one release."""
     return [Measurement({}, "s", "perfect", "llse", (1,), (1.0,), k, "x", "normalized_error", mean, error, None, None, theory, "ok", None, "replicates")
             for k in range(1, count + 1)]  # fmt: skip
 
@@ -154,7 +145,7 @@ def test_one_release_spreads_as_one_draw_and_in_proportion_to_its_error():
     [
         # 5.0·0.02·0.5/0.6 = 0.08
         (0.63, 0.02, "holds"), (0.57, 0.02, "undecided"), (0.41, 0.02, "undecided"), (0.37, 0.02, "fails"),
-        (1600.0, 7200.0, "holds"),  # an attack that goes astray is no sign that little may be left
+        (1600.0, 7200.0, "holds"),
     ],
 )  # fmt: skip
 def test_a_target_is_met_by_more_than_one_release_spreads_and_missed_by_as_much(
@@ -162,7 +153,6 @@ def test_a_target_is_met_by_more_than_one_release_spreads_and_missed_by_as_much(
 ):
     asked = Asked({}, 0.5, 1000, 1, False, {})
     assert asked.verdict(found(drawn(mean, error))) == verdict
-    # more draws do not make a release better
     assert asked.verdict(found(drawn(mean, error, count=400))) == verdict
 
 
@@ -170,7 +160,7 @@ def test_a_target_is_met_by_more_than_one_release_spreads_and_missed_by_as_much(
     ("bar", "z"), [("replicates", 1.645), ("replicates", 3.39), ("closed-form", 1.645)]
 )
 def test_an_audit_of_a_new_release_agrees_with_ten_draws_199_times_in_200(bar, z):
-    """Of a release that just meets the target. 200,000 fixed draws know a share of 0.5 % to 0.06 % (four standard errors)."""
+    """Of a release that just meets the target."""
     rng, n = np.random.default_rng(5), 200_000
     (one, *_), known = drawn(0.0, 1.0), bar == "closed-form"
     margin = z + astray(one._replace(error_bar=bar), 10, z)
@@ -195,17 +185,12 @@ def test_theory_below_the_target_refutes_and_the_cell_that_may_end_lowest_is_tol
 
 
 def test_of_categories_the_value_that_is_given_away_most_counts_as_in_the_expectation():
-    """Two thirds of the variance unknown, and of one value 60 of 100 who show it are rightly believed to have it."""
     whole = [one._replace(attribute="*", attack="posterior") for one in drawn(0.66, 0.01)]
     believed = [one._replace(metric="value_belief", value=0.6) for one in whole]
     asked = Asked({}, 0.5, 1000, 1, True, {})
     assert asked.verdict(found(whole)) == "holds"
     assert asked.verdict(found(whole, believed)) == "fails"
     assert asked.exposed(found(whole, believed)).unknown == pytest.approx(0.4)
-
-
-# -- on paper
-# ----------------------------------------------------------------------------------------------------------
 
 
 def test_fresh_copies_need_levels_that_together_tell_as_little():
@@ -267,9 +252,6 @@ def test_retention_leaves_what_exact_bayes_written_out_leaves():
     assert candidate.unknown((p, p / 4)) == pytest.approx(error / (1 - (prior**2).sum()))
     assert candidate.levels(candidate.grid.index(0.6)) == (0.6, 0.15)
 
-
-# -- ε, where bounds are stated
-# ------------------------------------------------------------------------------------------
 
 BOUNDS = {"age": (0.0, 10.0), "pay": (0.0, 40.0)}
 
@@ -340,10 +322,6 @@ def test_no_release_beyond_the_largest_epsilon_meets_the_request():
     assert (weaker.verdict, weaker.epsilon.at_delta > 1.0) == ("fails", True)
 
 
-# -- what may be asked
-# -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -412,13 +390,8 @@ def test_a_file_without_numbers_and_one_with_few_records_are_refused(here):
         chosen("few.csv", None, None, 1)
 
 
-# -- measured
-# ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def few_draws(monkeypatch):
-    """Ten draws an audit, as of a large table, in place of 25: steps are wider for it, by which the same share of releases still agrees."""
     monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
 
 
@@ -445,7 +418,6 @@ def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here, few_
 
 @pytest.fixture
 def few_attacks(monkeypatch):
-    """Audits by three attacks, one of each kind: linear, on a fitted density, and by Bayes."""
     every = Asked.scenario
     monkeypatch.setattr(
         Asked,
@@ -460,7 +432,6 @@ def few_attacks(monkeypatch):
 def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(
     here, few_draws, few_attacks, scheme
 ):
-    """One release an audit, whose bars may be too wide to tell: of 30 seeds 28 and 26 held and none failed; of the next weaker all failed."""
     staff(here, 400, seed=1)
     table = chosen("staff.csv", ["salary"], None, 1)
     candidate = AddedNoise(2, 4.0, get("scheme", scheme)(), table_moments(table.table), mean_loss)

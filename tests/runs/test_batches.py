@@ -1,4 +1,4 @@
-"""Records in batches: no record is drawn twice, noise keeps the first batch's scale, and Theorem 4 holds over batches and levels."""
+"""Records in batches."""
 
 from __future__ import annotations
 
@@ -35,10 +35,6 @@ def refusal(call, *args, **kwargs):
     return str(caught.value)
 
 
-# -- in memory
-# ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "scheme",
     [
@@ -56,7 +52,6 @@ def test_old_records_are_left_alone_and_new_ones_have_the_first_batch_s_noise(sc
     release = before.append(SECOND, seed=1)
     for old, new in zip(before.copies, release.copies, strict=True):
         np.testing.assert_array_equal(new[: len(FIRST)], old)
-    # to the last bit, whatever came since
     np.testing.assert_array_equal(release.law.covariance, before.law.covariance)
     assert not release.law.follows_data  # who must estimate K_X has no estimate of K_0
     Z = np.hstack([copy - release.original for copy in release.copies])[len(FIRST) :]
@@ -82,13 +77,11 @@ def test_noise_is_independent_between_batches_even_from_one_seed_and_of_the_same
 
 
 def joint(prior, held, noise):
-    """Return the posterior covariance of all records, given looks ``(batch, level place)`` whose noise has a stated covariance."""
     H = np.kron(np.eye(2)[[batch for batch, _ in held]], np.eye(len(prior) // 2))
     return prior - prior @ H.T @ np.linalg.solve(H @ prior @ H.T + noise, H @ prior)
 
 
 def noise_of(held, Sigma, records, same=False):
-    """Return the noise's covariance in such looks; ``same``: every batch has the same noise again, as from one seed."""
     whole = np.kron(np.ones((2, 2)), Sigma) if same else block_diag(Sigma, Sigma)
     places = [2 * batch + level for batch, level in held]
     return np.kron(whole[np.ix_(places, places)], np.eye(records))
@@ -108,8 +101,6 @@ def test_theorem_4_over_batches_and_levels_by_exact_posteriors_of_records_that_d
             joint(prior, least, noise_of(least, Sigma, 3)),
             atol=1e-12,
         )
-    # the planted leak: with the same noise in both batches a second look at batch 2 tells of batch
-    # 1
     alone = joint(prior, sufficient, noise_of(sufficient, Sigma, 3, same=True))
     assert np.trace(joint(prior, mixed, noise_of(mixed, Sigma, 3, same=True))) < 0.99 * np.trace(
         alone
@@ -172,7 +163,6 @@ def test_schemes_that_do_not_perturb_records_one_by_one_take_no_batches(name):
     ("uniform", "uniform", 0.25), ("uniform-multilevel", "uniform", 0.25), ("uniform-multilevel", "prior", 0.4),
 ])  # fmt: skip
 def test_categories_keep_their_domain_and_are_perturbed_by_the_same_law(scheme, replacement, share):
-    """``prior`` are the first batch's own shares: those of the later one, all alike, would never be perturbed."""
     X, batch = pd.Series(list("aabcd" * 40)), pd.Series(["a"] * 8_000)
     release = auditor.perturb(X, scheme, [0.6, 0.3], seed=1, replacement=replacement).append(
         batch, seed=1
@@ -201,12 +191,7 @@ def test_whole_numbers_stay_whole_in_the_first_batch_s_unit(scheme):
     )
 
 
-# -- as files
-# ----------------------------------------------------------------------------------------------------------
-
-
 def written(tmp_path, form="csv", scheme="corner-wave", precision="double", **more):
-    """Return paths of January's and February's originals, and a release of January's in files."""
     rng = np.random.default_rng(3)
     for number, month in enumerate(("january", "february", "march")):
         ids = 1_000 * number + np.arange(500)
@@ -328,10 +313,6 @@ def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
     )
 
 
-# -- audited
-# -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("leak", [False, True])
 def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(
@@ -340,8 +321,6 @@ def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(
     n = 4_000
     for month, rows in (("1", FIRST[:n]), ("2", 1.1 * SECOND[:n])):
         pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / f"{month}.csv", index=False)
-    # what must not be: two batches' noise from one key, as copies of two tables from one seed
-    # without their fingerprints
     if leak:
         monkeypatch.setattr("auditor.schemes.draw.secret_of", lambda seed, fingerprint: 7)
     first, second = str(tmp_path / "1.csv"), str(tmp_path / "2.csv")

@@ -1,4 +1,4 @@
-"""Audits of categories that stay in their files: the same results as in memory, for any number of workers and any cut of the rows."""
+"""Audits of categories that stay in their files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from auditor.audit.base import request
 from auditor.runs import tasks, workers
 
 ROWS = 150_000
-"""Three blocks, and as many stripes; a sixteenth of them where blocks are small."""
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
-    """For workers, which are started anew and have blocks as they are."""
     return written(tmp_path_factory.mktemp("data"), ROWS)
 
 
@@ -55,7 +53,6 @@ SCHEMES = [
 
 
 OTHERS = [SCHEMES[0], {**SCHEMES[1], "replacement": "prior"}]
-"""Of which one takes what replaces values from the whole table."""
 
 
 EXPECT: list[Any] = [
@@ -181,7 +178,6 @@ def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_th
 
 
 def test_what_travels_holds_no_rows(tmp_path, large):
-    """Tasks hold places and what attacks learnt, results sums; of five stripes, as fewer records are counted in shorter segments."""
     from auditor.scenario.read import read_scenario
 
     sizes = []
@@ -230,7 +226,3 @@ def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(
         record.status for record in result.measurements if record.knowledge == "known-records(400)"
     } == {"failed"}
     assert "CANARY" not in result.to_json()
-
-
-# -- killed in the middle of a pass
-# ------------------------------------------------------------------------------------

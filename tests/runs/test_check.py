@@ -1,5 +1,3 @@
-"""What a scenario is checked for: the same whether its source knows its table ahead or the table is read."""
-
 from __future__ import annotations
 
 import pytest
@@ -19,7 +17,6 @@ OF_CPS = sorted(
 
 
 def said(name: str, *changes: tuple[str, object]) -> str:
-    """What `auditor check` prints of a scenario that ships, or the errors that it lists."""
     try:
         return outline(read_scenario(ROOT / f"scenarios/{name}.yaml", changes))
     except AuditorError as error:
@@ -76,7 +73,6 @@ def test_whatever_is_wrong_is_told_likewise_without_the_records(changes, read):
 
 
 def test_nothing_is_read_to_check_the_quickstart():
-    """Nor is what would read it imported, or draw anything: a quarter of the time that the command takes would be spent on that."""
     done = python(
         "-X", "importtime", "-m", "auditor", "check", ROOT / "scenarios/quickstart.yaml", check=True
     )

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first leaves a partial report and an exit status, the second ends the program, and neither a traceback."""
+"""Ctrl-C and SIGTERM."""
 
 from __future__ import annotations
 
@@ -176,13 +176,8 @@ def test_a_signal_in_a_shielded_block_is_raised_at_its_end():
     assert reached
 
 
-# -- as a terminal does it
-# ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def started(folder):
-    """Start Python in a session of its own, as a terminal does; whatever is left of it at the end of a test is ended."""
     with ExitStack() as stack:
         yield lambda *arguments: stack.enter_context(
             running(*arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -195,7 +190,6 @@ def patiently(condition, program):
 
 
 def said(program):
-    """What a program said when it has ended; a worker that outlives it and holds its streams open is told, and not waited for."""
     try:
         return program.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -239,7 +233,6 @@ def members(program):
 
 
 def all_end(program):
-    """Whether nobody outlives a program by a minute: joblib's own would wait for work for five more."""
     wait_for(lambda: not members(program), "somebody outlives the program", seconds=60)
     return True
 
@@ -322,10 +315,6 @@ with interrupt.interruptible():
         time.sleep(2 * interrupt.ONE_PRESS)
         print("survived")
 """
-
-
-# -- expectations of what is missing
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

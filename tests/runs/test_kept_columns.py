@@ -1,4 +1,4 @@
-"""``auditor perturb --keep``: columns that pass through unchanged, beside perturbed ones, and none that nobody asked for."""
+"""``auditor perturb --keep``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits of tables that stay in their files: the same results as in memory, for any number of workers and any cut of the rows."""
+"""Audits of tables that stay in their files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ SHORT = ROWS // SMALLER
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
-    """For workers, which are started anew and have blocks as they are."""
     return written(tmp_path_factory.mktemp("data"), ROWS)
 
 
@@ -39,7 +38,7 @@ def written(folder: Path, rows: int) -> Path:
     path = folder / "table.parquet"
     rng = np.random.default_rng(8)
     age = rng.integers(18, 80, rows)
-    width = 40  # so that there are ten blocks
+    width = 40
     columns = {
         f"x{k}": 1e5 * (k % 3) + age * (k % 5) + rng.standard_normal(rows) * 9
         for k in range(width - 1)
@@ -75,7 +74,6 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-# what pooling is judged by is the same where it is asked for: the first two, "rows"
 CASES: dict[str, dict[str, Any]] = {
     "linear": {},
     "replicates": {"replicates": 3, "schemes": SCHEMES[:2], "knowledge": ["perfect"]},
@@ -154,7 +152,6 @@ def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, 
 
 
 def wide(file: Path) -> dict[str, Any]:
-    """All forty columns: ten blocks, so that there is something to share out."""
     return scenario(
         file,
         data={"source": str(file)},
@@ -175,7 +172,6 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
 
 @pytest.mark.slow
 def test_more_blocks_than_groups(short, large, small_blocks, few_redraws, monkeypatch):
-    """Of more blocks than ``STRIPES`` several make a stripe, and runs of stripes a group."""
     document = wide(short)
     monkeypatch.setattr(blocks, "STRIPES", 3)
     monkeypatch.setattr(blocks, "MOST_BLOCKS", 2)
@@ -209,7 +205,7 @@ def test_steps_and_their_results_hold_no_rows(file, large):
     (audit,) = tasks.carry_out(task, share)
     assert not audit.measurements.where(status="failed").any()
     moments = (4 * 40) ** 2 * 8  # of forty attributes of the original and of three copies
-    assert len(sizes) == 11  # stripes, and what trees gain
+    assert len(sizes) == 11
     assert max(step for step, _ in sizes[:-1]) < 30_000
     assert max(result for _, result in sizes) < 8 * moments < ROWS * 40
 
@@ -231,10 +227,6 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(
     assert "CANARY" not in result.to_json()
 
 
-# -- workers that die
-# --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_tasks_of_a_killed_worker_are_done_again(tmp_path):
     with workers.Crew(2) as crew:
@@ -252,12 +244,7 @@ def test_work_that_kills_every_worker_is_given_up_with_a_message():
         list(crew.in_order(die, [1, 2, 3, 4]))
 
 
-# -- rows that adversaries are given
-# -----------------------------------------------------------------------------------
-
-
 def test_rows_of_very_large_tables_are_chosen_without_a_shuffle(monkeypatch):
-    """Distinct, uniform, a smaller choice the start of a larger one, and next to no memory."""
     from scipy import stats
 
     from auditor.adversary.knowledge import Estimated

@@ -1,4 +1,4 @@
-"""``auditor.perturb`` and ``Release.extend``: alike in and out, exact recovery where noise depends linearly, and every refusal."""
+"""``auditor.perturb`` and ``Release.extend``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ def refusal(error, call, *args, **kwargs):
     with pytest.raises(error) as caught:
         call(*args, **kwargs)
     return str(caught.value)
-
-
-# -- alike in and out
-# --------------------------------------------------------------------------------------------------
 
 
 def test_frame_in_frame_out():
@@ -60,10 +56,6 @@ def test_the_original_is_not_written_to():
     np.testing.assert_array_equal(X, before)
 
 
-# -- linearly dependent copies give the table away
-# ---------------------------------------------------------------------
-
-
 def recovered(release, first, second):
     """``X = (σ_2 Y_1 − σ_1 Y_2) / (σ_2 − σ_1)`` (li2012, 4.2.2)."""
     a, b = np.sqrt(release.levels[first - 1]), np.sqrt(release.levels[second - 1])
@@ -83,10 +75,6 @@ def test_llse_rebuilds_the_table_from_linearly_dependent_copies():
         estimate = auditor.attack("llse", release, coalition=coalition)
         np.testing.assert_allclose(estimate.values, X, rtol=1e-9)
         assert estimate.theory == pytest.approx(0.0, abs=1e-12 * X.var())
-
-
-# -- levels that are refused
-# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -116,10 +104,6 @@ def test_impossible_levels_are_refused(levels, words):
 def test_unknown_scheme_names_the_nearest():
     words = refusal(PluginError, auditor.perturb, X, scheme="corner-wav", levels=[0.5])
     assert words == "unknown scheme 'corner-wav'; did you mean 'corner-wave'?"
-
-
-# -- tables that are refused
-# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -159,10 +143,6 @@ def test_no_refusal_tells_a_value():
     assert "71" not in refusal(
         DataError, auditor.perturb, secret, scheme="corner-wave", levels=[0.5]
     )
-
-
-# -- noise shapes that are refused
-# -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -231,10 +211,6 @@ def test_noise_matrix_may_be_a_file(tmp_path, monkeypatch):
     np.testing.assert_array_equal(release.noise_covariance(), [[2.0, 0.5], [0.5, 1.0]])
 
 
-# -- what Python users write
-# -------------------------------------------------------------------------------------------
-
-
 def test_levels_parameters_and_knowledge_may_be_numpy_s_and_pandas_own():
     plain = auditor.perturb(
         X, "corner-wave", [1.0, 2.0], seed=1, noise={"matrix": [[1.0, 0.0], [0.0, 1.0]]}
@@ -278,7 +254,6 @@ def test_workers_are_counted_from_one(workers):
 
 
 def test_another_original_is_matched_by_the_names_of_its_columns_and_refused_in_another_order_of_records():
-    """Taken by place, another order of columns reads as an error of strangers, and a broken scheme as a safe one."""
     rng = np.random.default_rng(5)
     X = pd.DataFrame(
         {"a": rng.normal(size=200), "b": 100 + 10 * rng.normal(size=200)},

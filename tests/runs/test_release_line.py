@@ -1,4 +1,4 @@
-"""A release is one line: no copy is drawn without the copies that are out, whoever asks, and whatever is killed when."""
+"""A release is one line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ LINES = {
     "geometric-multilevel": (WHOLE, [0.25, 1.0], [0.5, 0.6], {}), "skellam-multilevel": (WHOLE, [0.25, 1.0], [0.5, 0.6], {}),
     "uniform-multilevel": (CATEGORIES, [0.2, 0.9], [0.5, 0.6], {}), "k-anonymity-multilevel": (PEOPLE, [2.0, 9.0], [4.0, 5.0], K_ANONYMITY),
 }  # fmt: skip
-"""Scheme → table, levels of the first copies, levels added one by one, parameters."""
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +79,6 @@ def released(folder: Path, scheme: str, form: str = "csv"):
 
 
 def is_one_line(release, scheme: str) -> None:
-    """Check that the copies are those of one release: the law of their noise, or nested values and classes."""
     if scheme == "k-anonymity-multilevel":
         X, parameters = LINES[scheme][0], LINES[scheme][3]
         whole = auditor.perturb(X, scheme, release.levels, seed=1, **parameters)
@@ -112,10 +110,6 @@ def is_one_line(release, scheme: str) -> None:
             (1 + tails) * np.outer(release.levels, release.levels) / len(release.original)
         )
         assert (error < 5 * reach).all()
-
-
-# -- no copy without the copies that are out
-# ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scheme", LINES)
@@ -275,12 +269,7 @@ def test_a_release_is_not_continued_with_another_table_or_order(tmp_path):
             ):
                 read_release(other, folder / "out")
         X.to_csv(folder / "table.csv", index=False)
-        # whose numbers pandas reads to 15 digits
         assert read_release(pd.read_csv(folder / "table.csv"), folder / "out").levels
-
-
-# -- a second release of one table
-# -------------------------------------------------------------------------------------
 
 
 def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, command, own_state):
@@ -327,9 +316,6 @@ def test_studies_and_other_tables_are_no_second_release(own_state):
     assert len((own_state / "releases.jsonl").read_text().splitlines()) == 4
 
 
-# -- commands that are killed
-# ------------------------------------------------------------------------------------------
-
 STAFF, EXTENDED, APPENDED = (
     NUMBERS[:2_000],
     [0.5, 0.6, 0.4, 0.75],
@@ -338,8 +324,6 @@ STAFF, EXTENDED, APPENDED = (
 
 
 class Owner:
-    """One folder, and the commands that an owner gives until all of them are done: each may be killed, and is given again."""
-
     def __init__(self, folder: Path) -> None:
         self.folder, self.out = folder, folder / "out"
         self.seen: dict[str, bytes] = {}
@@ -359,7 +343,6 @@ class Owner:
         return [STAFF, *APPENDED][: self.state()[1]]
 
     def next_command(self):
-        """Return what comes next: the first copies, then levels and batches by turns; None when all is done."""
         levels, batches = self.state()
         if not batches:
             return "perturb", lambda: write_copies(
@@ -378,13 +361,11 @@ class Owner:
         return None
 
     def look(self) -> None:
-        """Look at the folder as a killed command has left it: a copy under its name never changes, and never goes."""
         there = {path.name: path.read_bytes() for path in self.out.glob("copy-*")}
         assert all(there.get(name) == content for name, content in self.seen.items())
         self.seen |= there
 
     def check(self) -> None:
-        """Check the folder after a command that was not killed: no partial file, all copies, one line."""
         self.look()
         manifest = release_folder.read_manifest(self.out)
         named = [name for part in release_folder.batches_of(manifest) for name in part["copies"]]
@@ -395,7 +376,6 @@ class Owner:
 def in_a_child(
     action, before=lambda: None, after: float | None = None, number: int = signal.SIGKILL
 ) -> bool:
-    """Carry an action out in a copy of this process, and send it a signal after some seconds; return whether it came to its end."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -417,7 +397,6 @@ def in_a_child(
 
 
 def killed_at(count: int, folder: Path) -> None:
-    """Kill this process just before it changes files in a folder for the ``count``-th time."""
     left = itertools.count(count, -1)
 
     def hook(event: str, arguments) -> None:
@@ -456,7 +435,6 @@ def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_n
 
 
 def slow_writes() -> None:
-    """Let this process spend most of its time between one change of a file and the next."""
     from auditor.data.formats import release_folder as writers
 
     append, publish = writers._File.append, writers.publish
@@ -500,7 +478,6 @@ def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table
         "-o",
         tmp_path / "new" / "out",
     )
-    # whatever the parent does about it
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     with running("-c", start + SLOW, *order, stderr=subprocess.PIPE) as process:
         wait_for(

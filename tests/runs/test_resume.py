@@ -1,4 +1,4 @@
-"""Never twice the same work: what a run has finished is used again, byte for byte, and only while nothing that it depends on has changed."""
+"""Never twice the same work."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ def write(scenario, name="small.yaml"):
 
 @pytest.fixture
 def carried_out(monkeypatch):
-    """Every task that is carried out; ``carried_out.before`` is called first with how many there were."""
     real = tasks.carry_out
 
     class Calls(list):
@@ -84,10 +83,6 @@ def crash(number):
 
 def outcome(name="small", output="audit", status=0):
     return _outcome(status, Path(output) / name)
-
-
-# -- nothing is done twice
-# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("at", range(TASKS))
@@ -163,10 +158,6 @@ def test_a_cell_that_failed_is_tried_again(folder, run, carried_out, monkeypatch
         assert run("small.yaml")[0] == 3
     assert run("small.yaml", "--resume")[0] == 0
     assert not auditor.AuditResult.load("audit/small").failed
-
-
-# -- what has changed is noticed
-# -----------------------------------------------------------------------------------------
 
 
 CHANGES = {
@@ -249,10 +240,6 @@ def test_a_file_that_changes_while_it_is_audited_is_not_believed_later(folder, r
     carried_out.clear()
     run("small.yaml", "--resume")
     assert len(carried_out) == 2
-
-
-# -- a damaged journal, a full disk
-# --------------------------------------------------------------------------------------
 
 
 def files(folder="audit/small"):
@@ -350,8 +337,6 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
     run("small.yaml", "--output", "undisturbed")
     size = 2 * max(path.stat().st_size for path in files("undisturbed/small"))
     assert size < Path("undisturbed/small/results.json").stat().st_size
-    # No compiled modules either: Python takes one that is cut off for whole, and every later
-    # program would fail on it.
     done = shell(
         "small.yaml", preexec_fn=limited(size), env=environment(PYTHONDONTWRITEBYTECODE="1")
     )
@@ -367,10 +352,6 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
     assert outcome(status=status) == outcome(output="undisturbed")
 
 
-# -- killed
-# ----------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "disturbance"),
@@ -379,7 +360,6 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
 def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(
     folder, monkeypatch, kind, disturbance
 ):
-    """``python -m benchmarks.kills`` does this a hundred times, with more kinds of results and of disturbances, and more records."""
     for name, records in {
         "NUMBERS": 1_200_000 if kind == "passes" else 1_000,
         "RECORDS": 1_000,
@@ -387,7 +367,7 @@ def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(
     }.items():
         monkeypatch.setattr(kills, name, records)
     monkeypatch.setattr(kills, "_environment", environment)
-    write(SCENARIO | {"replicates": 24})  # two releases at a time, as there is one worker for each
+    write(SCENARIO | {"replicates": 24})
     (scenario,) = (
         path.resolve()
         for path in (Path("small.yaml"), *shipped(folder))
@@ -416,10 +396,6 @@ def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_
     assert auditor.AuditResult.load("audit/small").partial.finished == 1
     run("small.yaml", "--resume")
     assert auditor.AuditResult.load("audit/small").partial is None
-
-
-# -- from Python
-# -------------------------------------------------------------------------------------------------------------
 
 
 def test_from_python_a_run_is_resumed_in_its_output_folder(folder, carried_out):

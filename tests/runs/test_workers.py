@@ -1,4 +1,4 @@
-"""Processes that carry tasks out: copies of our own program, as many as a run is worth, and the same results for any number of them."""
+"""Processes that carry tasks out."""
 
 from __future__ import annotations
 
@@ -92,7 +92,6 @@ LONG = {
     ids=["releases", "attempts on one", "trees of one"],
 )
 def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
-    """One release has four attempts on rows, the insider's gains, and the rest. Short releases have the gains beside them."""
     Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO | changed))
     found = []
     for workers in (1, 3):
@@ -121,8 +120,6 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     assert found[0] == found[1]
 
 
-# What is tested is how copies of a process behave; where none can be made, as on Windows, workers
-# are started anew and none of it happens.
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot copy a process")
 
 

@@ -1,5 +1,3 @@
-"""`attacks: all` stands for every attack that applies, and an attack may be tried on some of the coalitions only."""
-
 from __future__ import annotations
 
 from typing import Any

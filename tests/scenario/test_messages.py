@@ -1,4 +1,4 @@
-"""Messages on wrong scenarios: one line of a table is a fragment of YAML and the message that it gets."""
+"""Messages on wrong scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scenario made for a table: it fits, runs as it stands, says why it is so, and holds no value of the table; and templates that run."""
+"""A scenario made for a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ DEPARTMENTS = ["Sales", "Research", "Legal", "Operations", "Finance", "Support"]
 
 
 def staff(rows=5_000):
-    """A staff file: numbers one after the other, names, dates, salaries to the cent with blanks, ages and departments."""
     rng = np.random.default_rng(17)
     age = rng.integers(20, 66, rows)
     hired = pd.to_datetime("2024-01-01") - pd.to_timedelta(
@@ -46,12 +45,10 @@ def staff(rows=5_000):
 
 
 def cells(frame):
-    """Every cell of a frame that is not a number of two digits or less, as it is written: those stand in any text."""
     return {cell for name in frame for cell in frame[name].dropna().astype(str) if len(cell) > 2}
 
 
 def told(frame, messages):
-    """The cells that stand in some text as words of their own."""
     return cells(frame) & set(re.findall(r"[\w.-]*\w", messages))
 
 
@@ -126,10 +123,6 @@ def test_a_small_one_with_categories_alone_runs_at_once(here, auditor):
     assert "3 of 3 hold" in out
 
 
-# -- what is chosen
-# --------------------------------------------------------------------------------------------------------
-
-
 def chosen(**columns):
     return select(describe_frames([pd.DataFrame(columns)]))
 
@@ -154,7 +147,7 @@ def test_blanks_are_dropped_while_that_leaves_half_of_the_records(share, treated
         **gaps, kind=pd.Series(rng.choice(["u", "v"], 300)).where(rng.random(300) >= share)
     )
     assert found.missing == treated
-    assert bool(found.categories) is (treated != "mean")  # no mean can stand for a category
+    assert bool(found.categories) is (treated != "mean")
     assert chosen(**gaps).missing in (treated, "mean")
 
 
@@ -250,10 +243,6 @@ def test_names_in_comments_cannot_leave_them():
     assert yaml.safe_load(draft("t.csv", describe_frames([frame])))["seed"] == 1
 
 
-# -- the command
-# -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_source_is_named_from_the_scenario_s_folder(here, auditor):
     Path("sub").mkdir()
     Path("parts").mkdir()
@@ -331,10 +320,6 @@ def test_a_table_where_a_scenario_is_due_is_told_with_the_command_that_makes_one
     assert "`auditor new audit.yaml --data 'my parts/'`" in auditor("check", "my parts")[2]
 
 
-# -- templates
-# -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", template_names())
 def test_a_template_is_commented_and_valid(here, auditor, name):
     assert auditor("new", "a.yaml", "--template", name)[0] == 0
@@ -348,7 +333,6 @@ def test_a_template_is_commented_and_valid(here, auditor, name):
 @pytest.mark.parametrize("name", ["levels", "published", "serial"])
 def test_a_template_runs_as_it_stands(here, auditor, name):
     assert auditor("new", "a.yaml", "--template", name)[0] == 0
-    # whose copies are weak, and it says so
     assert auditor("run", "a.yaml", "--quiet")[0] == (1 if name == "published" else 0)
 
 

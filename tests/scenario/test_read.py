@@ -1,5 +1,3 @@
-"""Scenarios: every form a field may take, every mistake told at its place, and nothing else ever raised."""
-
 from __future__ import annotations
 
 import contextlib
@@ -34,7 +32,6 @@ def scenario(**fields):
 
 
 def problems(document, tmp_path=None, name="x.yaml"):
-    """The problems of a document, as «line:column: path message»; positions only for a file."""
     source = document
     if tmp_path is not None:
         source = tmp_path / name
@@ -52,10 +49,6 @@ def the_problem(**fields):
     found = problems({**BASE, **fields})
     assert len(found) == 1, found
     return found[0]
-
-
-# -- positions
-# ---------------------------------------------------------------------------------------------------------
 
 
 def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
@@ -207,10 +200,6 @@ def test_overrides_change_any_place():
         read_scenario(BASE, [("a..b", 1)])
 
 
-# -- every field
-# -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("field", ["cite", "expect", "measures", "sweep"])
 @pytest.mark.parametrize("empty", [None, []])
 def test_an_optional_section_may_hold_nothing_but_comments(field, empty):
@@ -264,10 +253,6 @@ def test_every_list_takes_a_mapping_with_a_name(fields, spelt):
     assert scenario(**scalar(fields)).spec() == scenario(**scalar(spelt)).spec()
 
 
-# -- levels
-# ------------------------------------------------------------------------------------------------------------
-
-
 def levels_of(levels, seed=0):
     return (
         scenario(schemes=[{"name": "corner-wave", "levels": levels}])
@@ -304,10 +289,6 @@ def test_two_schemes_get_the_same_random_levels():
     )
     first, second = (release.levels for release in result.releases)
     assert first == second
-
-
-# -- coalitions
-# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -359,10 +340,6 @@ def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is
     assert caught.value.problems[0].path == "coalitions[1]"
 
 
-# -- knowledge
-# ---------------------------------------------------------------------------------------------------------
-
-
 KNOWLEDGE = """
 perfect ~ perfect
 uniform-prior ~ uniform-prior
@@ -404,7 +381,6 @@ def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
 
 
 def test_counts_may_be_written_with_an_exponent(tmp_path):
-    """YAML 1.2 reads ``1e3`` as a double; a whole one is a count, as JSON Schema has it, and 2.5 is none."""
     path = tmp_path / "x.yaml"
     path.write_text("data: {source: gaussian, covariance: [[1]], rows: 1e3}\nseed: 2e1\nreplicates: 3.0\nattacks: [llse]\n"
                     "schemes: [{name: corner-wave, levels: {uniform: [0.1, 1], count: 1e1}}]\nknowledge: [estimated: {rows: 4e2}, known-records: 1e1]\n"
@@ -416,10 +392,6 @@ def test_counts_may_be_written_with_an_exponent(tmp_path):
     assert check_data(read)
     assert "must be an integer" in the_problem(seed=2.5)
     assert "must be an integer" in the_problem(replicates=1e300)
-
-
-# -- what only the data can tell
-# ---------------------------------------------------------------------------------------
 
 
 IMPOSSIBLE = """
@@ -488,10 +460,6 @@ def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
         37,
         'sweep["knowledge[0].estimated.rows"][1]',
     )
-
-
-# -- sweeps
-# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -569,7 +537,6 @@ def test_swept_replicates_are_as_many_as_each_point_says_and_the_same_draws():
 
 
 def test_a_swept_expectation_is_judged_where_its_value_is():
-    """Each value makes an expectation of its own, of the sweep points that have it; one that no swept path leads to is judged over all."""
     swept = scenario(
         sweep={"expect[1].distortion.at-least": [0, 10**6], "seed": [1, 2]},
         expect=[
@@ -613,9 +580,6 @@ def test_a_filter_may_name_what_only_a_sweep_brings():
     }
     assert "is not among the values swept: 30" in the_problem(**by_point)
 
-
-# -- round trip
-# --------------------------------------------------------------------------------------------------------
 
 FULL = {
     "schema": 1,
@@ -723,10 +687,6 @@ def test_paths_to_data_are_relative_to_the_scenario_and_then_to_the_current_fold
     monkeypatch.chdir(tmp_path)
     assert auditor.run("near/people.yaml").data[0].rows == 3
     assert auditor.run("near/here.yaml", workers=2).data[0].rows == 2
-
-
-# -- breaking inputs
-# ---------------------------------------------------------------------------------------------------
 
 
 def loop():
@@ -849,13 +809,8 @@ def test_no_value_put_anywhere_raises_anything_but_our_own_errors(path, value):
         read_scenario({**FULL, "sweep": {}}, [(path, value)])
 
 
-# -- where the table is
-# ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
-    """A folder of two parts, beside the scenario."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "parts").mkdir()
     for name, rows in (("1", "1,2\n3,5\n"), ("2", "4,9\n7,1\n")):

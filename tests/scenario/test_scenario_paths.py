@@ -105,10 +105,6 @@ def test_a_hostile_path_is_refused_fast_and_briefly(text):
     assert len(str(caught.value)) < 300
 
 
-# --- set_at
-# ------------------------------------------------------------------------------------------------------
-
-
 def scenario():
     return {
         "seed": 1,

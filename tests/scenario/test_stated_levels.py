@@ -1,4 +1,4 @@
-"""Levels stated as ε, μ or a scale in data units: hand values, copies that keep what was stated, and every way to ask for it wrongly."""
+"""Levels stated as ε, μ or a scale in data units."""
 
 from __future__ import annotations
 
@@ -122,9 +122,6 @@ def test_noise_by_bounds_needs_them():
     with pytest.raises(AuditorError, match="noise: bounds needs `data: bounds:`"):
         auditor.run(asked("corner-wave", [1.0], {**DATA, "bounds": None}, noise="bounds"))
 
-
-# -- from Python
-# -------------------------------------------------------------------------------------------------------
 
 X = np.random.default_rng(0).uniform(-4, 4, (50, 2))
 BOUNDS = {"x1": (-5, 5), "x2": np.array([-8.0, 8.0])}

@@ -39,10 +39,6 @@ def place(problem):
     return problem.line, problem.column
 
 
-# --- scalars
-# -----------------------------------------------------------------------------------------------------
-
-
 SCALARS = r"""
 1e3 => 1000.0
 1E+3 => 1000.0
@@ -142,9 +138,6 @@ def test_a_core_tag_must_fit(text, part):
     assert part in only_problem(f"a: {text}").message
 
 
-# --- JSON
-# --------------------------------------------------------------------------------------------------------
-
 json_values = st.recursive(
     st.none()
     | st.booleans()
@@ -159,7 +152,6 @@ json_values = st.recursive(
 
 
 def same(left, right):
-    """Equal in value and in type, all the way down (1 == 1.0 == True in Python)."""
     return json.dumps(left) == json.dumps(right)
 
 
@@ -169,8 +161,6 @@ def test_json_reads_as_itself(value, indent):
     assert same(load(json.dumps(value, indent=indent)).value, value)
 
 
-# JSON allows unescaped what a scenario may not hold: controls from U+007F, and the line separators
-# of YAML 1.1.
 visible = st.text(
     st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn"], exclude_characters="\ufeff")
 )
@@ -209,9 +199,6 @@ def test_half_a_character_is_refused():
 def test_separators_that_only_yaml_1_1_breaks_lines_at_are_read_when_escaped():
     assert load(r'["\u2028", "\u0085", "\u0000", "\/"]').value == ["\u2028", "\x85", "\0", "/"]
 
-
-# --- documents and positions
-# -------------------------------------------------------------------------------------
 
 SCENARIO = """\
 # a comment
@@ -325,10 +312,6 @@ def test_a_document_need_not_be_a_mapping(text, value):
 def test_texts_over_lines():
     value = load("a: |\n  one\n  \ttwo\nb: >-\n  one\n  two\nc: one\n  two\n").value
     assert value == {"a": "one\n\ttwo\n", "b": "one two", "c": "one two"}
-
-
-# --- refusals
-# ----------------------------------------------------------------------------------------------------
 
 
 def test_equal_keys_name_both_places():
@@ -453,10 +436,6 @@ def test_another_version_is_refused(version):
     assert any("YAML" in p.message for p in problems(f"%YAML {version}\n---\na: 1"))
 
 
-# --- aliases and depth
-# -------------------------------------------------------------------------------------------
-
-
 def bomb(levels=9, width=9):
     lines = ["a0: &a0 [x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * width)}]" for n in range(1, levels)]
@@ -521,10 +500,6 @@ def test_problems_are_counted_up_to_a_limit():
     found = problems("\n".join(["a: 1"] * 5000))
     assert len(found) == MAX_PROBLEMS + 1
     assert "rest is not read" in found[-1].message
-
-
-# --- text
-# --------------------------------------------------------------------------------------------------------
 
 
 def test_size_is_limited_in_bytes():
@@ -610,10 +585,6 @@ def test_any_text_gives_a_value_or_a_problem_with_a_place(text):
     except ScenarioError as error:
         found = error.problems
     assert all(problem.line >= 1 and problem.column >= 1 for problem in found)
-
-
-# --- command line and files
-# --------------------------------------------------------------------------------------
 
 
 def test_a_bad_scalar_names_the_option():

@@ -1,5 +1,3 @@
-"""Text is made safe as by a look at each of its characters, and what is safe already is handed back without one."""
-
 from __future__ import annotations
 
 import json
