@@ -66,6 +66,8 @@ class Linear(Odd, LinearAttack):
 
 
 class Rowwise(Odd, RowAttack):
+    """Takes the first copy as it is."""
+
     name = kind_here = "odd-rows"
 
     def fit(self, view, blocks):
@@ -88,6 +90,8 @@ class Guess(Inference):
 
 
 class Categorical(Odd, CategoricalAttack):
+    """Learns nothing."""
+
     name = kind_here = "odd-categorical"
 
     def infer(self, view):

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import pandas
-import pyarrow.parquet
-
-from auditor.process import deferred
 from tests.programs import ROOT, python
 
 
@@ -14,10 +10,3 @@ def test_nothing_is_imported_before_something_is_asked():
         "DataFrame",
         "True",
     ]
-
-
-def test_they_are_what_they_stand_for():
-    assert deferred.pd.DataFrame is pandas.DataFrame
-    assert deferred.pq.ParquetFile is pyarrow.parquet.ParquetFile
-    assert deferred.pa.Table is pyarrow.Table
-    assert not hasattr(deferred.pd, "no_such_name")
