@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from auditor.data.alignment import expected, misaligned, relation, z_scores
+from auditor.data.alignment import misaligned, relation
 
 NAMES = ("a", "b", "c")
 ROWS = 1_000
@@ -82,19 +82,14 @@ HONEST = {
         [X[:, :2], rng.permutation(X[:, 2])]
     ),
 }
-ORDERS = {
-    "any": lambda X: X,
-    "sorted": lambda X: X[X[:, 0].argsort()],
-    "drifting": lambda X: np.cumsum(X - X.mean(axis=0), axis=0),
-}
 
 
-@pytest.mark.parametrize("order", ["any", "sorted"])
 @pytest.mark.parametrize("what", HONEST)
-def test_honest_copies_pass(what, order):
-    rng = np.random.default_rng(14)
-    X = ORDERS[order](table(rng))
-    assert misaligned(X, HONEST[what](rng, X), NAMES) is None
+def test_honest_copies_pass(what):
+    for order in (lambda X: X, lambda X: X[X[:, 0].argsort()]):
+        rng = np.random.default_rng(14)
+        X = order(table(rng))
+        assert misaligned(X, HONEST[what](rng, X), NAMES) is None
 
 
 def test_noise_that_hides_the_order_is_not_blamed():
@@ -110,14 +105,6 @@ def test_a_few_records_are_not_enough():
     X = np.random.default_rng(14).normal(size=(9, 2))
     assert misaligned(X, X[::-1], NAMES[:2]).certain is False
     assert misaligned(X[:3], X[2::-1], NAMES[:2]) is None
-
-
-def test_the_strength_to_be_expected_is_that_of_the_correlation_by_hand():
-    rng = np.random.default_rng(14)
-    x, y = rng.uniform(size=(2, 19, 1))
-    x, y = (x - x.mean()) / x.std(), 2 * (y - y.mean()) / y.std()
-    assert expected(x, y) == pytest.approx([4 * 0.549306], rel=1e-6)
-    assert z_scores(x, y) == pytest.approx([np.arctanh(np.corrcoef(x[:, 0], y[:, 0])[0, 1]) * 4])
 
 
 @pytest.mark.slow

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, load, write
 
@@ -19,7 +17,7 @@ from auditor.data.formats import parts as pieces
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
-from tests.tiers import every_pair
+from tests.tiers import each_once
 
 ROWS = 140_000
 """Three blocks."""
@@ -114,7 +112,7 @@ def written(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(("asked", "form"), every_pair(ASKED, FORMS))
+@pytest.mark.parametrize(("asked", "form"), each_once(ASKED, FORMS))
 @pytest.mark.slow_after_first
 def test_the_same_as_in_memory(written, monkeypatch, form, asked):
     request, categories = ASKED[asked]
@@ -124,7 +122,7 @@ def test_the_same_as_in_memory(written, monkeypatch, form, asked):
 @pytest.mark.parametrize("missing", ["drop", "mean"])
 @pytest.mark.parametrize(
     ("asked", "form"),
-    every_pair(
+    each_once(
         [
             "text",
             "whatever is there",
@@ -184,25 +182,11 @@ def test_other_types_of_values(tmp_path, monkeypatch):
     )
 
 
-def test_row_groups_with_dictionaries_of_their_own(tmp_path, monkeypatch):
-    parts = [
-        pa.table({"c": pa.array(values).dictionary_encode()})
-        for values in (["b", "c"] * 50, ["a", "b"] * 50, ["d"] * 100)
-    ]
-    with pq.ParquetWriter(tmp_path / "t.parquet", parts[0].schema) as file:
-        for part in parts:
-            file.write_table(part)
-    same(*both(monkeypatch, tmp_path / "t.parquet", categories=Categories({}, {"c": None})))
-
-
 @pytest.mark.parametrize(
     ("request_", "categories"),
     [
         ({}, Categories({}, {"wage": None})),
-        ({}, Categories({"disease": {"quantile": 3}}, {})),
-        ({"columns": ["disease", "note"]}, Categories({}, {"disease": None})),
         ({"columns": ["disease"]}, Categories({}, {"disease": ["flu", "HIV"]})),
-        ({"columns": ["age"]}, Categories({"age": {"equal-width": 20_000}}, {})),
         ({"columns": ["age", "site"]}, Categories({"age": {"equal-width": 2}}, {})),
         ({"columns": ["disease"], "rows": 200_000}, Categories({}, {"disease": None})),
     ],

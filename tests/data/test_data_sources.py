@@ -70,15 +70,7 @@ def test_the_outline_of_cps_is_what_its_file_holds():
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [
-        {},
-        {"columns": ("state_tax", "age")},
-        {"rows": 193_682},
-        {"standardize": True},
-        {"missing": "drop"},
-    ],
-    ids=str,
+    "asked", [{}, {"columns": ("state_tax", "age")}, {"standardize": True}], ids=str
 )
 def test_cps_is_promised_as_it_is(asked):
     table, whole = outlined_table(DataUse("cps", **asked), NotImplemented), load("cps", **asked)
@@ -99,10 +91,6 @@ def test_cps_is_promised_as_it_is(asked):
     ]
     for known, found in zip(table.moments(), whole.moments(), strict=True):
         np.testing.assert_allclose(known, found, rtol=1e-12, atol=1e-12)
-
-
-def test_of_fewer_records_of_cps_nothing_is_promised():
-    assert outlined_table(DataUse("cps", rows=cps.ROWS - 1), NotImplemented) is None
 
 
 def test_wisconsin():
@@ -147,8 +135,6 @@ def test_inline_two_row_example():
     [
         ({"a": [1, 2], "b": [1]}, "parameter 'values': 'b' has 1 values where 'a' has 2"),
         ({"a": [4711.5, "x"]}, "parameter 'values.a.1': Input should be a valid number"),
-        ({"a": [4711.5, True]}, "parameter 'values.a.1': Input should be a valid number"),
-        ({}, "parameter 'values': Dictionary should have at least 1 item"),
         (
             {"a": [4711.0] * 10_001},
             "parameter 'values': at most 10,000 cells; put a larger table in a .csv",
@@ -198,15 +184,7 @@ def test_numbers_are_the_same_table_as_their_frame(name, standardize, monkeypatc
     assert (direct.population is None) == (framed.population is None)
 
 
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        {},
-        {"a": np.zeros((3, 2))},
-        {"a": np.zeros(3), "b": np.zeros(2)},
-        {"a": np.array(["x", "y"])},
-    ],
-)
+@pytest.mark.parametrize("numbers", [{"a": np.zeros((3, 2))}, {"a": np.array(["x", "y"])}])
 def test_a_source_whose_numbers_break_its_contract_is_told(numbers, monkeypatch):
     monkeypatch.setattr(
         registry.get("source", "census-like"), "numbers", lambda self, rows, rng: numbers

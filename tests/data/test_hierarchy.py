@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.data.columns.hierarchy import Hierarchy, coded, hierarchy_of
+from auditor.data.columns.hierarchy import coded, hierarchy_of
 from auditor.errors import DataError, ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.generalisation.classes import earth_mover
-from auditor.schemes.generalisation.partition import Rules, full_domain
 
 DISEASES = {  # li2007, Figure 1: height 3
     "respiratory": {"infection": ["flu", "pneumonia", "bronchitis"]},
@@ -46,21 +45,6 @@ def test_distances_are_those_of_the_textbook_tree():
     )
 
 
-def test_numbers_and_text_become_places():
-    frame = pd.DataFrame(
-        {"zip": [4802, 4701, 4702], "job": ["nurse", None, "engineer"], "age": [1.0, 2.0, 3.0]}
-    )
-    declared = {
-        "zip": hierarchy_of({"47": [4701, 4702], "48": [4801, 4802]}),
-        "job": hierarchy_of({"t": ["engineer"], "m": ["nurse"]}),
-    }
-    found = coded(frame, declared, "drop")
-    assert found.zip.tolist() == [3, 0, 1]
-    np.testing.assert_array_equal(found.job, [1, np.nan, 0])
-    assert found.age.tolist() == [1, 2, 3]
-    assert frame.zip.tolist() == [4802, 4701, 4702]
-
-
 @pytest.mark.parametrize(
     ("column", "values", "missing", "says"),
     [
@@ -76,19 +60,6 @@ def test_columns_that_do_not_fit_are_refused_without_telling_a_value(column, val
         coded(pd.DataFrame({column: values}), {"x": tree}, missing)
     assert "secret" not in str(raised.value)
     assert raised.value.path == ("hierarchies", "x")
-
-
-def test_full_domain_climbs_the_hierarchy():
-    tree = hierarchy_of({"a": {"b": ["p", "q"], "c": ["r"]}, "d": {"e": ["s", "t"]}})
-    rungs = [0.0, tree.borders(1), tree.borders(2), np.inf]
-    Q = np.array([0, 0, 1, 2, 2, 2, 3, 3, 4.0])[:, None]
-    numbers, low, high = full_domain(Q, np.zeros(9, dtype=int), Rules(3), [rungs], 0.0)
-    assert low[:, 0].tolist() == [0, 0, 0, 2, 2, 2, 3, 3, 3]
-    assert high[:, 0].tolist() == [1, 1, 1, 2, 2, 2, 4, 4, 4]
-    assert numbers.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    # one record of p less: b has two, a has five
-    _, low, _ = full_domain(Q[1:], np.zeros(8, dtype=int), Rules(3), [rungs], 0.0)
-    assert low[:, 0].tolist() == [0, 0, 0, 0, 0, 3, 3, 3]
 
 
 @pytest.fixture
@@ -133,33 +104,17 @@ def test_one_declaration_serves_scheme_and_attack(people):
     assert found["similarity", "linkage"] == 0.25
 
 
-def test_leaves_keep_the_order_of_the_declaration(people):
-    path = people / "audit.yaml"
-    path.write_text(TEXT)
-    ((_, table),) = check_data(read_scenario(path))
-    assert table.hierarchies["job"].leaves == ("engineer", "programmer", "nurse", "doctor")
-    assert table.values[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "place", "says"),
     [
         ("[nurse, doctor]", "[nurse, engineer]", "9:24", "repeats a value"),
         ("[nurse, doctor]", "[nurse, 5]", "8:7", "numbers or text"),
-        ("[nurse, doctor]", "[nurse, true]", "9:24", "must be text or a number"),
         ("[nurse, doctor]", "nurse", "9:16", "must map a common property of values"),
-        ("[nurse, doctor]", "[]", "9:16", "must map a common property of values"),
         (
             "stomach: [gastritis, ulcer]",
             "stomach: {inner: [gastritis, ulcer]}",
             "11:7",
             "as deep in every branch",
-        ),
-        (
-            "  source: people.csv",
-            "  source: people.csv\n  standardize: true",
-            "9:7",
-            "cannot be binned, standardized",
         ),
     ],
 )
@@ -178,18 +133,11 @@ def test_mistakes_in_the_declaration_are_placed(people, old, new, place, says):
         (", doctor]", "]", "8:7", "2 records whose value its hierarchy does not list"),
         ("height: 1", "height: 2", "17:24", "below the root's, 2"),
         (
-            "method: full-domain",
-            "method: full-domain, rungs: {job: [1]}",
-            "14:5",
-            "rungs and a hierarchy",
-        ),
-        (
             "    disease:\n      respiratory: [flu, bronchitis]\n      stomach: [gastritis, ulcer]\n",
             "",
             "4:3",
             "disease",
         ),
-        ("    job:", "    jobs:", "8:7", "no column 'jobs'"),
     ],
 )
 def test_what_only_the_table_can_tell_is_placed_too(people, old, new, place, says):
@@ -199,7 +147,3 @@ def test_what_only_the_table_can_tell_is_placed_too(people, old, new, place, say
         check_data(read_scenario(path))
     assert says in str(raised.value)
     assert f"audit.yaml:{place}:" in str(raised.value)
-
-
-def test_a_hierarchy_without_inner_nodes_has_one_leaf_a_group():
-    assert Hierarchy((1, 2), ((), ())).groups(1).tolist() == [0, 0]

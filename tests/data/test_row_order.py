@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.columns.record_keys import in_order_of
 from auditor.data.load import load_table, load_target
 from auditor.data.sources.series import autoregression
 from auditor.errors import AuditorError, DataError
@@ -49,11 +48,6 @@ def test_it_orders_the_first_rows_and_a_folder_of_parts_as_one_table(tmp_path):
     assert loaded(tmp_path, order="t", rows=3).values[:, 0].tolist() == [1.0, 3.0, 4.0]
 
 
-def test_records_alike_in_it_keep_their_order():
-    frame = pd.DataFrame({"t": [1, 0] * 50, "x": range(100)})
-    assert in_order_of(frame, "t")["x"].tolist() == [*range(1, 100, 2), *range(0, 100, 2)]
-
-
 def test_categories_and_the_target_of_utility_follow(days):
     scenario = {
         **CATEGORY,
@@ -69,16 +63,6 @@ def test_categories_and_the_target_of_utility_follow(days):
         str(days / "days.csv"), "kind", columns=["x"], rng=np.random.default_rng(0), order="day"
     )
     assert target.tolist() == ["a", "a", "c", "d"]
-
-
-def test_a_registered_source_is_put_in_order_too():
-    plain = load_table(
-        "iris", columns=["petal_length", "sepal_width"], rng=np.random.default_rng(0)
-    ).values
-    found = load_table(
-        "iris", columns=["sepal_width"], order="petal_length", rng=np.random.default_rng(0)
-    ).values
-    np.testing.assert_array_equal(found[:, 0], plain[np.argsort(plain[:, 0], kind="stable"), 1])
 
 
 def test_missing_values_are_counted_and_none_is_told(tmp_path):
@@ -97,12 +81,7 @@ def test_missing_values_are_counted_and_none_is_told(tmp_path):
             {"columns": ["x"], "order": "dya"},
             "data.order cannot be used: there is no column 'dya'; did you mean 'day'",
         ),
-        ({"columns": ["x"], "order": 7}, "data.order must be text; got 7"),
         ({"columns": ["x"], "order": "x"}, "data.order names column 'x', which is audited"),
-        (
-            {"columns": ["x"], "categorical": ["kind"], "order": "kind"},
-            "data.order names column 'kind', which is audited",
-        ),
         ({"columns": ["x"], "oder": "day"}, "did you mean 'order'"),
     ],
 )
