@@ -7,7 +7,7 @@ from auditor import registry
 from auditor.results.model import AuditResult
 from auditor_reports.figures.matrix import MatrixRow, matrix
 from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.detail import facts, least_possible
+from auditor_reports.wording.detail import facts
 
 
 @pytest.fixture(scope="module")
@@ -18,10 +18,6 @@ def bounded() -> AuditResult:
         "knowledge": ["perfect", {"known-attributes": ["x1"]}], "coalitions": ["singles", "all"],
         "attacks": ["llse", "spectral-filter", "partial-disclosure"], "measures": ["error-bounds"],
     })  # fmt: skip
-
-
-def test_the_least_of_each_scheme_whose_bound_is_known(bounded: AuditResult) -> None:
-    assert least_possible(Reading(bounded), 0) == [("a<b>", "42.9 % from both copies")]
 
 
 def proved(reading: Reading, row: MatrixRow, place: int) -> dict[str, str]:

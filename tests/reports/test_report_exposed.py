@@ -103,9 +103,7 @@ def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(
         assert f"to {who.get('attack', 'llse')}, {knows}, copies {{" in text
 
 
-@pytest.mark.parametrize(("standardize", "unit", "told"), [
-    (False, None, "± 12.00, root"), (True, 50.0, "± 600, root"), (True, None, "± 12.00 standard deviations, root"),
-])  # fmt: skip
+@pytest.mark.parametrize(("standardize", "unit", "told"), [(False, None, "± 12.00, root"), (True, 50.0, "± 600, root")])  # fmt: skip
 def test_an_exposure_is_told_in_the_columns_own_units(
     standardize: bool, unit: float | None, told: str
 ) -> None:
@@ -125,9 +123,8 @@ def test_an_exposure_is_told_in_the_columns_own_units(
     ("value", "half", "theory", "word"),
     [
         (0.04, 0.001, None, "rebuilt"),
-        (0.04, 0.3, None, "high"),  # surely below 0.34, and no more
-        (0.04, 0.3, 0.2, "severe"),
-        (0.2, 0.01, 0.01, "severe"),  # theory that the measurement refutes is not believed
+        (0.04, 0.3, None, "high"),
+        (0.2, 0.01, 0.01, "severe"),
         (0.7, 0.001, None, "moderate"),
     ],
 )
@@ -201,13 +198,7 @@ def gaining(attribute: str, value: float, half: float) -> Measurement:
 
 @pytest.mark.parametrize(
     ("age", "half", "finding"),
-    [
-        (0.4, 0.01, "gain"),
-        (0.4, 0.5, "no-gain"),
-        (0.005, 0.001, "no-gain"),
-        (0.0, 0.0, "no-gain"),
-        (-0.4, 0.01, "no-gain"),
-    ],
+    [(0.4, 0.01, "gain"), (0.4, 0.5, "no-gain"), (-0.4, 0.01, "no-gain")],
 )
 def test_pooling_that_pays_in_one_attribute_is_not_called_no_gain(
     age: float, half: float, finding: str
@@ -250,36 +241,9 @@ def test_a_gain_in_one_attribute_is_told_of_a_real_audit(
     assert multilevel.finding == "no-gain"
 
 
-def test_errors_of_who_was_given_attributes_are_over_the_others() -> None:
-    knowledge = "known-attributes(age)"
-    result = audit([error(name, value, 0.02, knowledge=knowledge) for name, value in (("*", 0.15), ("age", 0.0), ("salary", 0.2), ("size", 0.6))],
-                   [{"known-attributes": ["age"]}])  # fmt: skip
-    table = result.data[0]
-    attributes = [
-        table.attributes[0].model_copy(update={"name": name, "variance": v})
-        for name, v in (("age", 4.0), ("salary", 3.0), ("size", 1.0))
-    ]
-    result = result.model_copy(
-        update={"data": [table.model_copy(update={"attributes": attributes})]}
-    )
-    reading = Reading(result)
-    (shown,) = reading.figures(reading.settings()[0]).values()
-    assert (shown.value, shown.half) == (
-        pytest.approx((3 * 0.2 + 1 * 0.6) / 4),
-        pytest.approx(0.04),
-    )
-    (one,) = reading.figures(reading.settings()[0], attribute="salary").values()
-    assert one.value == 0.2
-
-
-@pytest.mark.parametrize(
-    "metrics",
-    [("disclosed", "disclosed_beyond_chance"), ("disclosed",)],
-    ids=["today's", "of saved results"],
-)
 @pytest.mark.parametrize(("share", "state"), [(0.1, "good"), (0.56, "bad")])
 def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(
-    share: float, state: str, metrics: tuple[str, ...]
+    share: float, state: str
 ) -> None:
     records = [
         *safe(),
@@ -289,7 +253,7 @@ def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(
     ]
     away = [
         error("*", value, attack="homogeneity", metric=one, coalition=held)
-        for one in metrics
+        for one in ("disclosed", "disclosed_beyond_chance")
         for value, held in ((share / 2, (1,)), (share, (1, 2)))
     ]
     said, _ = found(audit([*records, *away]))

