@@ -14,7 +14,6 @@ from auditor import AuditorError, read_release, registry
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
-from auditor.runs.finished_copies import Treatment
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import table_moments
@@ -35,17 +34,7 @@ def refusal(call, *args, **kwargs):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        "corner-wave",
-        "correlated",
-        "independent",
-        "linearly-dependent",
-        "laplace-multilevel",
-        "laplace",
-    ],
-)
+@pytest.mark.parametrize("scheme", ["corner-wave", "linearly-dependent", "laplace-multilevel"])
 def test_old_records_are_left_alone_and_new_ones_have_the_first_batch_s_noise(scheme):
     levels = (1.0, 0.25)
     before = auditor.perturb(FIRST, scheme, levels, seed=1)
@@ -107,14 +96,6 @@ def test_theorem_4_over_batches_and_levels_by_exact_posteriors_of_records_that_d
     )
 
 
-def test_a_record_perturbed_twice_is_one_look_at_the_levels_harmonic_sum():
-    with pytest.warns(AuditorWarning, match="equal one that is out already"):
-        release = auditor.perturb(FIRST, "corner-wave", [0.5], seed=1).append(FIRST, seed=2)
-    pooled = (release.copies[0][: len(FIRST)] + release.copies[0][len(FIRST) :]) / 2 - FIRST
-    n, expected = len(FIRST), 0.25 * np.diag(release.law.shape)
-    np.testing.assert_allclose(pooled.var(axis=0), expected, rtol=5 * np.sqrt(2 / n))
-
-
 def test_records_that_are_out_are_refused_by_their_labels_and_counted():
     release = auditor.perturb(PEOPLE, "corner-wave", [0.5], seed=1)
     batch = PEOPLE.iloc[[1, 3]].rename(index={"dee": "eve"}) + 1.0
@@ -140,18 +121,13 @@ def test_equal_rows_and_a_far_variance_are_told_of_in_counts_and_ratios_alone():
     assert all("times the first batch's" in line for line in said[1:])
 
 
-@pytest.mark.parametrize(("batch", "why"), [
-    (PEOPLE[["age"]], "must have the columns of the records before it"), (PEOPLE.to_numpy(), "in the form of the records before it"),
-    (PEOPLE.assign(age=np.nan), "missing values"), (PEOPLE.iloc[:0], "at least 1 row; got 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(("batch", "why"), [(PEOPLE[["age"]], "must have the columns of the records before it"), (PEOPLE.assign(age=np.nan), "missing values"), (PEOPLE.iloc[:0], "at least 1 row; got 0")])  # fmt: skip
 def test_what_is_no_batch_is_refused(batch, why):
     batch = batch.set_axis(list("wxyz")[: len(batch)]) if isinstance(batch, pd.DataFrame) else batch
     assert why in refusal(auditor.perturb(PEOPLE, "corner-wave", [0.5], seed=1).append, batch)
 
 
-@pytest.mark.parametrize(
-    "name", ["rotation", "random-projection", "rotation-noise", "k-anonymity", "published"]
-)
+@pytest.mark.parametrize("name", ["rotation", "k-anonymity", "published"])
 def test_schemes_that_do_not_perturb_records_one_by_one_take_no_batches(name):
     scheme = make_plugin("scheme", name, registry.get("scheme", name).trial)
     assert "no records can be appended" in refusal(
@@ -159,9 +135,7 @@ def test_schemes_that_do_not_perturb_records_one_by_one_take_no_batches(name):
     )
 
 
-@pytest.mark.parametrize(("scheme", "replacement", "share"), [
-    ("uniform", "uniform", 0.25), ("uniform-multilevel", "uniform", 0.25), ("uniform-multilevel", "prior", 0.4),
-])  # fmt: skip
+@pytest.mark.parametrize(("scheme", "replacement", "share"), [("uniform", "uniform", 0.25), ("uniform-multilevel", "prior", 0.4)])  # fmt: skip
 def test_categories_keep_their_domain_and_are_perturbed_by_the_same_law(scheme, replacement, share):
     X, batch = pd.Series(list("aabcd" * 40)), pd.Series(["a"] * 8_000)
     release = auditor.perturb(X, scheme, [0.6, 0.3], seed=1, replacement=replacement).append(
@@ -175,7 +149,7 @@ def test_categories_keep_their_domain_and_are_perturbed_by_the_same_law(scheme, 
     assert "outside the declared domain" in refusal(release.append, pd.Series(["e"]))
 
 
-@pytest.mark.parametrize("scheme", ["geometric-multilevel", "skellam"])
+@pytest.mark.parametrize("scheme", ["geometric-multilevel"])
 def test_whole_numbers_stay_whole_in_the_first_batch_s_unit(scheme):
     X, batch = (
         pd.DataFrame({"age": np.arange(18, 80), "pay": 50.0 * np.arange(62)}),
@@ -265,17 +239,6 @@ def test_nothing_that_the_first_batch_s_moments_could_be_read_from_is_in_a_file(
         "fingerprint_key",
     }
     assert manifest["parameters"] == {"noise": "data", "algorithm": "bridge", "serial": "none"}
-
-
-def test_a_later_batch_is_rounded_and_cut_off_as_the_first_was(tmp_path):
-    done = Treatment("refuse", True, {"age": ("18", "80")})
-    january, february, _ = written(tmp_path, treatment=done)
-    # halves, which would be another step
-    pd.read_csv(february).assign(age=np.arange(500) % 40 + 18.5).to_csv(february, index=False)
-    append_copies(february, tmp_path / "out", [january])
-    copy = pd.read_csv(tmp_path / "out" / "copy-1-batch-2.csv")
-    assert copy["age"].dtype == np.int64
-    assert copy["age"].between(18, 80).all()
 
 
 def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):

@@ -13,7 +13,7 @@ OF_CPS = sorted(
     path.stem
     for path in (ROOT / "scenarios").glob("*.yaml")
     if "source: cps" in path.read_text(encoding="utf-8")
-)
+)[::3]
 
 
 def said(name: str, *changes: tuple[str, object]) -> str:
@@ -47,16 +47,10 @@ def test_a_plan_is_the_same_without_the_records(name, read):
     [
         {"data.columns": ["age", "wage"]},
         {"data.rows": 200_000},
-        {"data.rows": 193_682},
-        {"data.columns": []},
-        {"data.standardize": False},
         {"data.missing": "drop"},
         {"data.source": "census-like", "data.columns": ["age"]},
-        {"data.source": "census-like", "data.columns": ["salary"]},
         {"expect": [], "knowledge": [{"known-records": 193_682}]},
-        {"expect": [], "knowledge": [{"known-attributes": ["age", "salary"]}]},
         {"schemes[0].levels": [1e300]},
-        {"data.standardize": False, "schemes[0].levels": [1e150]},
         {
             "expect": [],
             "attacks": ["record-linkage"],

@@ -14,7 +14,7 @@ from auditor.data import file_rows as streamed
 from auditor.data.formats.text_files import _exact_floats
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
-from tests.tiers import every_pair
+from tests.tiers import each_once
 
 ROWS, TWO_BLOCKS, LEVELS = 10_000, 6_000, [0.25, 1.0, 0.5]
 
@@ -46,7 +46,7 @@ DRAWN = {
 }
 
 
-@pytest.mark.parametrize(("scheme", "form"), every_pair(DRAWN, ["csv", "parquet"]))
+@pytest.mark.parametrize(("scheme", "form"), each_once(DRAWN, ["csv", "parquet"]))
 @pytest.mark.slow_after_first
 def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
     parameters, frame = DRAWN[scheme], frame[:TWO_BLOCKS]
@@ -71,7 +71,7 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
 
 @pytest.mark.parametrize(
     ("scheme", "form"),
-    every_pair(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]),
+    each_once(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]),
 )
 @pytest.mark.slow_after_first
 def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, scheme):
@@ -127,7 +127,7 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("implementation", "form"), every_pair([None, "process", "multi-pert"], ["csv", "parquet"])
+    ("implementation", "form"), each_once([None, "process", "multi-pert"], ["csv", "parquet"])
 )
 @pytest.mark.slow_after_first
 def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import auditor
@@ -16,7 +15,6 @@ from auditor.audit.base.release import Release
 from auditor.audit.numeric.views import Gathered
 from auditor.data import file_rows as streamed
 from auditor.runs import tables
-from auditor.scenario.read import find_scenario
 from tests.programs import python
 
 FACTOR = 2.5
@@ -42,7 +40,6 @@ expect: [{expect}]
 """
 CASES = {
     "streamed, pooling": (0, "llse", "subsets", "", "no-collusion-gain: {scheme: corner-wave}"),
-    "streamed, attack on rows": (0, "udr", "prefixes", ""),
     "held": (2**40, "ndr, llse", "subsets", ""),
 }
 
@@ -99,10 +96,7 @@ expect: [{expect}]
 """
 BINS = "columns: [salary], bin: {salary: {quantile: 50}}"
 POOLING = "no-collusion-gain: {scheme: uniform-multilevel}"
-CODED = {
-    "quantile bins, streamed, pooling judged": (0, BINS, "all, prefixes", POOLING),
-    "quantile bins, held": (2**40, BINS, "prefixes", ""),
-}
+CODED = {"quantile bins, streamed, pooling judged": (0, BINS, "all, prefixes", POOLING)}
 
 
 @pytest.fixture(scope="module")
@@ -169,14 +163,10 @@ except SystemExit as end:
     assert end.code in (None, 0, 1), end.code  # an expectation may fail
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
 """
-ESTIMATED = "{estimated: {rows: 1000}}"
 KINDS = {
     "a few records": (4, 2, 2, "singles, prefixes, all", "llse"),
     "400 copies": (20_000, 2, 400, "singles, prefixes, all", "llse"),
-    "100,000 records on the page": (2_000, 2, 12, "subsets", "llse, ndr"),
-    "attacks on rows": (2_000, 3, 5, "singles, all", "all"),
     "gains of trees": (50_000, 2, 5, "subsets", "llse", "perfect", "no-collusion-gain"),
-    "120 attributes, moments estimated": (20_000, 120, 3, "all", "llse, pca-filter", ESTIMATED),
 }
 
 
@@ -223,35 +213,6 @@ def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, com
         f"expect: [{expect}]\n"
     )
     check_whole_run(command, scenario, tmp_path)
-
-
-@pytest.mark.slow_after_first
-@needs_proc
-@pytest.mark.parametrize("name", ["published-copies", "record-linkage"])
-def test_predicted_and_measured_of_scenarios_that_ship(tmp_path, command, name):
-    check_whole_run(command, find_scenario(name), tmp_path)
-
-
-KEYED = """
-data: {source: table.csv, columns: [x], key: id}
-schemes: [{name: corner-wave, levels: [0.3, 1.0]}]
-attacks: [ndr]
-knowledge: [perfect]
-"""
-
-
-@needs_proc
-def test_predicted_and_measured_of_wide_record_keys(tmp_path, command):
-    rows = 300_000
-    table = pd.DataFrame(
-        {
-            "x": np.random.default_rng(1).standard_normal(rows),
-            "id": [f"record {k:088d}" for k in range(rows)],
-        }
-    )
-    table.to_csv(tmp_path / "table.csv", index=False)
-    (tmp_path / "audit.yaml").write_text(KEYED)
-    check_whole_run(command, tmp_path / "audit.yaml", tmp_path)
 
 
 def check_whole_run(

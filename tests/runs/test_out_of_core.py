@@ -76,7 +76,6 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
 
 CASES: dict[str, dict[str, Any]] = {
     "linear": {},
-    "replicates": {"replicates": 3, "schemes": SCHEMES[:2], "knowledge": ["perfect"]},
     "sweep": {
         "sweep": {"data.rows": [1_250, 2_500]},
         "schemes": SCHEMES[:2],
@@ -98,23 +97,11 @@ CASES: dict[str, dict[str, Any]] = {
             "entropy-privacy",
         ],
     },
-    "heads": {
-        "measures": [{"error-distribution": {"records": 400}}],
-        "schemes": SCHEMES[:3],
-        "expect": [],
-    },
     "heads of every row": {
         "measures": [{"error-distribution": {"records": 400}}, "within"],
         "attacks": ["udr"],
         "coalitions": ["all"],
         "expect": [],
-    },
-    "rotation": {
-        "schemes": [{"name": "rotation", "copies": 2}],
-        "knowledge": [{"known-records": 2}],
-        "attacks": ["known-io-rotation"],
-        "expect": [],
-        "measures": [{"records-within": 0.1}],
     },
     "whole table": {
         "schemes": [
@@ -123,12 +110,6 @@ CASES: dict[str, dict[str, Any]] = {
         "data": {"source": "", "columns": ["age", "x1"], "rows": 2_000},
         "knowledge": ["perfect"],
         "attacks": ["homogeneity"],
-        "expect": [],
-    },
-    "utility": {
-        "schemes": SCHEMES[:1],
-        "utility": {"target": "age", "models": ["ridge"]},
-        "attacks": ["ndr"],
         "expect": [],
     },
 }
@@ -170,24 +151,6 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
         assert figures(auditor.run(document, workers=count)) == plain
 
 
-@pytest.mark.slow
-def test_more_blocks_than_groups(short, large, small_blocks, few_redraws, monkeypatch):
-    document = wide(short)
-    monkeypatch.setattr(blocks, "STRIPES", 3)
-    monkeypatch.setattr(blocks, "MOST_BLOCKS", 2)
-    assert len(blocks.row_blocks(SHORT, 40)) == 10
-    assert len(blocks.stripes(SHORT, 40)) == 6
-    assert {group for parts in blocks.moment_groups(SHORT, 40) for group, _, _ in parts} == {
-        0,
-        1,
-        2,
-    }
-    assert figures(auditor.run(document)) == figures(in_memory(monkeypatch, document))
-    monkeypatch.setattr(request, "MOST_STEPS", 2)
-    document["schemes"] = SCHEMES[1:2]
-    assert figures(auditor.run(document)) == figures(in_memory(monkeypatch, document))
-
-
 def test_steps_and_their_results_hold_no_rows(file, large):
     from auditor.scenario.read import read_scenario
 
@@ -208,23 +171,6 @@ def test_steps_and_their_results_hold_no_rows(file, large):
     assert len(sizes) == 11
     assert max(step for step, _ in sizes[:-1]) < 30_000
     assert max(result for _, result in sizes) < 8 * moments < ROWS * 40
-
-
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(
-    short, large, small_blocks, few_redraws, monkeypatch
-):
-    from auditor.schemes.independent import Independent
-
-    class Broken:
-        def block(self, index, x, out, existing=0):
-            raise ValueError("CANARY")
-
-    monkeypatch.setattr(Independent, "sampler", lambda *_, **__: Broken())
-    result = auditor.run(scenario(short, expect=[]))
-    status = {(record.scheme, record.status) for record in result.measurements}
-    assert status >= {("independent", "failed"), ("corner-wave", "ok")}
-    assert ("independent", "ok") not in status
-    assert "CANARY" not in result.to_json()
 
 
 @pytest.mark.slow

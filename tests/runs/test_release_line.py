@@ -28,6 +28,7 @@ from auditor.results.files import lock_folder
 from auditor.runs.copy_files import append_copies, write_copies
 from auditor.runs.folder_release import read_release
 from tests.programs import PATIENCE, running, wait_for
+from tests.tiers import each_once
 
 ROWS = 6_000
 RNG = np.random.default_rng(3)
@@ -128,8 +129,7 @@ def test_a_release_in_memory_that_is_extended_twice_is_one_line(scheme):
     is_one_line(two, scheme)
 
 
-@pytest.mark.parametrize("scheme", LINES)
-@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(("scheme", "form"), each_once(LINES, ["csv", "parquet"]))
 def test_a_release_in_a_folder_that_is_read_and_extended_twice_is_one_line(tmp_path, scheme, form):
     X = released(tmp_path, scheme, form)
     _, levels, (first, second), _ = LINES[scheme]
@@ -166,12 +166,6 @@ def test_extensions_from_many_threads_at_once_are_one_line(tmp_path):
         last = release.extend([0.8])
         assert sorted(last.levels) == [0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
         is_one_line(last, "corner-wave")
-
-
-def test_a_study_extends_the_release_as_it_is():
-    release = auditor.perturb(NUMBERS, "corner-wave", [0.25, 1.0], seed=1)
-    assert release.extend([0.5], seed=2).levels == (0.25, 1.0, 0.5)
-    assert release.extend([0.6], seed=2).levels == (0.25, 1.0, 0.6)
 
 
 def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tmp_path):
@@ -211,37 +205,6 @@ def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tm
     assert (
         len(read_release([X, batch, NUMBERS[:300] - 0.5], tmp_path / "out").copies[2]) == ROWS + 800
     )
-
-
-def test_new_copies_keep_the_columns_that_the_release_keeps(tmp_path):
-    frame = NUMBERS.assign(id=[f"{k:05}" for k in range(ROWS)])[["id", "pay", "age"]]
-    frame.to_csv(tmp_path / "table.csv", index=False)
-    write_copies(
-        str(tmp_path / "table.csv"),
-        "corner-wave",
-        [0.25],
-        None,
-        tmp_path / "out",
-        ["age", "pay"],
-        keep=["id"],
-    )
-    release = read_release(frame, tmp_path / "out").extend([0.5])
-    written = pd.read_csv(
-        tmp_path / "out" / "copy-2.csv", dtype={"id": str}, float_precision="round_trip"
-    )
-    pd.testing.assert_frame_equal(
-        written, release.copies[1].assign(id=frame["id"])[["id", "pay", "age"]], check_exact=True
-    )
-    with pytest.raises(AuditorError, match="append records by `auditor perturb DATA --append`"):
-        release.append(NUMBERS[:3] + 1)
-
-
-def test_a_file_in_the_way_of_a_new_copy_stays(tmp_path):
-    X = released(tmp_path, "corner-wave")
-    (tmp_path / "out" / "copy-3.csv").write_text("mine\n")
-    with pytest.raises(AuditorError, match=r"holds copy-3\.csv, which release\.json does not name"):
-        read_release(X, tmp_path / "out").extend([0.5])
-    assert (tmp_path / "out" / "copy-3.csv").read_text() == "mine\n"
 
 
 def test_a_folder_that_another_command_writes_to_is_refused(tmp_path, monkeypatch):

@@ -71,20 +71,6 @@ def test_copies_that_cancel_their_noise_need_another_scheme():
     assert (found.levels, found.lossless) == ([], 1.0)
 
 
-def test_where_half_is_left_nothing_needs_to_change():
-    assert (
-        remedies(audit([{"name": "corner-wave", "levels": [1.2]}], ["llse"]))["corner-wave"] is None
-    )
-
-
-def test_attributes_given_in_clear_are_nobodys_exposure():
-    result = auditor.run({
-        "data": {"source": "cps", "columns": ["age", "salary"], "rows": 300}, "schemes": [{"name": "corner-wave", "levels": [3.0]}],
-        "knowledge": [{"known-attributes": ["age"]}], "attacks": ["partial-disclosure"], "seed": 1,
-    })  # fmt: skip
-    assert remedies(result)["corner-wave"] is None
-
-
 def test_what_known_attributes_say_of_another_no_noise_takes_back():
     result = auditor.run({
         "data": {"source": "cps", "columns": ["salary", "state_tax"], "rows": 30000, "standardize": True}, "seed": 1,

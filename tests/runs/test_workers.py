@@ -6,11 +6,9 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
-import auditor
 from auditor.process import environment
 from auditor.runs import plan
 from auditor.runs.check import check_data
@@ -52,16 +50,6 @@ def test_a_run_takes_a_process_for_each_processor_if_it_is_long_and_there_is_mem
         3,
         4,
     ]
-
-
-def test_a_plan_that_a_plugin_breaks_takes_one_and_leaves_the_rest_to_the_run(
-    scenario, monkeypatch
-):
-    def broken(*_):
-        raise ValueError
-
-    monkeypatch.setattr(plan, "workload", broken)
-    assert worth(scenario, monkeypatch) == 1
 
 
 @pytest.mark.parametrize(
@@ -170,20 +158,3 @@ def test_a_task_s_own_error_is_no_want_of_processes():
         "a lock",
         "the system starts no more processes; try fewer --workers",
     ]
-
-
-def test_a_file_that_changed_between_two_runs_is_audited_anew(tmp_path):
-    path = tmp_path / "table.csv"
-    asked = {
-        "seed": 1,
-        "data": {"source": str(path)},
-        "schemes": [{"name": "correlated", "levels": [1.0]}],
-        "attacks": ["llse", "mixture-estimate"],
-        "measures": ["within"],
-    }
-    found = []
-    for width in (1, 9):
-        path.write_text("a\n" + "".join(f"{width * (k % 9)}\n" for k in range(40)))
-        frame = auditor.run(asked).frame()
-        found.append(frame[frame.metric == "distortion"].value.to_numpy())
-    assert np.all(found[1] > 5 * found[0])
