@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -86,13 +84,6 @@ def test_processes_that_start_together_agree_on_one_key(state):
     assert len({each.communicate(timeout=PATIENCE)[0] for each in running}) == 1
 
 
-def test_the_key_s_name_says_nothing_of_it(state):
-    name, key = owner.key_name(), owner._key(state)
-    assert len(name) == 16
-    assert name not in key.hex()
-    assert name not in hashlib.sha256(key).hexdigest()
-
-
 def test_a_torn_key_is_replaced(state):
     state.mkdir()
     (state / owner.NAME).write_bytes(b"half")
@@ -111,12 +102,6 @@ def test_where_no_key_can_be_kept_one_lasts_as_long_as_the_process(tmp_path, mon
     owner._key.cache_clear()
     assert owner.key_name() != first
     owner._key.cache_clear()
-
-
-def test_the_folder_is_where_a_user_s_programs_keep_their_state(monkeypatch):
-    monkeypatch.delenv("AUDITOR_STATE", raising=False)
-    monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME", "/somewhere")
-    assert owner.state_folder() == Path("/somewhere/auditor")
 
 
 def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(
