@@ -1,5 +1,3 @@
-"""Copies as an audit draws them, from a seed alone and on no grid: for tests that compare with audits, or move a table under its noise."""
-
 from __future__ import annotations
 
 from typing import Any

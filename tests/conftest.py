@@ -1,5 +1,3 @@
-"""What all tests share: property tests draw the same examples every time, so that a green run stays green."""
-
 import atexit
 import os
 import shutil
@@ -12,7 +10,6 @@ from hypothesis import settings
 settings.register_profile("audit", derandomize=True, deadline=None)
 settings.load_profile("audit")
 
-# tests leave the user's own key alone, and what `auditor list` keeps
 if "AUDITOR_STATE" not in os.environ:
     os.environ["AUDITOR_STATE"] = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(
         prefix="auditor-state-"
@@ -35,7 +32,6 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture
 def command(capfd):
-    """Run a command in this process; return exit status, standard output and standard error."""
     from auditor.cli import main
 
     def run(*arguments):

@@ -1,5 +1,3 @@
-"""What tests of tables in files share: how such files are written, and the same audit with everything held in memory."""
-
 from __future__ import annotations
 
 import re
@@ -18,13 +16,10 @@ from auditor.results.model import AuditResult
 from auditor.runs import tables
 
 SMALLER = 16
-"""How many times shorter blocks are where `small_blocks` is asked for, and with them tables that
-show the same."""
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 
 
 def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
-    """Write a table as one file or a folder of parts; the columns of Parquet parts come in another order."""
     path = folder / form
     if form == "groups.parquet":
         frame.to_parquet(path, row_group_size=7_001)
@@ -45,7 +40,6 @@ def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
 
 
 def load(source: Path | str, **request: Any) -> Table:
-    """Read a table; where rows are drawn, the same ones every time."""
     return load_table(str(source), rng=np.random.default_rng(0), **request)
 
 
@@ -53,11 +47,6 @@ TREES = re.compile(r"boosted-tree attack beyond [\d.e-]+%")
 
 
 def figures(result: AuditResult) -> tuple[Any, ...]:
-    """Everything in a result that must be the same, however it was come by.
-
-    Boosted trees look at rows from all over a table whose copies are held, and of a larger one at
-    the first rows of each block: how little they leave to an adversary differs in its digits, and
-    the verdict does not."""
     return (
         result.measurements,
         result.distributions,
@@ -70,7 +59,6 @@ def figures(result: AuditResult) -> tuple[Any, ...]:
 
 
 def in_memory(monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]) -> AuditResult:
-    """Run an audit of a table that is held, and leave every later one in its file."""
     tables._table.cache_clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
     result = auditor.run(document)

@@ -1,4 +1,4 @@
-"""The error that the best linear guess leaves, of any law of noise: what tests hold attacks and schemes against."""
+"""The error that the best linear guess leaves, of any law of noise."""
 
 import numpy as np
 
@@ -10,16 +10,10 @@ from auditor_attacks.llse import llse_weights
 
 
 def llse_error(K_X: Array, law: NoiseLaw) -> Array:
-    """Return the error covariance ``K_X − K_X Hᵀ K_Y⁺ H K_X``, shape (N, N) (li2012 (7), first form).
-
-    Parameters as for ``llse_weights``; it holds for singular ``K_X`` and ``K_Z``, where (7)'s
-    second form and every inverse fail. Exact for any table whose covariance is ``K_X`` (divisor n),
-    over the noise alone."""
     if isinstance(law, KroneckerNoise):
         _, v = best_unbiased_combination(law.level_covariance)
         return Pencil.of(K_X, law.shape).error(v)
     W = llse_weights(K_X, law)
     lost = np.eye(len(K_X)) - W @ np.tile(np.eye(len(K_X)), (law.copies, 1))
     V = W @ law.passed_root
-    # the same for the best W, and no difference that rounding makes negative
     return np.asarray(lost @ K_X @ lost.T + V @ V.T)

@@ -1,5 +1,3 @@
-"""Third parties' plugin packages, laid down in a folder as an installer would."""
-
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,7 +5,6 @@ from textwrap import dedent
 
 
 def install(site: Path, name: str, **modules: str) -> Path:
-    """Write a package of that name with one entry point; return the folder to put on the path."""
     package = site / name
     package.mkdir(parents=True)
     for module, text in ({"__init__": f'"""Package {name}."""\n'} | modules).items():

@@ -1,4 +1,4 @@
-"""Programs that tests start, each with a bound on its time: one that hangs fails its test and says so, and no test waits for ever."""
+"""Programs that tests start, each with a bound on its time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,13 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 120
-"""Seconds; many times what any of these programs takes, also on a machine with other work to do."""
 
 
 def environment(*sites: Path | str, **more: str) -> dict[str, str]:
-    """The variables of a program that imports this project, and packages in other folders besides."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, *sites)))} | more
 
 
 def virtual_environment(folder: Path) -> Path:
-    """Make a virtual environment that has this one's libraries, but no package of this checkout; return its folder of packages."""
     venv.create(folder, with_pip=False, symlinks=True)
     packages = Path(
         sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
@@ -41,7 +38,6 @@ def virtual_environment(folder: Path) -> Path:
 
 
 def python(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run Python to its end, with the options of ``subprocess.run``; a program that takes too long is ended, and the test fails."""
     usual = {"env": environment(), "text": True, "check": False, "timeout": PATIENCE}
     streams = {} if "stderr" in options else {"capture_output": True}
     return subprocess.run([sys.executable, *map(str, arguments)], **usual | streams | options)
@@ -49,7 +45,6 @@ def python(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
 
 @contextmanager
 def running(*arguments: Any, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """Start Python with the options of ``Popen``; after the block neither it is left nor whatever it started, which could hold its streams open."""
     usual = {"env": environment(), "text": True, "start_new_session": True}
     program = subprocess.Popen([sys.executable, *map(str, arguments)], **usual | options)
     try:
@@ -62,7 +57,6 @@ def running(*arguments: Any, **options: Any) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_for(condition: Callable[[], Any], otherwise: str, seconds: float = PATIENCE) -> None:
-    """Return once a condition holds; fail with these words if it never does."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"{otherwise}, after {seconds:.0f} s"

@@ -1,5 +1,3 @@
-"""docs/architecture.md and docs/glossary.md say what is so: functions and paths exist, every room is drawn, no arrow points upward."""
-
 from __future__ import annotations
 
 import ast
@@ -19,11 +17,9 @@ GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py):([\w.]+)`", PAGE)))
 """Every ``path:function`` of the page."""
 BESIDE = {"attacks/": "attacks", "reports/": "reports"}
-"""Packages beside `auditor/` that are drawn among its rooms."""
 
 
 def drawings() -> list[tuple[set[str], set[tuple[str, str]]]]:
-    """Return what each Mermaid flowchart draws: rooms, and arrows between them; by label."""
     found = []
     for text in re.findall(r"```mermaid\nflowchart TD\n(.*?)```", PAGE, flags=re.DOTALL):
         labels = dict(re.findall(r'(\w+)\["([^"]+)"\]', text))
@@ -43,13 +39,11 @@ def drawings() -> list[tuple[set[str], set[tuple[str, str]]]]:
 
 
 def of_package(name: str) -> str:
-    """The label of the room that a module stands in, among those of the first drawing."""
     top = name.partition(".")[0]
     return room(name) if top == "auditor" else f"{top}/"
 
 
 def of_house(name: str) -> str:
-    """The label of the room that a module stands in, among those of the second; empty where that drawing does not have it."""
     for house in NESTED:
         if name == house or name.startswith(house + "."):
             return f"{house.rpartition('.')[2]}/{nested_room(name, house)}"
@@ -58,7 +52,6 @@ def of_house(name: str) -> str:
 
 @cache
 def imports() -> dict[str, set[str]]:
-    """Return what each module imports of ours; but `auditor/__init__.py`, which lends names when they are first used."""
     every = chain.from_iterable(modules(folder) for folder in ("auditor", "attacks", "reports"))
     ours = ("auditor", "attacks", "reports")
     return {name_of(path): {n for n in imported(path) if is_module(n) and n.partition(".")[0] in ours and n != "auditor"}
@@ -66,7 +59,6 @@ def imports() -> dict[str, set[str]]:
 
 
 def between_rooms(drawing: int) -> set[tuple[str, str]]:
-    """Return every import between two rooms that a drawing has; within one house, for the second."""
     pairs = set()
     for name, others in imports().items():
         for other in others:
@@ -81,7 +73,6 @@ def between_rooms(drawing: int) -> set[tuple[str, str]]:
 
 
 def defined(path: Path) -> set[str]:
-    """Return the names of a module's classes, functions and methods, as ``Class.method``."""
     found = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
@@ -133,7 +124,7 @@ def test_the_drawing_holds_every_room() -> None:
 def test_no_arrow_points_upward() -> None:
     (_, first), (_, second) = drawings()
     floors = {name: floor for floor, names in enumerate(ROOMS) for name in names}
-    above = {"attacks/": len(ROOMS), "reports/": len(ROOMS)}  # plugins: nobody imports them
+    above = {"attacks/": len(ROOMS), "reports/": len(ROOMS)}
     assert all((floors | above)[a] >= floors[b] for a, b in first)
     inner = {f"{house.rpartition('.')[2]}/{name}": floor
              for house, rooms in NESTED.items() for floor, names in enumerate(rooms) for name in names}  # fmt: skip
@@ -144,7 +135,6 @@ def test_no_arrow_points_upward() -> None:
 
 @pytest.mark.parametrize("drawing", [0, 1], ids=["rooms", "rooms-in-rooms"])
 def test_arrows_are_the_imports_there_are(drawing: int) -> None:
-    """Every arrow is an import, and every import between rooms follows arrows, directly or by way of other rooms."""
     arrows, real = drawings()[drawing][1], between_rooms(drawing)
     assert not arrows - real, "arrows without an import"
     reached = set(arrows)

@@ -1,5 +1,3 @@
-"""What is handed in wrong: one bounded message that says what and where, no traceback, and never a cell of a table."""
-
 from __future__ import annotations
 
 import os
@@ -34,7 +32,6 @@ SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")
 
 @pytest.fixture
 def auditor(command):
-    """Run a command; return exit status, standard output and standard error, which hold neither a traceback nor a cell."""
 
     def run(*arguments):
         status, out, err = command(*arguments)
@@ -54,10 +51,6 @@ def scenario(
         f"data:\n  source: {source}\n{data}schemes: {schemes}\nattacks: {attacks}\n{more}"
     )
     return "s.yaml"
-
-
-# -- names that no file can have
-# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -84,9 +77,6 @@ def test_a_name_that_no_file_can_have_is_not_there(here, auditor, name):
 def test_nor_can_what_is_written_have_it(here, auditor, words):
     assert auditor(*words, "a" * 300)[::2] == (2, "error: File name too long\n")
 
-
-# -- headers that are records
-# ------------------------------------------------------------------------------------------
 
 HEADERLESS = {
     "numbers": "87654321.125,5\n1,2\n3,4\n",
@@ -167,10 +157,6 @@ def test_names_are_told(text):
     assert not is_value(text)
 
 
-# -- a table where a scenario is due
-# -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["staff.csv", "staff.txt", "staff", "staff.yaml", "staff.json"])
 @pytest.mark.parametrize(
     "content",
@@ -217,10 +203,6 @@ def test_a_scenario_s_declared_values_are_not_quoted(here, auditor):
         assert auditor("check", scenario("iris", data=data))[0] == 2
 
 
-# -- Parquet
-# -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "cells", [[[1], [2], [3]], [{"a": 1}, {"a": 2}, {"a": 3}], [["HIV"], ["flu"], ["flu"]]]
 )
@@ -254,10 +236,6 @@ def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor, note, da
     table = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 5.0, 3.0]})
     pq.write_table(table.replace_schema_metadata({b"pandas": note}), "t.parquet")
     assert auditor("check", scenario("t.parquet", data=data))[0] == 0
-
-
-# -- names and kinds of files
-# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("file", ["..yaml", "...yaml"])
@@ -313,10 +291,6 @@ def test_a_pipe_or_a_device_is_no_file_and_is_not_waited_for(here, auditor, kind
     assert "got a pipe or a device" in err
 
 
-# -- terminals and devices
-# ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("columns", ["20", "10", "1"])
 def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
@@ -324,8 +298,6 @@ def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
     assert auditor("compare", "audit/s", "audit/s")[0] == 0
 
 
-# A device that is always full is Linux's; elsewhere a disk would have to be filled to see what a
-# command says of it.
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 @pytest.mark.parametrize("command", [["check", "s.yaml"], ["run", "s.yaml"], ["list"], ["--help"]])
 @pytest.mark.slow_after_first
@@ -354,10 +326,6 @@ def test_quiet_without_expectations_says_where_the_results_are(here, auditor):
     status, out, err = auditor("run", scenario("iris"), "--quiet")
     assert (status, err) == (0, "")
     assert out == "s: nothing was expected, so there is no verdict; written: audit/s/report.html\n"
-
-
-# -- sizes
-# -------------------------------------------------------------------------------------------------------------
 
 
 def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, monkeypatch):
@@ -401,10 +369,6 @@ def test_more_columns_than_their_covariance_has_room_for_are_refused_unread(here
         in err
     )
     assert auditor("check", scenario("t.csv", data="  columns: [c1, c2]\n"))[0] == 0
-
-
-# -- messages
-# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -452,10 +416,6 @@ def test_a_list_of_valid_names_is_bounded():
 )
 def test_the_nearest_name_is_suggested_or_none(name, known, near):
     assert closest(name, known) == near
-
-
-# -- copies from files
-# -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,8 +1,3 @@
-"""What is cited by number can be looked up: it is in one of the five papers that are at hand, and that paper numbers it.
-
-Of other works the place is not cited, as nobody here could check it, but for a few that others cite
-by the same number (`KNOWN`)."""
-
 from __future__ import annotations
 
 import re
@@ -39,7 +34,6 @@ CITED = re.compile(
 
 
 def places(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the work, the kind of place and its number for all that a text cites by key and number."""
     for key, cited in CITED.findall(text):
         for word, numbers, bracket, equations in PLACE.findall(cited):
             kind = (
@@ -68,7 +62,6 @@ def numbered() -> dict[str, set[str]]:
 
 
 def wrong(text: str) -> list[str]:
-    """Return what a text cites that cannot be looked up."""
     return [
         f"{key}, {kind} {n}"
         for key, kind, n in places(text)

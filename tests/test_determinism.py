@@ -1,4 +1,4 @@
-"""A run is a function of scenario, data and seed; of nothing else, least of all of who does the work or what else was asked."""
+"""A run is a function of scenario, data and seed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ MORE_SCHEMES = [
 
 
 def figures(**changes):
-    """Return every record of the first scenario's cells, without what the clock says."""
     scenario = SCENARIO | changes
     result = auditor.run(scenario)
     return [r for r in result.measurements if r.scheme == "corner-wave" and r.attack == "llse"]

@@ -1,5 +1,3 @@
-"""The documentation does what it says: its code runs, its scenarios are valid, its commands have the options it names, its links lead somewhere."""
-
 from __future__ import annotations
 
 import re
@@ -24,7 +22,6 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """Every `auditor …` of the pages, as words: in blocks, and in running text where it is code."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
@@ -36,7 +33,6 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 
 def unknown(words: list[str]) -> set[str]:
-    """What a command line names that there is not."""
     name, *rest = words
     command = cli.get_command(click.Context(cli), name)
     if command is None:

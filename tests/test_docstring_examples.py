@@ -1,5 +1,3 @@
-"""The examples in docstrings give what they show."""
-
 from __future__ import annotations
 
 import doctest

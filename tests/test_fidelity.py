@@ -1,5 +1,3 @@
-"""docs/evidence/fidelity.yaml has a row for all that the papers number, and every row leads somewhere; the command refuses what matches nothing."""
-
 from __future__ import annotations
 
 import re

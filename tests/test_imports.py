@@ -1,5 +1,3 @@
-"""Imports run one way, from room to room and within them, and asking for help costs nothing."""
-
 from __future__ import annotations
 
 import ast
@@ -40,8 +38,6 @@ ROOMS: list[tuple[str, ...]] = [
         "__main__",
     ),
 ]
-"""The rooms of `auditor/`, from the ground up: a module imports from its own room and from those
-below, never from one above."""
 AUDIT_ROOMS: list[tuple[str, ...]] = [
     ("numeric", "counts"),
     ("base",),
@@ -50,7 +46,6 @@ AUDIT_ROOMS: list[tuple[str, ...]] = [
     ("categorical", "attempts"),
     ("",),
 ]
-"""Those of `auditor/audit/`; on top the engines, which put them together."""
 DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("",), ("sources",)]
 SCHEME_ROOMS: list[tuple[str, ...]] = [
     ("base",),
@@ -60,7 +55,6 @@ SCHEME_ROOMS: list[tuple[str, ...]] = [
 ]
 """On top the schemes themselves, which are plugins."""
 REPORT_ROOMS: list[tuple[str, ...]] = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
-"""Those of `reports/`; on top the writers, which are plugins."""
 NESTED = {
     "auditor.audit": AUDIT_ROOMS,
     "auditor.data": DATA_ROOMS,
@@ -68,7 +62,6 @@ NESTED = {
     "reports": REPORT_ROOMS,
 }
 ATTACKS_MAY_USE = {"plugin", "adversary", "schemes", "numerics"}
-"""The facade for whoever writes plugins, and arithmetic."""
 MOST_ON_TOP, MOST_IN_A_ROOM = 14, 22
 SAYS_SO = re.compile(r"\bimport(s|ed|ing)?\b")
 """In a docstring that says when something is imported, and why then."""
@@ -76,7 +69,6 @@ SAYS_SO = re.compile(r"\bimport(s|ed|ing)?\b")
 
 @cache
 def imported(path: Path) -> frozenset[str]:
-    """Every module that a file imports, at the top or inside a function; by folder, so `auditor_attacks.llse` is `attacks.llse`."""
     return frozenset(_imported(path))
 
 
@@ -111,7 +103,6 @@ def name_of(path: Path) -> str:
 
 
 def within(path: Path, package: str) -> set[str]:
-    """What a module imports of a package, by name."""
     return {name for name in imported(path) if name.partition(".")[0] == package}
 
 
@@ -127,7 +118,6 @@ def room(name: str) -> str:
 
 
 def nested_room(name: str, house: str) -> str:
-    """The folder below a house that a module stands in; empty for one at its top."""
     part = name.removeprefix(house).split(".")[1:2]
     return part[0] if part and (ROOT / house.replace(".", "/") / part[0]).is_dir() else ""
 
@@ -158,7 +148,6 @@ def test_rooms_in_rooms_import_from_below_only(house: str) -> None:
 
 
 def test_no_two_folders_import_each_other() -> None:
-    """But for `auditor` itself, which holds the ground floor and the top: `ROOMS` says which of its modules are which."""
     found: set[tuple[Path, Path]] = set()
     for top in ("auditor", "attacks", "reports"):
         for path in modules(top):
@@ -172,7 +161,6 @@ def test_no_two_folders_import_each_other() -> None:
 
 
 def test_modules_form_no_circle() -> None:
-    """Depth-first over all imports: a module that is met again while it is being looked at closes a circle."""
     graph = {
         name_of(path): {n for n in imported(path) if is_module(n)}
         for folder in ("auditor", "attacks", "reports")
@@ -206,7 +194,6 @@ def test_rooms_are_of_a_size_to_find_one_s_way() -> None:
 
 
 def test_every_room_says_what_lives_in_it() -> None:
-    """A summary, and below it what the room uses and where to go for what it does not hold."""
     for path in (
         p
         for top in ("auditor", "attacks", "reports")
@@ -228,7 +215,6 @@ def test_the_core_imports_no_attack_and_no_report() -> None:
 
 
 def test_an_import_inside_a_function_says_why() -> None:
-    """In a comment beside or above it, in the function's docstring or in the module's; of the command line its room does."""
     for path in (
         p
         for top in ("auditor", "attacks", "reports")
@@ -306,7 +292,6 @@ def test_nothing_heavy_is_loaded_before_a_command_runs(code: str) -> None:
 
 
 def test_nothing_is_loaded_for_every_audit_that_few_need() -> None:
-    """Each takes a tenth of a second to one; with all plugins and the engine imported, neither is there."""
     code = "import auditor.api, auditor.registry; auditor.registry.discover()"
     few = {"sklearn", "altair", "vl_convert", "joblib", "distributed"}
     later = {
@@ -324,7 +309,6 @@ def test_nothing_is_loaded_for_every_audit_that_few_need() -> None:
 
 
 def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> None:
-    """Half a second: of a table of numbers that ships, or is drawn, its plan needs neither frames nor SciPy's linear algebra."""
     heavy = {
         "pandas",
         "scipy.linalg",
@@ -350,7 +334,6 @@ def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> Non
 
 
 def test_the_command_line_only_parses_and_calls() -> None:
-    """At the top its modules import nothing of ours but each other, errors and the console; the rest waits for a command to run."""
     for path in modules("auditor/cli"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         top = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}

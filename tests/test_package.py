@@ -1,5 +1,3 @@
-"""What `import auditor` offers, and what its wheel and source archive hold: all that is needed without the checkout, and nothing else."""
-
 from __future__ import annotations
 
 import os
@@ -19,7 +17,6 @@ from tests.programs import PATIENCE, ROOT, python, virtual_environment
 
 
 def test_no_name_that_is_offered_is_a_module_s() -> None:
-    """Importing a module binds its name in the package: `auditor.attack` would be a function or a module, by who came first."""
     modules = {path.stem for path in Path(auditor.__file__).parent.iterdir()}
     assert not modules & set(auditor.__all__)
 
@@ -37,27 +34,20 @@ def test_the_project_is_cited_as_its_own_author() -> None:
     assert [author["name"] for author in cited["authors"]] == ["The auditor project"]
 
 
-# -- wheel and source archive
-# ------------------------------------------------------------------------------------------
-
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TARGETS = PYPROJECT["tool"]["hatch"]["build"]["targets"]
 VERSION = PYPROJECT["project"]["version"]
 WHEEL = f"auditor-{VERSION}-py3-none-any.whl"
 FOREIGN = ("attacks", "reports", "scenarios")
-"""Folders of the checkout whose names other distributions may own as top-level packages."""
 LEFT_BEHIND = (
     "auditor/__pycache__/api.cpython-311.pyc", ".mypy_cache/3.11/api.json", ".venv/lib/site-packages/numpy/tests/test_api.py",
     "env311/lib/site-packages/auditor/api.py", "env311/lib/site-packages/numpy/tests/README.md", "audit/quickstart/finished-tasks/run.json",
     "scenarios/audit/mine/finished-tasks/run.json", "scenarios/audit/mine/report.html", "scenarios/audit/mine/results.json",
     "scenarios/audit/mine/results.parquet", "docs/audit/mine/results.json",
 )  # fmt: skip
-"""What work leaves in a checkout: caches, environments of any name, and results of audits, which
-may be of somebody's private table."""
 
 
 def copied(source: Path) -> set[str]:
-    """Copy what the source archive is to hold to a folder, and leave much behind in it that it is not to; return the names of the former."""
     source.mkdir()
     unwanted = shutil.ignore_patterns(
         "__pycache__", *{PurePosixPath(name).name for name in LEFT_BEHIND if "audit/" in name}
@@ -78,7 +68,6 @@ def copied(source: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A folder with source archive and the wheel built from it; the names of the files that they were built from."""
     folder = tmp_path_factory.mktemp("package")
     names = copied(folder / "source")
     python("-m", "build", "--no-isolation", "--outdir", folder, folder / "source", check=True)
@@ -87,7 +76,6 @@ def built(tmp_path_factory):
 
 @pytest.fixture(params=["wheel", "editable"])
 def installed(request, built, tmp_path):
-    """Run a program of an environment that has the wheel, or an editable install, beside packages whose names are folders of the checkout."""
     folder, _ = built
     packages = virtual_environment(tmp_path / "venv")
     for name in FOREIGN:
@@ -185,5 +173,4 @@ def test_an_installed_program_runs_from_an_empty_folder_beside_packages_of_those
     run("run", "quickstart", "--quiet")
     assert "<html" in (work / "audit/quickstart/report.html").read_text(encoding="utf-8")
     run("new", "a.yaml")
-    # the latter has files beside the scenario
     assert run("check", "a.yaml", "published-copies").count("valid") == 2

@@ -1,4 +1,4 @@
-"""The GitHub action and the pre-commit hook: parsed, and their commands run in a folder that is no checkout of ours."""
+"""The GitHub action and the pre-commit hook."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 
 @pytest.fixture
 def elsewhere(here: Path) -> Path:
-    """A project of somebody else's, with scenarios, and an `auditor` and a `python -m pip` that are found on the way to programs."""
     (here / "audits").mkdir()
     for name in ("first", "second"):
         (here / f"audits/{name}.yaml").write_text(SCENARIO)
@@ -49,7 +48,6 @@ def filled(text: str, inputs: dict[str, str]) -> str:
 
 
 def carried_out(folder: Path, **given: str) -> list[tuple[str, int]]:
-    """Carry out the action's steps as a runner does, and return the exit status of each."""
     inputs = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()} | given
     paths = {
         "PATH": f"{folder / 'programs'}{os.pathsep}{os.environ['PATH']}",

@@ -1,5 +1,3 @@
-"""Canaries: distinctive original values are planted, everything is made to fail, and no output may hold one."""
-
 from __future__ import annotations
 
 import json
@@ -22,7 +20,6 @@ CANARIES = ("123456.789", "123456", "123,456", "1.2345", "Gandalf", "gandalf")
 
 
 def people(rows=200):
-    """A table whose every value could be told if it turned up somewhere; one of them is the canary."""
     rng = np.random.default_rng(11)
     table = pd.DataFrame({"age": rng.normal(50, 12, rows), "pay": rng.normal(60_000, 9_000, rows)})
     table.loc[17, "pay"] = NUMBER
@@ -44,7 +41,6 @@ def scenario(folder, **fields):
 
 
 def shell(folder, *arguments):
-    """Run the program with the broken plugins installed; return status and everything it printed."""
     variables = environment(folder / "site")
     variables.pop("AUDITOR_DEBUG", None)
     done = python("-m", "auditor", *arguments, cwd=folder, env=variables)
@@ -70,12 +66,11 @@ def numbers(value):
 
 
 def assert_no_original(folder, originals):
-    """No file holds a canary as text, and no number in the results is an original value."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {path.name for path in files} >= {"results.json", "results.parquet", "report.html"}
     known = np.sort(np.asarray(originals, dtype=float).ravel())
     for path in files:
-        if path.suffix != ".html":  # the page holds the charts' program, whose digits are its own
+        if path.suffix != ".html":
             assert_no_canary(path.read_bytes().decode("latin-1"))
         else:
             assert not any(
@@ -132,7 +127,6 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
     assert set(sound[broken]) == {"failed"}
     assert sound["raises-on-pairs"].to_dict() == {1: "ok", 2: "failed", 3: "ok"}
     assert set(cells[schemes[1:]]) == {"failed"}
-    # Every cell is told: seven coalitions for each attack, whatever became of it.
     assert set(table.groupby(["scheme", "attack"]).coalition.nunique()) == {7}
     reasons = table[table.status == "failed"].reason
     assert reasons.str.contains("withheld|not finite|of shape").all()

@@ -1,5 +1,3 @@
-"""Contract tests over everything that is registered, and how plugins are found, refused and reported."""
-
 from __future__ import annotations
 
 import re
@@ -60,7 +58,6 @@ ADDITIVE = [
 
 
 def people(rows=400, seed=1):
-    """Three attributes that nearly say the same, as attacks by filtering want them."""
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(rows, 1))
     return pd.DataFrame(
@@ -68,16 +65,10 @@ def people(rows=400, seed=1):
     )
 
 
-# -- every plugin
-# ------------------------------------------------------------------------------------------------------
-
-
 CHECKS = {"attack": check_attack, "scheme": check_scheme, "source": check_source}
 
 
 DEAR = {"known-io-boosting"}
-"""Attacks that are fitted for milliseconds on each of the contract's hundreds of releases; their
-own tests are quick."""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +97,7 @@ def test_parameters_other_than_the_defaults_keep_it_too(kind, name):
 )
 def test_a_plugin_s_paper_is_in_the_bibliography(kind, name):
     reference = registry.get(kind, name).reference
-    if name == "published":  # whatever others made has no paper
+    if name == "published":
         assert reference == ""
     else:
         assert re.findall(r"[a-z]+\d{4}", reference) == bibliography.keys_in(reference) != []
@@ -126,7 +117,6 @@ PLACE = re.compile(
     ],
 )
 def test_an_attack_and_a_scheme_say_where_in_their_papers_they_stand(kind, name):
-    """Of the papers that are at hand; of others nobody here can look a place up (tests/test_citations.py)."""
     for reference in registry.get(kind, name).reference.split("; "):
         assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(
             bibliography.keys_in(reference)
@@ -150,9 +140,6 @@ def test_an_example_scenario_uses_it(kind, section):
     assert used >= set(registry.names(kind))
 
 
-# -- schemes
-# -----------------------------------------------------------------------------------------------------------
-
 SCHEMES = [
     name
     for name in registry.names("scheme")
@@ -172,10 +159,6 @@ def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
     for old, kept, new in zip(before, release.copies, longer.copies, strict=False):
         pd.testing.assert_frame_equal(old, kept)
         pd.testing.assert_frame_equal(old, new)
-
-
-# -- attacks
-# -----------------------------------------------------------------------------------------------------------
 
 
 def attacked(name, level=0.5, seed=2, rows=400):
@@ -231,10 +214,6 @@ def test_nothing_is_found_where_nothing_is_left(name):
     assert attacked(name, level=1e6)[1].normalized_error > 0.9
 
 
-# -- finding and refusing
-# ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("kind", "name"), PLUGINS)
 @pytest.mark.slow_after_first
 def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
@@ -255,7 +234,6 @@ def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
 
 @pytest.mark.parametrize("kind", ["attack", "scheme", "source", "expectation"])
 def test_a_name_tells_the_module(kind):
-    """By which ``has`` finds a plugin that ships without importing the others."""
     for name in registry.spellings(kind):
         module = registry.MODULES.get(name, name.replace("-", "_"))
         assert f"{registry.get(kind, name).__module__}.".startswith(
@@ -352,17 +330,12 @@ def test_parameters_have_hyphens_in_yaml_and_underscores_in_python():
             Parameters.model_validate(wrong)
 
 
-# -- third parties
-# -----------------------------------------------------------------------------------------------------
-
-
 def command(site, *arguments, cwd):
     return python("-m", "auditor", *arguments, cwd=cwd, env=environment(site))
 
 
 @pytest.fixture(scope="module")
 def troublesome(tmp_path_factory):
-    """A plugin package of which one module cannot be imported, one takes a name that is taken, and one is fine."""
     return install(
         tmp_path_factory.mktemp("site"),
         "trouble",
@@ -413,7 +386,6 @@ def test_an_unknown_name_tells_of_the_modules_that_could_not_be_imported(trouble
 
 
 def test_check_looks_at_every_plugin_where_a_third_party_declares_some(troublesome, tmp_path):
-    """A name of its own may be taken, which is to be told though the scenario does not ask for it."""
     (tmp_path / "x.yaml").write_text(
         "data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [row-fine]\n"
     )

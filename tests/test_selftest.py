@@ -1,5 +1,3 @@
-"""The self-test finds planted leaks, counts verdicts, and refuses bad requests; every planted leak is one."""
-
 from __future__ import annotations
 
 import json
@@ -34,7 +32,6 @@ BUILT = [case for case in all_cases() if issubclass(case, Planted)]
 
 
 def noise_of(case, rows, seed=1):
-    """Records, and the noise of their copies in units of its law, shapes (n, N) and (n, M·N)."""
     x = np.exp(np.random.default_rng(seed).standard_normal((rows, 2)) @ MIXING)
     made, levels, table = (
         case(),
@@ -45,9 +42,6 @@ def noise_of(case, rows, seed=1):
     made.sampler(levels, table, Key(seed, case.name)).block(0, x, out)
     z = np.hstack([copy - x for copy in out])
     return x, np.linalg.solve(np.linalg.cholesky(made.law(levels, table).covariance), z.T).T
-
-
-# -- the catalogue
 
 
 def test_the_catalogue_has_leaks_and_honest_releases_of_every_kind_of_table():
@@ -68,7 +62,6 @@ def test_the_catalogue_has_leaks_and_honest_releases_of_every_kind_of_table():
     "case", [case for case in BUILT if case.honest or case.lawful], ids=lambda case: case.name
 )
 def test_noise_that_is_said_to_be_lawful_has_the_covariance_of_its_law(case):
-    """Off by less than 6 standard errors of a correlation in 40,000 rows, and what bins that are permuted leave (3 %), half of it."""
     x, u = noise_of(case, 40_000)
     found = np.corrcoef(np.hstack([x, u]).T)[:, 2:] - np.eye(2 + u.shape[1])[:, 2:]
     assert np.abs(found).max() < 0.03 + 0.015
@@ -79,14 +72,12 @@ def test_noise_that_is_said_to_be_lawful_has_the_covariance_of_its_law(case):
     "case", [case for case in BUILT if not case.honest], ids=lambda case: case.name
 )
 def test_a_planted_leak_changes_what_is_drawn(case):
-    """Against the same class with nothing done to innovations, noise and copies, from the same stream."""
     untouched = {name: getattr(Planted, name) for name in ("innovations", "noise", "release")}
     nothing = type("Nothing", (case,), {**untouched, "share": 0.0})
     assert not np.allclose(noise_of(case, 1000)[1], noise_of(nothing, 1000)[1])
 
 
 def test_without_a_leak_the_noise_is_that_of_corner_wave():
-    """Largest of 21 entries of a covariance from 100,000 rows: under 4.5 standard errors, sqrt(2/n) each at most (1.4e-4)."""
     _, u = noise_of(type("Nothing", (Planted,), {"name": "nothing"}), 100_000)
     assert np.abs(np.cov(u.T) - np.eye(6)).max() < 4.5 * np.sqrt(2 / 100_000)
 
@@ -107,7 +98,6 @@ def test_a_leaking_plan_draws_from_another_covariance_than_the_stated_one(case):
     "case", [case for case in CASES if case.records == "categories"], ids=lambda case: case.name
 )
 def test_coins_are_as_each_case_says(case):
-    """Share of 200,000 values kept, and of values equal in two copies; 5 standard errors (6e-7)."""
     x, levels = np.zeros(200_000, dtype=np.uint8), (0.5, 0.8)
     made = case().copies(x, 6, Key(1, case.name))
     one, two = (made.ask(level).copy() for level in levels)
@@ -133,9 +123,6 @@ def test_tables_are_what_they_are_called():
     assert frames["lognormal"].skew().min() > 2.0
     assert (frames["whole"] % 1 == 0).to_numpy().all()
     assert set(frames["categories"]["answer"]) == set("abcdef")
-
-
-# -- the verdicts
 
 
 @pytest.mark.slow
@@ -168,7 +155,6 @@ def test_a_leak_in_a_bridge_or_a_coin_is_found(case):
 
 
 def test_the_interval_is_that_of_clopper_and_pearson_by_hand():
-    """Of k = 0 of 5 the upper end solves (1 − p)⁵ = 0.025; of 5 of 5 the lower end p⁵ = 0.025."""
     none, every = ({"fails": k, "undecided": 5 - k, "holds": 0} for k in (0, 5))
     assert interval(none, "fails") == pytest.approx((0.0, 1 - 0.025**0.2))
     assert interval(every, "fails") == pytest.approx((0.025**0.2, 1.0))
@@ -229,9 +215,6 @@ def test_a_plugin_is_not_lent_where_its_name_is_taken():
     ):
         pass
     assert registry.get("scheme", "corner-wave") is CornerWave
-
-
-# -- the command
 
 
 def test_the_command_prints_json_and_ends_with_the_status():

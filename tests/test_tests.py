@@ -1,5 +1,3 @@
-"""What holds of the tests themselves: where they stand, which are quick, and that none waits for ever."""
-
 from __future__ import annotations
 
 import ast
@@ -36,7 +34,6 @@ def test_of_all_pairs_each_value_is_quick_at_least_once(first: str, second: str)
 
 
 def waits(path: Path) -> Iterator[str]:
-    """Every call that waits for a program or a thread and says no time after which it gives up."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             bounded = (

@@ -1,5 +1,3 @@
-"""A third party's package, built as a real wheel and installed into a venv, adds an attack and a scheme that a scenario uses."""
-
 from __future__ import annotations
 
 import os
@@ -16,7 +14,6 @@ pytestmark = pytest.mark.slow
 
 
 def written_in_contributing() -> dict[str, str]:
-    """The files of a package, as CONTRIBUTING.md has them word for word; and an attack with a parameter."""
     blocks = re.findall(
         r"```(?:python|toml)\n(.*?)```",
         (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
@@ -93,7 +90,6 @@ expect:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A venv that sees this interpreter's packages, with the third party's wheel installed by pip."""
     folder = tmp_path_factory.mktemp("third-party")
     for name, text in written_in_contributing().items():
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -132,7 +128,6 @@ def audit(site, *arguments):
 
 
 def module(site, *arguments):
-    # The venv's own interpreter, and nothing but its own path.
     variables = {
         key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
     }

@@ -1,4 +1,4 @@
-"""The two tiers of tests: the whole has every combination, and ``pytest -m "not slow"`` meets each part of all of them once."""
+"""The two tiers of tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 
 
+def each_once(first: Iterable[Any], second: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Pairs that hold each value of the longer list once."""
+    a, b = list(first), list(second)
+    return [(a[k % len(a)], b[k % len(b)]) for k in range(max(len(a), len(b)))]
+
+
 def every_pair(first: Iterable[Any], second: Iterable[Any], quick: int | None = None) -> list[Any]:
-    """All pairs to parametrize a test with; quick are so many, or as the longer of both has, each of its values with the next of the other's."""
     a, b = list(first), list(second)
     turns = [(k % len(a), k % len(b)) for k in range(max(len(a), len(b)))][:quick]
     return [

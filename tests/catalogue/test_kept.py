@@ -1,5 +1,3 @@
-"""What `list` and `show` keep is what they would find, for as long as nothing that it was made from has changed."""
-
 from __future__ import annotations
 
 import json
@@ -9,10 +7,9 @@ import sys
 import pytest
 from plugin_packages import install
 
-from auditor import registry
 from auditor.catalogue import kept, pages
 from auditor.cli.inspect import LISTS
-from tests.programs import ROOT, environment, python
+from tests.programs import environment, python
 
 HEAVY = {
     "numpy",
@@ -48,13 +45,8 @@ PLUGIN = '''
 '''
 
 
-def test_the_lists_are_those_of_the_command_line():
-    assert tuple(pages.SINGULAR) == LISTS
-
-
 @pytest.mark.slow
 def test_what_is_kept_is_what_is_found_and_nothing_is_imported_for_it(tmp_path):
-    """Over the whole registry, every metric and every scenario: kept by one process, read by the next."""
     private = environment(XDG_CACHE_HOME=str(tmp_path))
     made = python("-m", "auditor", "list", env=private, check=True).stdout
     found, truth, loaded = json.loads(python("-c", ALL_ANSWERS, env=private, check=True).stdout)
@@ -77,7 +69,6 @@ def theirs(tmp_path, monkeypatch):
 
 
 def test_every_change_is_noticed(theirs, tmp_path, monkeypatch):
-    """Of a file that was imported, of the modules in a package, of packages, their versions and scenarios; and no change is none."""
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
     monkeypatch.setattr(kept, "shipped_scenarios", lambda: [*scenarios.glob("*.yaml")])
@@ -103,11 +94,6 @@ def test_every_change_is_noticed(theirs, tmp_path, monkeypatch):
     assert len(set(states)) == len(states)
 
 
-def test_an_attack_that_is_added_to_the_checkout_is_noticed():
-    assert kept._folders("auditor_attacks") == [str(ROOT / "attacks")]
-    assert kept._folders("auditor.schemes") == [str(ROOT / "auditor/schemes")]
-
-
 @pytest.mark.slow
 def test_a_package_shows_as_soon_as_it_is_installed_or_changed(tmp_path):
     private = environment(tmp_path / "site", XDG_CACHE_HOME=str(tmp_path))
@@ -125,18 +111,7 @@ def test_a_package_shows_as_soon_as_it_is_installed_or_changed(tmp_path):
     assert "ZeroDivisionError" in listed()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"{}",
-        b'{"state": 1, "files": 2}',
-        b'{"state": "", "files": [], "answers": {}}',
-        None,
-    ],
-)
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"state": 1, "files": 2}', None])
 def test_a_file_that_is_none_of_ours_is_passed_over(tmp_path, monkeypatch, content):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delitem(sys.modules, "auditor.registry")
@@ -155,8 +130,6 @@ def nobody_elses(place):
     place.chmod(0o600)
 
 
-# What is asked is who owns a file and who may write to it, by Unix's numbers: Windows has none, and
-# nothing is kept there on their word.
 @pytest.mark.skipif(os.name == "nt", reason="owners and modes are Unix's")
 @pytest.mark.parametrize(
     "spoil",
@@ -190,32 +163,3 @@ def test_nothing_is_written_through_a_link_in_a_folder_that_others_write_to(tmp_
     place.symlink_to(mine)
     kept._keep(before=2**63)
     assert mine.read_text() == "mine"
-
-
-def test_a_relative_folder_of_caches_is_passed_over(monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", "here")
-    assert kept._place().is_absolute()
-
-
-def test_a_process_with_plugins_of_its_own_asks_the_registry(monkeypatch):
-    monkeypatch.setattr(kept, "_place", lambda: 1 / 0)
-    assert "auditor.registry" in sys.modules
-    assert kept.answer("list", lambda: "made") == "made"
-
-
-def test_nothing_is_kept_of_a_file_that_changed_meanwhile_or_with_a_plugin_that_is_broken(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(pages, "answers", lambda: {"list": "made"})
-    kept._keep(before=0)
-    with monkeypatch.context() as broken:
-        broken.setattr(
-            registry,
-            "failures",
-            [registry.ImportFailure("theirs", "theirs.source", "ZeroDivisionError")],
-        )
-        kept._keep(before=2**63)
-    assert not kept._place().exists()
-    kept._keep(before=2**63)
-    assert json.loads(kept._place().read_bytes())["answers"] == {"list": "made"}

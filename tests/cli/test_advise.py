@@ -1,4 +1,4 @@
-"""``auditor advise`` from the command line: what it prints and writes, what follows from it without an edit, and what it refuses."""
+"""``auditor advise`` from the command line."""
 
 from __future__ import annotations
 
@@ -72,7 +72,6 @@ def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
         )
 
     monkeypatch.setattr("auditor.runs.advice.advise.advise", stub)
-    # a page takes seconds
     monkeypatch.setattr(
         "auditor.runs.advice.advise.rendered_advice",
         lambda form, advice: f"{form} of {advice.target}",

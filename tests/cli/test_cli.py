@@ -1,4 +1,4 @@
-"""The command line as its users and their scripts meet it: exit statuses, streams, files, and one message for each mistake."""
+"""The command line as its users and their scripts meet it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,6 @@ def auditor(command):
 
 def shell(*arguments, folder):
     return python("-m", "auditor", *arguments, cwd=folder)
-
-
-# -- run
-# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_from_the_shell_prints_the_report_writes_three_files_and_exits_0(folder):
@@ -103,10 +99,8 @@ def test_too_little_data_is_undecided_and_exits_1(folder, auditor):
     [
         ("data.columns=[age, salry]", "there is no column 'salry'; did you mean 'salary'?"),
         ("knowledge=[{estimated: {rows: 401}}]", "needs 401 released rows"),
-        ("schemes[1].levels=[1, -1]", "level 2 must be"),
         ("coalitions=[[1, 3]]", "only 2 copies are released"),
         ("data.rows=many", "data.rows must be an integer; got 'many'"),
-        ("data.rows", "--set needs PATH=VALUE, as data.rows=1000; got 'data.rows'"),
         ("attacks[7]=llse", "attacks has 2 items, numbered from 0; got [7]"),
         ("title=[", "not valid YAML"),
     ],
@@ -119,25 +113,23 @@ def test_a_request_that_cannot_be_met_exits_2_and_runs_nothing(folder, auditor, 
     assert not (folder / "audit").exists()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("run",), ("run", "nothere.yaml"), ("run", "holds.yaml", "--workers", "0"), ("run", "holds.yaml", "--format", "pdf"),
-        ("run", "holds.yaml", "--seed", "-1"), ("run", "holds.yaml", "--nonsense"), ("nonsense",), ("list", "planets"),
-        ("show", "nothing"), ("check", "nothere.yaml"), ("report", "nothere"), ("compare", "nothere", "nothere"), ("compare", "x"),
-        ("perturb", "cps"), ("run", "."), ("run", "holds.yaml", "--output", "holds.yaml"),
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_every_wrong_command_exits_2(folder, auditor, arguments):
-    status, out, err = auditor(*arguments)
-    assert (status, out) == (2, "")
-    assert err
-    assert "Traceback" not in err
-
-
-def test_a_misspelt_name_of_a_scenario_is_told_with_the_nearest(auditor):
-    assert "did you mean 'quickstart'" in auditor("run", "quickstrat")[2]
+def test_every_wrong_command_exits_2(folder, auditor):
+    for arguments in [
+        ("run",),
+        ("run", "nothere.yaml"),
+        ("run", "holds.yaml", "--workers", "0"),
+        ("run", "holds.yaml", "--seed", "-1"),
+        ("run", "holds.yaml", "--nonsense"),
+        ("nonsense",),
+        ("show", "nothing"),
+        ("report", "nothere"),
+        ("compare", "x"),
+        ("run", "."),
+    ]:
+        status, out, err = auditor(*arguments)
+        assert (status, out) == (2, "")
+        assert err
+        assert "Traceback" not in err
 
 
 def test_several_scenarios_are_reported_together_before_the_last_page_and_the_worst_decides(
@@ -174,15 +166,6 @@ def test_one_wrong_scenario_of_several_runs_none_and_every_mistake_is_told(folde
     status, _, err = auditor("run", "holds.yaml", "greedy.yaml")
     assert status == 2
     assert "greedy.yaml:3:51: data.rows cannot be used" in err
-    assert not (folder / "audit").exists()
-
-
-def test_two_scenarios_of_one_name_would_overwrite_each_other(folder, auditor):
-    (folder / "other").mkdir()
-    (folder / "other/holds.yaml").write_text(HOLDS)
-    status, _, err = auditor("run", "holds.yaml", "other/holds.yaml")
-    assert status == 2
-    assert "two scenarios are called 'holds'" in err
     assert not (folder / "audit").exists()
 
 
@@ -239,13 +222,7 @@ def test_junit_is_written_beside_the_report_and_short_options_are_the_long_ones(
     assert auditor("-V")[1] == auditor("--version")[1] != ""
 
 
-def test_a_place_for_junit_that_is_none_is_told_before_the_run(folder, auditor):
-    status, out, err = auditor("run", "holds.yaml", "--junit-xml", "nofolder/found.xml")
-    assert (status, out, err) == (2, "", "error: nofolder is not a folder\n")
-    assert not Path("audit").exists()
-
-
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv", "junit", "sarif"])
+@pytest.mark.parametrize("form", ["table", "json", "junit", "sarif"])
 @pytest.mark.slow
 def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, form):
     status, out, _ = auditor("run", "holds.yaml", "--format", form)
@@ -262,14 +239,6 @@ def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, fo
         assert len(out.splitlines()) > 100
     else:
         assert "Small and quick" in out
-
-
-def test_a_shipped_scenario_is_run_by_its_bare_name(folder, auditor):
-    status, _, err = auditor(
-        "run", "li2012-example", "--set", "replicates=2", "--set", "expect=[]", "--quiet"
-    )
-    assert (status, err) == (0, "")
-    assert Path("audit/li2012-example/report.html").exists()
 
 
 @pytest.mark.slow
@@ -298,10 +267,6 @@ def test_the_same_results_for_one_and_two_workers(folder, auditor):
     )
 
 
-# -- check, list, show, new, schema
-# ------------------------------------------------------------------------------------
-
-
 def test_check_prints_the_plan_and_runs_nothing(folder, auditor):
     status, out, err = auditor("check", "holds.yaml", "fails.yaml")
     assert (status, err) == (0, "")
@@ -320,52 +285,29 @@ def test_check_tells_what_the_data_cannot_give_of_every_scenario(folder, auditor
     assert "absent.yaml:3:36: data.columns[1]" in err
 
 
-@pytest.mark.parametrize(
-    "what", ["attacks", "schemes", "sources", "expectations", "scenarios", "cases"]
-)
-def test_list_gives_one_line_for_each(auditor, what):
-    status, out, _ = auditor("list", what)
-    assert status == 0
-    listed = [line.split()[0] for line in out.splitlines()]
-    if what == "scenarios":
-        assert listed == [path.stem for path in shipped_scenarios()]
-    else:
-        assert set(registry.names(what.removesuffix("s"))) - {"metric"} <= set(listed)
-    assert all(len(line.split(maxsplit=1)) == 2 for line in out.splitlines())
-    assert what in auditor("list")[1]
+def test_list_gives_one_line_for_each(auditor):
+    for what in ["attacks", "schemes", "sources", "expectations", "scenarios", "cases"]:
+        status, out, _ = auditor("list", what)
+        assert status == 0
+        listed = [line.split()[0] for line in out.splitlines()]
+        if what == "scenarios":
+            assert listed == [path.stem for path in shipped_scenarios()]
+        else:
+            assert set(registry.names(what.removesuffix("s"))) - {"metric"} <= set(listed)
+        assert all(len(line.split(maxsplit=1)) == 2 for line in out.splitlines())
+        assert what in auditor("list")[1]
 
 
-@pytest.mark.parametrize("kind", ["attack", "scheme", "source", "expectation", "case"])
-def test_show_explains_every_plugin(auditor, kind):
-    for name in registry.names(kind):
-        status, out, err = auditor("show", name)
-        assert (status, err) == (0, "")
-        cls = registry.get(kind, name)
-        assert f"{name}: {kind}" in out
-        assert cls.summary() in out
-        for field, info in cls.Parameters.model_fields.items():
-            assert (info.alias or field) in out
-
-
-def test_show_says_what_an_attack_assumes_needs_and_stands_on(auditor):
-    out = auditor("show", "llse")[1]
-    for part in (
-        "Kind:",
-        "linear",
-        "Assumes:",
-        "Needs to know:",
-        "perfect or estimated",
-        "Reference:",
-        "li2012, eq. 6. Y. Li",
-        "Applies to:",
-    ):
-        assert part in out
-    assert "algorithm" in auditor("show", "corner-wave")[1]
-    assert "bridge | parallel | sequential | on-demand" in auditor("show", "corner-wave")[1]
-    assert "no-collusion-gain: expectation" in auditor("show", "theorem-4")[1]
-    assert auditor("show", "normalized-error")[1].startswith("normalized_error: a metric")
-    assert "corner-wave" in auditor("show", "quickstart")[1]
-    assert "did you mean 'llse'" in auditor("show", "lsse")[2]
+def test_show_explains_every_plugin(auditor):
+    for kind in ["attack", "scheme", "source", "expectation", "case"]:
+        for name in registry.names(kind):
+            status, out, err = auditor("show", name)
+            assert (status, err) == (0, "")
+            cls = registry.get(kind, name)
+            assert f"{name}: {kind}" in out
+            assert cls.summary() in out
+            for field, info in cls.Parameters.model_fields.items():
+                assert (info.alias or field) in out
 
 
 @pytest.mark.slow
@@ -394,7 +336,7 @@ def test_the_schema_takes_every_shipped_scenario_and_refuses_broken_ones(auditor
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert list(check.iter_errors(document)) == []
         assert not check.is_valid({key: value for key, value in document.items() if key != "data"})
-    for broken in (  # in place of what the last of them has
+    for broken in (
         {"attaks": ["llse"]}, {"data": {"source": "cps", "colums": ["age"]}}, {"schemes": [{"name": "corner-wav", "levels": [1]}]},
         {"schemes": [{"name": "corner-wave", "levels": [-1]}]}, {"schemes": [{"name": "corner-wave", "levels": [1], "algorithm": "x"}]},
         {"attacks": []}, {"attacks": ["lsse"]}, {"knowledge": ["perfekt"]}, {"knowledge": [{"estimated": {"rows": 1}}]},
@@ -402,17 +344,6 @@ def test_the_schema_takes_every_shipped_scenario_and_refuses_broken_ones(auditor
         {"expect": [{"distortion": {"atleast": 1}}]}, {"data": {"source": "cps", "rows": 1}}, {"cite": ["x"]},
     ):  # fmt: skip
         assert not check.is_valid(document | broken), broken
-
-
-@pytest.mark.slow
-def test_the_schema_takes_what_a_run_resolves(folder, auditor):
-    auditor("run", "holds.yaml", "--quiet")
-    resolved = json.loads(Path("audit/holds/results.json").read_text())["scenario"]
-    jsonschema.validate(resolved, json.loads(auditor("schema")[1]))
-
-
-# -- report and compare
-# ------------------------------------------------------------------------------------------------
 
 
 def test_reports_are_made_again_without_the_data(folder, auditor):
@@ -430,9 +361,7 @@ def test_reports_are_made_again_without_the_data(folder, auditor):
     assert auditor("report", "holds.yaml")[0] == 2
 
 
-@pytest.mark.parametrize(
-    "output", ["audit/holds/results.json", "audit/../audit/holds/results.json", "link.json"]
-)
+@pytest.mark.parametrize("output", ["audit/holds/results.json", "link.json"])
 @pytest.mark.slow_after_first
 def test_a_document_is_not_written_over_the_results_it_is_made_of(folder, auditor, output):
     auditor("run", "holds.yaml", "fails.yaml", "--quiet")
@@ -465,28 +394,6 @@ def test_compare_tells_worse_from_better_from_the_same(folder, auditor):
     assert auditor("compare", "old/holds", "holds.yaml")[0] == 2
 
 
-def test_compare_counts_an_expectation_that_no_longer_holds_as_worse(folder, auditor):
-    auditor(
-        "run",
-        "holds.yaml",
-        "--quiet",
-        "--output",
-        "old",
-        "--set",
-        "expect=[{distortion: {at-least: 1}}]",
-    )
-    results = json.loads(Path("old/holds/results.json").read_text())
-    results["expectations"][0]["status"] = "fails"
-    Path("new.json").write_text(json.dumps(results))
-    status, out, _ = auditor("compare", "old/holds", "new.json")
-    assert status == 1
-    assert "holds → fails" in out
-
-
-# -- perturb and published copies
-# --------------------------------------------------------------------------------------
-
-
 def table(rows=3000):
     rng = np.random.default_rng(5)
     x = rng.normal(50, 12, rows)
@@ -494,6 +401,7 @@ def table(rows=3000):
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.slow
 def test_copies_written_are_copies_audited(folder, auditor, form):
     original = table()
     original.to_csv("people.csv", index=False)
@@ -580,33 +488,6 @@ def test_a_false_law_of_published_copies_is_found_out(folder, auditor):
     assert "fails: no-collusion-gain" in out
 
 
-def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor):
-    table().to_csv("people.csv", index=False)
-    auditor(
-        "perturb",
-        "people.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.5,1",
-        "--seed",
-        3,
-        "--output",
-        "out",
-    )
-    K_X = np.cov(table().to_numpy(), rowvar=False, bias=True)
-    np.savetxt("law.csv", np.kron([[0.5, 0.5], [0.5, 1.0]], K_X), delimiter=",")
-    Path("audit.yaml").write_text(
-        "data: people.csv\ncoalitions: subsets\nattacks: [llse]\nexpect: [matches-theory]\n"
-        "schemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv], levels: [0.5, 1], law: {covariance: law.csv}}\n"
-    )
-    status, out, _ = auditor("run", "audit.yaml", "--quiet")
-    assert status == 0, out
-    for broken in ("1,2\n3,4\n", "1,2\nx,4\n"):
-        Path("law.csv").write_text(broken)
-        assert auditor("run", "audit.yaml")[0] == 2
-
-
 @pytest.mark.parametrize(
     ("change", "shown"),
     [
@@ -619,24 +500,15 @@ def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor
             "short.csv: has 5 rows where the original has 300; rows must match one to one",
         ),
         (
-            "schemes[0].copies=[long.csv]",
-            "long.csv: has 301 rows where the original has 300; rows must match one to one",
-        ),
-        (
             "schemes[0].copies=[other.csv]",
             "other.csv: has none of the original's columns, 'age', 'pay'; it has 'height'",
         ),
         ("schemes[0].levels=[1]", "2 copies need as many levels; got 1"),
         (
-            "schemes[0].law={scheme: corner-wav}",
-            "schemes[0].law names an unknown scheme 'corner-wav'; did you mean 'corner-wave'?",
-        ),
-        (
             "schemes[0].law={scheme: corner-wave, algoritm: x}",
             "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?",
         ),
         ("schemes[0].law={scheme: corner-wave}", "a law by scheme needs the copies' levels"),
-        ("schemes[0].law={covariance: law.csv}", "law.covariance: there is no file 'law.csv'"),
         ("schemes[0].law={}", "schemes[0].law must have `scheme` or `covariance`, and not both"),
         ("data.standardize=true", "`standardize` must be false"),
     ],
@@ -724,17 +596,6 @@ def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, 
         assert told in " ".join(err.split())
 
 
-def test_perturb_keeps_every_level_of_a_repeated_option(folder, auditor):
-    """The last one alone used to count, without a word."""
-    arguments = ("--levels", "0.5,1", "--levels", "0.25", "--seed", 3, "--output", "out")
-    assert auditor("perturb", "iris", "--scheme", "corner-wave", *arguments)[0] == 0
-    assert sorted(path.name for path in (folder / "out").glob("copy-*")) == [
-        "copy-1.csv",
-        "copy-2.csv",
-        "copy-3.csv",
-    ]
-
-
 @pytest.mark.parametrize(
     ("scheme", "levels", "warned"),
     [("correlated", "1,0", True), ("correlated", "1,0.1", False), ("rotation", "0,0", False)],
@@ -762,7 +623,7 @@ def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder,
     assert (status, len(out.splitlines())) == (0, 3)
     assert "FOR STUDY ONLY" in err
     assert "12345" not in out + err + Path("out/release.json").read_text()
-    assert auditor(*arguments)[0] == 2  # nothing is written over a release that is out
+    assert auditor(*arguments)[0] == 2
     status, _, err = auditor(*arguments, "--force")
     assert status == 0
     assert "STUDY" not in err
@@ -855,22 +716,13 @@ def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
             ("cps", "--scheme", "corner-wave", "--levels", "1,x"),
             "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'",
         ),
-        (("cps", "--scheme", "corner-wave", "--levels", "-1"), "level 1 must be"),
         (
             ("cps", "--scheme", "corner-wave", "--levels", "nan"),
             "levels[0] must be a finite number; got nan",
         ),
         (
-            ("cps", "--scheme", "corner-wave", "--levels", "1", "--columns", "agee"),
-            "did you mean 'age'",
-        ),
-        (
             ("cps", "--scheme", "corner-wave", "--levels", "1", "--param", "algoritm=bridge"),
             "did you mean 'algorithm'",
-        ),
-        (
-            ("nothere.csv", "--scheme", "corner-wave", "--levels", "1"),
-            "there is no file 'nothere.csv'",
         ),
         (
             ("cps", "--scheme", "published", "--levels", "1", "--param", "copies=[x.csv]"),
@@ -888,20 +740,3 @@ def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, shown):
     assert (status, out) == (2, "")
     assert shown in err
     assert not Path("out").exists()
-
-
-def test_perturb_into_a_place_that_is_none(folder, auditor):
-    status, _, err = auditor(
-        "perturb",
-        "cps",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "1",
-        "--rows",
-        9,
-        "--output",
-        "holds.yaml/x",
-    )
-    assert status == 2
-    assert "cannot be written (Not a directory)" in err

@@ -1,5 +1,3 @@
-"""Tab completion: installed by one command, into the folder where each shell looks, and what it completes."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Progress: in a terminal the figures keep their place, a log file hears of it calmly, and both name a cell that is under way."""
-
 from __future__ import annotations
 
 import io
@@ -12,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import auditor
-from auditor.progress import bar, calm, notebook, watched
+from auditor.progress import bar, calm, watched
 from auditor.runs.run_scenario import Progress, run_scenario
 from auditor.scenario.read import read_scenario
 
@@ -72,16 +70,6 @@ def test_a_log_file_hears_at_the_start_at_the_end_and_seldom_between(
     assert len(lines) == 11
 
 
-def test_the_time_left_is_by_the_pace_of_this_run_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    times = iter([0.0, 0.0, 10.0])
-    listen = calm("Audit", lambda: next(times))
-    listen(Progress(50, 100, "taken from an earlier run"))
-    listen(Progress(60, 100, "cell 61"))
-    assert (
-        capsys.readouterr().err.splitlines()[1] == "Audit: 60 of 100 done, about 40 s left; cell 61"
-    )
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.slow_after_first
 def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) -> None:
@@ -97,8 +85,6 @@ def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) ->
 
 
 class Output:
-    """What stands in for a notebook's output: the lines that were shown, one after the other."""
-
     def __init__(self) -> None:
         self.shown: list[Any] = []
 
@@ -131,36 +117,19 @@ def test_a_run_in_a_notebook_moves_one_line_to_its_end(in_notebook: Output) -> N
     assert all("<b>" not in line._repr_html_() for line in in_notebook.shown)
 
 
-def test_whoever_listens_or_wants_silence_has_no_line(in_notebook: Output) -> None:
-    told: list[Progress] = []
-    auditor.run(SCENARIO, progress=False)
-    auditor.run(SCENARIO, listener=told.append)
-    assert in_notebook.shown == []
-    assert told[-1].done == 4
-
-
-def test_a_notebook_s_line_changes_a_few_times_a_second_and_always_at_the_ends() -> None:
-    output, times = Output(), iter([0.0, *(step * 0.01 for step in range(1001))])
-    listen = notebook("Audit", output.display, lambda: next(times))
-    for done in range(1001):
-        listen(Progress(done, 1000, "cell"))
-    assert 20 < len(output.shown) < 60  # ten seconds
-    assert repr(output.shown[1]) == "Audit: 0 of 1000 done; cell"
-    assert repr(output.shown[-1]) == "Audit: 1000 of 1000 done, took 10 s"
-    assert '<progress value="' in output.shown[5]._repr_html_()
-
-
-@pytest.mark.parametrize(("prompt", "terminal", "wanted", "seen"), [
-    (True, True, None, True), (True, False, None, False), (False, True, None, False), (False, False, True, True), (True, True, False, False),
-])  # fmt: skip
-def test_python_shows_progress_where_somebody_waits(
-    monkeypatch: pytest.MonkeyPatch, prompt: bool, terminal: bool, wanted: bool | None, seen: bool
-) -> None:
-    monkeypatch.delattr(sys, "ps1", raising=False)
-    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
-    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None, raising=False)
-    if prompt:
-        monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    with watched("Audit", wanted) as listener:
-        assert (listener is not None) == seen
+def test_python_shows_progress_where_somebody_waits(monkeypatch):
+    for prompt, terminal, wanted, seen in [
+        (True, True, None, True),
+        (True, False, None, False),
+        (False, True, None, False),
+        (False, False, True, True),
+        (True, True, False, False),
+    ]:
+        monkeypatch.delattr(sys, "ps1", raising=False)
+        monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+        monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None, raising=False)
+        if prompt:
+            monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+        with watched("Audit", wanted) as listener:
+            assert (listener is not None) == seen

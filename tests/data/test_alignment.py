@@ -1,18 +1,17 @@
-"""Whether a copy from a file holds the original's records in its order: planted disorder is named, honest copies pass, noise is not blamed."""
+"""Whether a copy from a file holds the original's records in its order."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from auditor.data.alignment import expected, misaligned, relation, z_scores
+from auditor.data.alignment import misaligned, relation
 
 NAMES = ("a", "b", "c")
 ROWS = 1_000
 
 
 def table(rng, rows=ROWS):
-    """Age, pay that goes with it, and children: of different sizes, two skewed, one of few values."""
     age = rng.uniform(18, 90, rows)
     return np.column_stack([age, np.exp(rng.normal(size=rows)) * age * 500, rng.poisson(1.3, rows)])
 
@@ -83,19 +82,14 @@ HONEST = {
         [X[:, :2], rng.permutation(X[:, 2])]
     ),
 }
-ORDERS = {
-    "any": lambda X: X,
-    "sorted": lambda X: X[X[:, 0].argsort()],
-    "drifting": lambda X: np.cumsum(X - X.mean(axis=0), axis=0),
-}
 
 
-@pytest.mark.parametrize("order", ["any", "sorted"])
 @pytest.mark.parametrize("what", HONEST)
-def test_honest_copies_pass(what, order):
-    rng = np.random.default_rng(14)
-    X = ORDERS[order](table(rng))
-    assert misaligned(X, HONEST[what](rng, X), NAMES) is None
+def test_honest_copies_pass(what):
+    for order in (lambda X: X, lambda X: X[X[:, 0].argsort()]):
+        rng = np.random.default_rng(14)
+        X = order(table(rng))
+        assert misaligned(X, HONEST[what](rng, X), NAMES) is None
 
 
 def test_noise_that_hides_the_order_is_not_blamed():
@@ -110,21 +104,11 @@ def test_noise_that_hides_the_order_is_not_blamed():
 def test_a_few_records_are_not_enough():
     X = np.random.default_rng(14).normal(size=(9, 2))
     assert misaligned(X, X[::-1], NAMES[:2]).certain is False
-    assert misaligned(X[:3], X[2::-1], NAMES[:2]) is None  # nothing can be told of three
-
-
-def test_the_strength_to_be_expected_is_that_of_the_correlation_by_hand():
-    """X has deviation 1 and Y 2, so ρ = 1/2, and n = 19 gives s = 4 atanh(1/2) = 4 · 0.5493."""
-    rng = np.random.default_rng(14)
-    x, y = rng.uniform(size=(2, 19, 1))
-    x, y = (x - x.mean()) / x.std(), 2 * (y - y.mean()) / y.std()
-    assert expected(x, y) == pytest.approx([4 * 0.549306], rel=1e-6)
-    assert z_scores(x, y) == pytest.approx([np.arctanh(np.corrcoef(x[:, 0], y[:, 0])[0, 1]) * 4])
+    assert misaligned(X[:3], X[2::-1], NAMES[:2]) is None
 
 
 @pytest.mark.slow
 def test_honest_noise_is_refused_less_often_than_it_is_said():
-    """None in 600 draws: a rate of 10⁻⁶ makes one with a chance of 6·10⁻⁴, of 1 % one almost surely (0.998)."""
     rng = np.random.default_rng(14)
     for draw in range(600):
         X = np.exp(rng.normal(size=(80, 2))) if draw % 2 else rng.normal(size=(80, 2))
@@ -134,7 +118,6 @@ def test_honest_noise_is_refused_less_often_than_it_is_said():
 
 
 def test_unrelated_rows_are_related_by_chance_no_more_often_than_it_is_said():
-    """A rate of 10⁻⁴ makes three or more in 400 draws with a chance of 10⁻⁵."""
     rng = np.random.default_rng(15)
     related = sum(relation(*rng.normal(size=(2, 100, 3))) == "related" for _ in range(400))
     assert related < 3

@@ -1,5 +1,3 @@
-"""``data.bounds``: by how much one record may change, read, checked against the table, and told wrongly in every way."""
-
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""Categories that stay in their files: the same domains, codes, numbers and messages as the same table held in memory."""
+"""Categories that stay in their files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, load, write
 
@@ -19,12 +17,11 @@ from auditor.data.formats import parts as pieces
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
-from tests.tiers import every_pair
+from tests.tiers import each_once
 
 ROWS = 140_000
 """Three blocks."""
 CSV_ROWS = 70_500
-"""Two blocks: a text takes ten times as long to read."""
 
 
 def both(
@@ -115,7 +112,7 @@ def written(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(("asked", "form"), every_pair(ASKED, FORMS))
+@pytest.mark.parametrize(("asked", "form"), each_once(ASKED, FORMS))
 @pytest.mark.slow_after_first
 def test_the_same_as_in_memory(written, monkeypatch, form, asked):
     request, categories = ASKED[asked]
@@ -125,7 +122,7 @@ def test_the_same_as_in_memory(written, monkeypatch, form, asked):
 @pytest.mark.parametrize("missing", ["drop", "mean"])
 @pytest.mark.parametrize(
     ("asked", "form"),
-    every_pair(
+    each_once(
         [
             "text",
             "whatever is there",
@@ -142,7 +139,7 @@ def test_the_same_where_values_are_missing(written, monkeypatch, form, missing, 
     request, categories = ASKED[asked]
     path = written(form, 60_000, gaps=True)
     request = request | ({"rows": 31_000} if "rows" in request else {})
-    if missing == "mean" and categories.domains:  # it cannot stand for a category
+    if missing == "mean" and categories.domains:
         monkeypatch.setattr(streamed, "HELD_BYTES", 0)
         with pytest.raises(DataError, match="has missing categories"):
             load(path, categories=categories, missing=missing, **request)
@@ -151,7 +148,6 @@ def test_the_same_where_values_are_missing(written, monkeypatch, form, missing, 
 
 
 def test_other_types_of_values(tmp_path, monkeypatch):
-    """Dates, dictionaries with values that nobody has, integers that some pieces hold as floats, and mixtures."""
     n = 5_000
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({
@@ -186,25 +182,11 @@ def test_other_types_of_values(tmp_path, monkeypatch):
     )
 
 
-def test_row_groups_with_dictionaries_of_their_own(tmp_path, monkeypatch):
-    parts = [
-        pa.table({"c": pa.array(values).dictionary_encode()})
-        for values in (["b", "c"] * 50, ["a", "b"] * 50, ["d"] * 100)
-    ]
-    with pq.ParquetWriter(tmp_path / "t.parquet", parts[0].schema) as file:
-        for part in parts:
-            file.write_table(part)
-    same(*both(monkeypatch, tmp_path / "t.parquet", categories=Categories({}, {"c": None})))
-
-
 @pytest.mark.parametrize(
     ("request_", "categories"),
     [
         ({}, Categories({}, {"wage": None})),
-        ({}, Categories({"disease": {"quantile": 3}}, {})),
-        ({"columns": ["disease", "note"]}, Categories({}, {"disease": None})),
         ({"columns": ["disease"]}, Categories({}, {"disease": ["flu", "HIV"]})),
-        ({"columns": ["age"]}, Categories({"age": {"equal-width": 20_000}}, {})),
         ({"columns": ["age", "site"]}, Categories({"age": {"equal-width": 2}}, {})),
         ({"columns": ["disease"], "rows": 200_000}, Categories({}, {"disease": None})),
     ],

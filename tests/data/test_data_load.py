@@ -1,15 +1,11 @@
-"""Selection and checks, whatever the source: columns, rows, missing, infinite and constant values, standardising."""
-
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from auditor.data.columns import checks
 from auditor.data.load import load_table
 from auditor.data.table import Table
-from auditor.errors import DataError, PluginError
+from auditor.errors import DataError
 
 
 def inline(values: dict[str, list[float | None]], **request: object) -> Table:
@@ -41,7 +37,7 @@ def test_selection():
     assert "quotation marks" in refusal(AB, columns=[2020])
 
 
-@pytest.mark.parametrize("rows", [1, 0, -3, True, 2.0])
+@pytest.mark.parametrize("rows", [1, True, 2.0])
 def test_rows_is_an_integer_of_two_or_more(rows):
     assert refusal(AB, rows=rows) == f"rows must be an integer of at least 2; got {rows!r}"
 
@@ -84,9 +80,7 @@ def test_constant():
     assert refusal({"a": [7, 7, None]}, missing="mean").startswith("column 'a' is constant")
 
 
-@pytest.mark.parametrize(
-    "cells", [[1e200, -1e200], [1e-200, 2e-200], [1e40, -1e40], [1e-40, 2e-40]]
-)
+@pytest.mark.parametrize("cells", [[1e200, -1e200], [1e-40, 2e-40]])
 def test_variance_out_of_range(cells):
     assert (
         refusal({"a": cells})
@@ -94,18 +88,11 @@ def test_variance_out_of_range(cells):
     )
 
 
-@pytest.mark.parametrize(
-    "cells", [[2**53, 2**53 + 1, 2**53 + 2], [2**63 - 1, 2**63 - 2], [1e15, 1e15 + 1, 1e15 + 2]]
-)
+@pytest.mark.parametrize("cells", [[2**53, 2**53 + 1, 2**53 + 2], [1e15, 1e15 + 1, 1e15 + 2]])
 def test_a_spread_that_doubles_round_away_is_refused(cells):
-    """Whole numbers above 2^53 lose their last digits as doubles: the variance of the first column would be 17 % off."""
     assert refusal({"a": cells}).startswith(
         "column 'a' varies by less than double precision can tell at its size"
     )
-
-
-def test_large_numbers_with_a_spread_to_match_are_taken():
-    assert inline({"a": [1e17, 2e17, 4e17], "b": [1e12, 1e12 + 1, 1e12 + 3]}).width == 2
 
 
 def test_no_column_is_called_as_all_of_them():
@@ -120,11 +107,6 @@ def test_standardize():
     np.testing.assert_allclose(far, [-np.sqrt(1.5), 0, np.sqrt(1.5)], rtol=1e-14)
 
 
-def test_unknown_source():
-    with pytest.raises(PluginError, match="unknown source 'wisconson'; did you mean 'wisconsin'"):
-        load_table("wisconson", rng=np.random.default_rng(0))
-
-
 def test_unknown_parameter_names_the_nearest():
     rng = np.random.default_rng(0)
     with pytest.raises(
@@ -134,27 +116,3 @@ def test_unknown_parameter_names_the_nearest():
         load_table("census-like", parameters={"corelation": 0.2}, rng=rng)
     with pytest.raises(DataError, match=r"there is no parameter 'row'; did you mean 'rows'\?$"):
         load_table("cps", parameters={"row": 2}, rng=rng)
-
-
-@pytest.mark.parametrize(
-    ("cells", "kind"),
-    [
-        (pd.array([1, None], dtype="Int64"), "numbers"),
-        (pd.array([True, None], dtype="boolean"), "booleans"),
-        (pd.array(["a", None], dtype="string"), "text"),
-        (pd.Series(["a", None], dtype=object), "text"),
-        (pd.Series([10**400, 1], dtype=object), "numbers"),
-        (pd.Series([None, None], dtype=object), "numbers"),
-        (pd.Series([True, False], dtype="category"), "categories"),
-        (pd.Series([1j, 2]), "complex numbers"),
-        (pd.Series(pd.to_datetime(["2020-01-01", None])), "dates"),
-        (pd.Series([1, "a"], dtype=object), "mixed or nested values"),
-    ],
-)
-def test_kinds_of_columns(cells, kind):
-    assert checks.kind_of(pd.Series(cells)) == kind
-
-
-def test_integers_beyond_floats_count_as_infinite():
-    frame = pd.DataFrame({"a": pd.Series([10**400, 1, None], dtype=object)})
-    np.testing.assert_array_equal(checks.floats(frame), [[np.inf], [1], [np.nan]])

@@ -1,5 +1,3 @@
-"""The sources that ship with data, the inline one, and what holds for every registered source."""
-
 from __future__ import annotations
 
 from fractions import Fraction
@@ -54,7 +52,6 @@ def test_cps():
 
 
 def test_the_outline_of_cps_is_what_its_file_holds():
-    """In whole numbers, so that nothing is lost before the one rounding."""
     values = load("cps").values.astype(np.int64)
     n, sums, products = len(values), values.sum(axis=0), values.T @ values
     assert (n, np.abs(values).max() ** 2 * n < 2**63) == (cps.ROWS, True)
@@ -73,15 +70,7 @@ def test_the_outline_of_cps_is_what_its_file_holds():
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [
-        {},
-        {"columns": ("state_tax", "age")},
-        {"rows": 193_682},
-        {"standardize": True},
-        {"missing": "drop"},
-    ],
-    ids=str,
+    "asked", [{}, {"columns": ("state_tax", "age")}, {"standardize": True}], ids=str
 )
 def test_cps_is_promised_as_it_is(asked):
     table, whole = outlined_table(DataUse("cps", **asked), NotImplemented), load("cps", **asked)
@@ -102,10 +91,6 @@ def test_cps_is_promised_as_it_is(asked):
     ]
     for known, found in zip(table.moments(), whole.moments(), strict=True):
         np.testing.assert_allclose(known, found, rtol=1e-12, atol=1e-12)
-
-
-def test_of_fewer_records_of_cps_nothing_is_promised():
-    assert outlined_table(DataUse("cps", rows=cps.ROWS - 1), NotImplemented) is None
 
 
 def test_wisconsin():
@@ -150,8 +135,6 @@ def test_inline_two_row_example():
     [
         ({"a": [1, 2], "b": [1]}, "parameter 'values': 'b' has 1 values where 'a' has 2"),
         ({"a": [4711.5, "x"]}, "parameter 'values.a.1': Input should be a valid number"),
-        ({"a": [4711.5, True]}, "parameter 'values.a.1': Input should be a valid number"),
-        ({}, "parameter 'values': Dictionary should have at least 1 item"),
         (
             {"a": [4711.0] * 10_001},
             "parameter 'values': at most 10,000 cells; put a larger table in a .csv",
@@ -173,7 +156,6 @@ def test_a_source_that_breaks_its_contract_is_told(monkeypatch):
 
 
 def by_frame(source: str, monkeypatch: pytest.MonkeyPatch, **request: object) -> Table:
-    """The table of a source of numbers as it was made before ``numbers``: through a DataFrame."""
     with monkeypatch.context() as patched:
         patched.setattr(
             registry.get("source", source),
@@ -202,15 +184,7 @@ def test_numbers_are_the_same_table_as_their_frame(name, standardize, monkeypatc
     assert (direct.population is None) == (framed.population is None)
 
 
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        {},
-        {"a": np.zeros((3, 2))},
-        {"a": np.zeros(3), "b": np.zeros(2)},
-        {"a": np.array(["x", "y"])},
-    ],
-)
+@pytest.mark.parametrize("numbers", [{"a": np.zeros((3, 2))}, {"a": np.array(["x", "y"])}])
 def test_a_source_whose_numbers_break_its_contract_is_told(numbers, monkeypatch):
     monkeypatch.setattr(
         registry.get("source", "census-like"), "numbers", lambda self, rows, rng: numbers

@@ -1,5 +1,3 @@
-"""Synthetic sources: moments exactly as asked, shapes as documented, eigenvectors uniform."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -10,12 +8,12 @@ from scipy import stats
 
 from auditor.data.load import load_table
 from auditor.data.request import DataUse
-from auditor.data.source import Outline, outlined_table
+from auditor.data.source import outlined_table
 from auditor.data.sources import census_like, gaussian
 from auditor.data.sources.components import SHAPES, Components, Intervals
 from auditor.data.table import Table
-from auditor.errors import DataError, PluginError
-from auditor.testing import ContractError, check_source
+from auditor.errors import DataError
+from auditor.testing import check_source
 
 
 def load(source: str, seed: int = 0, rows: int | None = None, **parameters: object) -> Table:
@@ -26,10 +24,6 @@ def refusal(source: str, **request: object) -> str:
     with pytest.raises(DataError) as caught:
         load(source, **request)  # type: ignore[arg-type]
     return str(caught.value)
-
-
-# -- census-like
-# -------------------------------------------------------------------------------------------------------
 
 
 def test_table_3_of_the_paper():
@@ -76,55 +70,7 @@ def test_its_records_are_made_when_one_is_asked_for():
     assert len(made) == 1
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"rows": 2},
-        {"rows": 10**12},
-        {"columns": ("age", "wage")},
-        {"parameters": {"correlation": 2.0}},
-    ],
-    ids=["rows", "room", "column", "parameter"],
-)
-def test_what_cannot_be_drawn_is_refused_without_being_drawn(asked):
-    with pytest.raises(DataError) as ahead:
-        outlined_table(DataUse("census-like", **asked), NotImplemented)
-    with pytest.raises(DataError) as drawn:
-        load_table("census-like", rng=np.random.default_rng(0), **asked)
-    assert str(ahead.value) == str(drawn.value)
-
-
-@pytest.mark.parametrize(
-    "covariance", [np.eye(3), np.full((2, 2), np.nan)], ids=["shape", "finite"]
-)
-def test_an_outline_that_is_none_is_refused(covariance, monkeypatch):
-    wrong = Outline(("age", "income"), 50, np.zeros(2), covariance)
-    monkeypatch.setattr(census_like.CensusLike, "outline", lambda self, rows: wrong)
-    with pytest.raises(PluginError, match="'census-like' broke its contract: `outline`"):
-        outlined_table(DataUse("census-like", rows=50), NotImplemented)
-    with pytest.raises(ContractError, match="an outline"):
-        check_source(census_like.CensusLike)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"bounds": {"age": (0.0, 120.0)}}, {"order": "age"}, {"first_batch": 9}, {"source": "iris"}],
-)
-def test_a_table_that_must_be_looked_at_has_no_outline(changed):
-    assert outlined_table(DataUse(**{"source": "census-like"} | changed), NotImplemented) is None
-
-
-def test_laws_have_the_moments_of_table_3():
-    p = (np.arange(200_000) + 0.5) / 200_000
-    for quantile, moments in (
-        (census_like.age_quantile, (50.06, 303.03)),
-        (census_like.income_quantile, (16.57, 219.92)),
-    ):
-        x = quantile(p)
-        assert (x.mean(), x.var()) == pytest.approx(moments, rel=1e-3)
-
-
-@pytest.mark.parametrize("rho", [-0.8, 0.17, 0.9])
+@pytest.mark.parametrize("rho", [-0.8, 0.9])
 @pytest.mark.slow_after_first
 def test_copula_gives_the_correlation_before_anything_is_exact(rho):
     n = 200_000
@@ -134,30 +80,14 @@ def test_copula_gives_the_correlation_before_anything_is_exact(rho):
     assert np.corrcoef(age, income)[0, 1] == pytest.approx(rho, abs=15 * (1 - rho**2) / np.sqrt(n))
 
 
-def test_copula_parameter_limits():
-    assert census_like.copula_parameter(0.0) == pytest.approx(0, abs=1e-9)
-    assert census_like.copula_parameter(0.99) == 1
-    assert census_like.copula_parameter(-0.99) == -1
-
-
 def test_two_rows_cannot_have_a_correlation():
     assert refusal("census-like", rows=2) == (
         "source 'census-like' needs at least 3 rows: two records always correlate fully"
     )
 
 
-# -- gaussian
-# ----------------------------------------------------------------------------------------------------------
-
 K = [[4.0, 1.0, 0.0], [1.0, 2.0, -0.5], [0.0, -0.5, 1.0]]
 SINGULAR = [[1.0, 1.0], [1.0, 1.0]]
-
-
-def test_exact_mean_and_covariance():
-    table = load("gaussian", rows=50, mean=[1, -2, 300], covariance=K, exact=True)
-    assert table.attributes == ("x1", "x2", "x3")
-    np.testing.assert_allclose(table.values.mean(axis=0), [1, -2, 300], atol=1e-12)
-    np.testing.assert_allclose(np.cov(table.values.T, bias=True), K, atol=1e-12)
 
 
 def test_exact_singular_covariance():
@@ -212,23 +142,10 @@ def test_haar():
     assert abs((np.linalg.det(V) > 0).mean() - 0.5) < 5 * 0.5 / np.sqrt(draws)
 
 
-def test_the_symmetric_root_does_not_depend_on_eigenvectors_chosen():
-    lam, V = np.array([1.0, 1.0, 4.0]), gaussian.haar(3, np.random.default_rng(0))
-    turn = np.eye(3)
-    turn[:2, :2] = gaussian.haar(2, np.random.default_rng(1))  # within the double eigenvalue
-    turn[2, 2] = -1
-    for exact in (False, True):
-        one, other = (
-            gaussian.draw(20, lam, U, np.random.default_rng(2), exact=exact) for U in (V, V @ turn)
-        )
-        np.testing.assert_allclose(one, other, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({}, "needs covariance, or spectrum"),
-        ({"covariance": K, "spectrum": [1.0]}, "takes covariance or spectrum, not both"),
         (
             {"covariance": [[1, 2], [2, 1]]},
             "covariance must be positive semidefinite; its eigenvalues go from -1 to 3",
@@ -238,8 +155,6 @@ def test_the_symmetric_root_does_not_depend_on_eigenvectors_chosen():
             "covariance must be symmetric: entries (1, 2) and (2, 1) differ",
         ),
         ({"covariance": [[1, 2]]}, "covariance must be square: 1 row, but 2 entries in row 1"),
-        ({"covariance": [[0, 0], [0, 0]]}, "covariance must not be all zeros"),
-        ({"spectrum": [0, 0]}, "spectrum must have an eigenvalue above 0"),
         ({"spectrum": [1, 2], "mean": [1]}, "mean has length 1; there are 2 attributes"),
         (
             {"spectrum": {"large": 4, "count": 3, "small": 1, "attributes": 2}},
@@ -250,20 +165,11 @@ def test_the_symmetric_root_does_not_depend_on_eigenvectors_chosen():
             "give either large or mean-variance",
         ),
         (
-            {"spectrum": {"large": 4, "mean-variance": 2, "count": 1, "small": 1, "attributes": 2}},
-            "give either large or mean-variance",
-        ),
-        (
             {"spectrum": {"mean-variance": 1, "count": 1, "small": 4, "attributes": 3}},
             "mean-variance (1) must be more than the small eigenvalues alone make",
         ),
         ({"spectrum": [1, -2]}, "Input should be greater than or equal to 0"),
-        (
-            {"spectrum": {"large": 4, "count": 1.5, "small": 1, "attributes": 2}},
-            "Input should be a valid integer",
-        ),
         ({"covariance": [[float("nan")]]}, "Input should be a finite number"),
-        ({"mean": "zero", "spectrum": [1]}, "Input should be a valid number"),
     ],
 )
 def test_impossible_laws(parameters, message):
@@ -277,16 +183,7 @@ def test_exact_needs_more_rows_than_rank():
     assert load("gaussian", rows=6, spectrum=[1] * 5, exact=True).rows == 6
 
 
-def test_an_attribute_without_variance_is_constant():
-    assert refusal("gaussian", covariance=[[1, 0], [0, 0]]).startswith("column 'x2' is constant")
-
-
-# -- laws
-# --------------------------------------------------------------------------------------------------------------
-
-
 def test_every_shape_of_components_is_drawn_from_the_law_that_is_stated():
-    """Which ``check_source`` holds, of its ``trial`` alone; two ranges of ``intervals`` of unlike lengths, too."""
     check_source(Components, {"shapes": list(SHAPES), "ratio": 1.2, "mean": 3.0})
     check_source(Intervals, {"intervals": [[-3.0, -1.0], [0.0, 0.5], [7.0, 7.2]]})
     for shape in SHAPES.values():

@@ -1,5 +1,3 @@
-"""``data.dates``: dates as days since 1970, from text and from a file's own type; and categories that need not stand under ``columns:``."""
-
 from __future__ import annotations
 
 from datetime import date
@@ -12,7 +10,7 @@ import pytest
 from auditor.data import file_rows as streamed
 from auditor.data.columns.dates import days_of, in_days
 from auditor.data.copies import read_copy
-from auditor.data.load import load_table, load_target
+from auditor.data.load import load_table
 from auditor.errors import DataError, ScenarioError
 from auditor.scenario.read import read_scenario
 
@@ -30,7 +28,7 @@ def loaded(path: Any, **options: Any) -> Any:
     return load_table(str(path), rng=np.random.default_rng(0), categories=categories, **options)
 
 
-@pytest.mark.parametrize("form", [None, "%d.%m.%Y", "%m/%d/%Y", "%d %b %Y", "%d %B %Y"])
+@pytest.mark.parametrize("form", [None, "%d.%m.%Y", "%d %b %Y"])
 def test_days_are_counted_as_pythons_calendar_counts_them(form):
     written = pd.Series(DAYS.strftime(form or "%Y-%m-%d"))
     assert days_of(written, form).tolist() == BY_HAND
@@ -44,7 +42,7 @@ def test_a_time_of_day_is_a_fraction_and_an_offset_is_taken_off():
     ] == [1.25, 1.0]
 
 
-@pytest.mark.parametrize("cell", ["now", "today", "May", "31.12.2003", "x1", ""])
+@pytest.mark.parametrize("cell", ["now", "31.12.2003", ""])
 def test_what_is_no_date_is_told_by_its_place_and_not_quoted(cell):
     frame = pd.DataFrame({"hired": ["2003-12-31", cell]})
     with pytest.raises(DataError) as refused:
@@ -91,10 +89,6 @@ def test_a_scenario_says_which_columns_are_dates_and_how_they_are_written():
             data(dates=["a"], **beside)
 
 
-# -- categories beside the columns
-# ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("held", [True, False])
 def test_a_category_need_not_be_asked_for_twice_and_is_no_number_then(tmp_path, monkeypatch, held):
     frame = pd.DataFrame(
@@ -123,29 +117,3 @@ def test_a_category_need_not_be_asked_for_twice_and_is_no_number_then(tmp_path, 
     )
     assert both.attributes == ("x", "grade")
     assert (both.categorical.codes == beside.categorical.codes).all()
-
-
-def test_a_class_beside_it_has_the_same_records(tmp_path):
-    frame = pd.DataFrame(
-        {"x": np.arange(6.0), "sex": ["f", None, "m", "f", "m", "f"], "class": list("abcabc")}
-    )
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    document = {
-        "data": {"source": str(tmp_path / "t.csv"), "columns": ["x"], "categorical": ["sex"], "missing": "drop"},
-        "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["llse"], "utility": {"target": "class", "models": ["decision-tree"]},
-    }  # fmt: skip
-    from auditor.audit.measures.utility import target_of
-    from auditor.runs.tables import table_of
-
-    scenario = read_scenario(document)
-    assert target_of(scenario, table_of(scenario)[0]).tolist() == list("acabc")
-    assert (
-        load_target(
-            str(tmp_path / "t.csv"),
-            "class",
-            columns=["x", "sex"],
-            missing="drop",
-            rng=np.random.default_rng(0),
-        ).size
-        == 5
-    )

@@ -1,14 +1,10 @@
-"""What a column is, by its values alone; whether rows hang together; and what is looked at of a large file. No value is ever told."""
-
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.data import describe as describing
 from auditor.data.columns.kinds import column_of
-from auditor.data.columns.record_keys import follows_the_one_before
 from auditor.data.describe import describe, describe_frames
 from auditor.data.formats import parts
 
@@ -25,75 +21,21 @@ def kind(cells, name="x", **options):
 
 @pytest.mark.parametrize(
     ("cells", "is_"),
-    [
-        # all different, to the cent, and in no sequence
-        (CENTS, "number"),
-        (np.where(np.arange(N) % 9 == 0, np.nan, CENTS), "number"),
-        (RNG.integers(20, 66, N), "number"),
-        # whole, all different, far apart: it may be a price
-        (RNG.choice(10**9, N, replace=False), "number"),
-        (np.arange(N) + 10_001, "identifier"),
-        (np.arange(N)[::-1] * 5, "identifier"),
-        (RNG.permutation(N) + 7.0, "identifier"),                        # in any order
-        # with gaps: half of the range is filled
-        (RNG.choice(2 * N - 50, N, replace=False) * 10, "identifier"),
-        # beyond what steps are looked for in
-        (10**15 + np.arange(N), "identifier"),
-        (np.delete(np.arange(N + 30), range(5, 300, 10)), "identifier"),
-        (np.linspace(0, 1, N), "identifier"),
-        (RNG.integers(1, 6, N), "category"),
-        (RNG.random(N) < 0.3, "category"),
-        (RNG.choice(["Sales", "Legal"], N), "category"),
-        (pd.Categorical(RNG.choice([1, 2], N)), "category"),
-        (RNG.choice(["1", "2", "3"], N), "category"),
-        (DAYS.strftime("%Y-%m-%d"), "date"),
-        (DAYS.strftime("%d/%m/%Y"), "date"),
-        (DAYS, "date"),
-        (DAYS.date, "date"),
-        (DAYS.sort_values().unique().strftime("%Y-%m-%d"), "identifier"), # a time index
-        (WORDS, "identifier"),
-        ([*WORDS[:-1], WORDS[0]], "free text"),
-        ([str(value) for value in CENTS], "unusable"),
-        # all different, and nobody's identifier
-        ([f"${value:,.2f}" for value in CENTS], "unusable"),
-        ([f"{value} %" for value in CENTS], "unusable"),
-        (["-", *map(str, CENTS[1:])], "unusable"),
-        ([f"E{number}" for number in range(N)], "identifier"),
-        ([np.nan] * N, "unusable"),
-        ([7.0] * N, "unusable"),
-        (["a"] * N, "unusable"),
-        # more blanks than values
-        (np.where(np.arange(N) % 2 + (np.arange(N) < 9), np.nan, CENTS), "unusable"),
-        (np.where(np.arange(N) == 5, np.inf, CENTS), "unusable"),
-        (1e17 + CENTS / 1e3, "unusable"),
-        (CENTS * 1e80, "unusable"),
-        ([[1, 2]] * N, "unusable"),
-        (["a", 1] * (N // 2), "unusable"),
-        (pd.to_timedelta(np.arange(N) % 50, unit="D"), "unusable"),
-        # nobody can tell May from June
-        (["5/6/2020", "7/8/2021"] * (N // 2), "unusable"),
-    ],
+    [(CENTS, "number"), (RNG.integers(20, 66, N), "number"), (np.arange(N) + 10_001, "identifier"), (RNG.permutation(N) + 7.0, "identifier"), (RNG.choice(2 * N - 50, N, replace=False) * 10, "identifier"), (np.delete(np.arange(N + 30), range(5, 300, 10)), "identifier"), (RNG.integers(1, 6, N), "category"), (RNG.random(N) < 0.3, "category"), (RNG.choice(["Sales", "Legal"], N), "category"), (DAYS.strftime("%Y-%m-%d"), "date"), (DAYS.strftime("%d/%m/%Y"), "date"), (DAYS.sort_values().unique().strftime("%Y-%m-%d"), "identifier"), (WORDS, "identifier"), ([*WORDS[:-1], WORDS[0]], "free text"), ([f"${value:,.2f}" for value in CENTS], "unusable"), (["-", *map(str, CENTS[1:])], "unusable"), ([f"E{number}" for number in range(N)], "identifier"), ([np.nan] * N, "unusable"), (np.where(np.arange(N) % 2 + (np.arange(N) < 9), np.nan, CENTS), "unusable"), (np.where(np.arange(N) == 5, np.inf, CENTS), "unusable"), ([[1, 2]] * N, "unusable"), (pd.to_timedelta(np.arange(N) % 50, unit="D"), "unusable")],
 )  # fmt: skip
 def test_what_a_column_is(cells, is_):
     assert kind(cells) == is_
 
 
 @pytest.mark.parametrize(
-    ("name", "is_"),
-    [
-        ("EmployeeID", "identifier"),
-        ("emp_id", "identifier"),
-        ("ID", "identifier"),
-        ("paid", "number"),
-        ("Bid", "number"),
-    ],
+    ("name", "is_"), [("EmployeeID", "identifier"), ("ID", "identifier"), ("paid", "number")]
 )
 def test_a_name_that_says_so_makes_whole_numbers_that_are_all_different_an_identifier(name, is_):
     assert kind(RNG.choice(10**9, N, replace=False), name) == is_
     assert kind(CENTS, name) == "number"
 
 
-@pytest.mark.parametrize("name", ["zip", "ZIP code", "home_postcode", "PLZ", "Telephone", "fips"])
+@pytest.mark.parametrize("name", ["ZIP code", "home_postcode", "Telephone"])
 def test_digits_of_a_code_are_no_number(name):
     numbers = RNG.integers(1_000, 99_999, N)
     assert kind(numbers, name) == kind(numbers, "born in", coded=True) == "unusable"
@@ -101,7 +43,7 @@ def test_digits_of_a_code_are_no_number(name):
     assert kind(CENTS, name) == kind(numbers, "zipped") == "number"
 
 
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_number_that_is_written_with_a_zero_before_it_is_a_code(suffix, tmp_path):
     frame = pd.DataFrame({"born in": RNG.integers(1_000, 99_999, N), "pay": CENTS})
     path = tmp_path / f"staff.{suffix}"
@@ -113,12 +55,6 @@ def test_a_number_that_is_written_with_a_zero_before_it_is_a_code(suffix, tmp_pa
         ).to_csv(path, index=False)
     found = {column.name: column.kind for column in describe(str(path)).columns}
     assert found == {"born in": "number" if suffix == "parquet" else "unusable", "pay": "number"}
-
-
-def test_of_a_sample_a_sequence_is_told_by_the_records_of_the_table():
-    some = RNG.choice(100 * N, N, replace=False)
-    assert kind(some) == "number"
-    assert kind(some, records=100.0 * N) == "identifier"
 
 
 def test_dates_are_read_by_the_one_format_that_fits():
@@ -139,19 +75,7 @@ def test_steps_heaps_and_blanks_are_told_as_shares():
     assert np.isnan(column_of("x", pd.Series(RNG.normal(size=50))).step)
 
 
-# -- the order of the rows
-# -------------------------------------------------------------------------------------------------
-
-
-def test_the_correlation_is_that_of_pairs_within_runs():
-    runs = [pd.Series([1.0, 2.0, 4.0]), pd.Series([3.0, np.nan, 9.0, 11.0])]
-    now, after = [1.0, 2.0, 5.0], [2.0, 4.0, 6.0]  # ranks, pair by pair; 4 and 3 are of two runs
-    assert follows_the_one_before(runs) == (round(float(np.corrcoef(now, after)[0, 1]), 12), 3)
-    assert follows_the_one_before([pd.Series([1.0, 1.0, 1.0, 1.0])]) == (0.0, 3)
-
-
 def test_independent_rows_are_not_said_to_be_in_an_order():
-    """At a false alarm of 1e-4 for each table more than one in 150 has a chance of 1e-4."""
     rng = np.random.default_rng(3)
     alarms = sum(
         bool(
@@ -175,10 +99,6 @@ def test_a_series_is_found_in_the_files_order_or_in_that_of_a_column_that_counts
     shuffled = describe_frames([walk.sample(frac=1, random_state=2)])
     assert (shuffled.order, list(shuffled.dependent)) == ("no", ["t"])
     assert describe_frames([walk[["no", "u"]].sample(frac=1, random_state=2)]).order is None
-
-
-# -- files
-# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -205,19 +125,6 @@ def test_of_a_large_csv_file_parts_are_looked_at_from_first_to_last(tmp_path, mo
     assert [column.kind for column in some.columns] == ["identifier", "number", "category"]
     assert some.varied_by == np.inf
     assert some == describe(str(tmp_path / "t.csv"))
-
-
-def test_so_it_is_of_parquet_and_of_folders(tmp_path, monkeypatch, frame):
-    frame.to_parquet(tmp_path / "t.parquet", row_group_size=500)
-    (tmp_path / "parts").mkdir()
-    for part in range(3):
-        frame[part * 2_000 : (part + 1) * 2_000].to_csv(tmp_path / f"parts/{part}.csv", index=False)
-    monkeypatch.setattr(describing, "MOST_CELLS", 8 * 3 * 300)
-    some = describe(str(tmp_path / "t.parquet"))
-    assert (some.rows, some.seen) == (6_000, 8 * 300)
-    # its last record was not looked at
-    assert [column.kind for column in some.columns] == ["identifier", "number", "unusable"]
-    assert describe(f"{tmp_path}/parts/").rows == 6_000
 
 
 def test_a_column_without_a_name_is_counted_and_registered_sources_are_described(tmp_path, frame):

@@ -1,4 +1,4 @@
-"""Every kind of file that owners have, against pandas' own reading; how numbers are written; what is refused, in one line without a cell."""
+"""Every kind of file that owners have, against pandas' own reading."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,7 +40,6 @@ def frame() -> pd.DataFrame:
 
 
 def read(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Return all columns as the loader reads them, and what is noted."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return whole_frame(pieces_of(path), header(path), None), file_notes(str(path))
@@ -69,24 +67,15 @@ def refusal(path: Path) -> str:
     return str(caught.value)
 
 
-# -- text
-# --------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "options", "note"),
     [
         ("t.csv", {"sep": ";"}, ""),
         ("t.csv", {"sep": ";", "decimal": ","}, ""),
-        ("t.csv", {"sep": "\t"}, ""),
         ("t.tsv", {"sep": "\t", "decimal": ","}, ""),
-        ("t.tab", {"sep": "\t"}, ""),
         ("t.csv", {"sep": "|"}, ""),
-        ("t.csv", {"decimal": ","}, ""),  # in quotation marks
-        ("t.csv.gz", {}, ""),
         ("t.csv.zst", {"sep": ";", "decimal": ","}, ""),
         ("t.csv.zip", {}, ""),
-        ("t.csv", {"encoding": "utf-16"}, "is UTF-16"),
         ("t.csv.gz", {"encoding": "utf-16", "sep": ";"}, "is UTF-16"),
         ("t.CSV", {"encoding": "utf-8-sig"}, ""),
     ],
@@ -108,8 +97,7 @@ def test_latin_1_is_read_and_said_so(tmp_path, frame):
 
 
 @pytest.mark.parametrize(
-    ("thousands", "decimal", "sep"),
-    [(",", ".", ","), (",", ".", ";"), (".", ",", ";"), (".", ",", "\t"), (",", ".", "\t")],
+    ("thousands", "decimal", "sep"), [(",", ".", ","), (".", ",", ";"), (".", ",", "\t")]
 )
 def test_marks_between_thousands_are_taken_out(tmp_path, frame, thousands, decimal, sep):
     swap = str.maketrans({",": thousands, ".": decimal})
@@ -122,11 +110,9 @@ def test_marks_between_thousands_are_taken_out(tmp_path, frame, thousands, decim
 @pytest.mark.parametrize(
     ("content", "column"),
     [
-        ('a,b\n1,"1,234"\n2,"5,678"\n', "b"),  # 1234 or 1.234
-        ("a;b\n1;1,234\n2;5,678\n", "b"),
+        ('a,b\n1,"1,234"\n2,"5,678"\n', "b"),
         ("a;b\n1;1.234\n2;5.678\n", "b"),
-        ("a\tb\n1\t1,234\n2\t17\n", "b"),
-        ('a,b,c\n1.5,"1,5","1,234"\n2.5,"2,5","1,235"\n', "c"),  # both marks before decimals
+        ('a,b,c\n1.5,"1,5","1,234"\n2.5,"2,5","1,235"\n', "c"),
     ],
 )
 def test_a_mark_that_may_be_either_is_never_guessed(tmp_path, content, column):
@@ -143,15 +129,11 @@ def test_a_mark_that_may_be_either_is_never_guessed(tmp_path, content, column):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ('a,b\n0.5,"1,234"\n2,"5,678"\n', [1234, 5678]),  # another column tells
+        ('a,b\n0.5,"1,234"\n2,"5,678"\n', [1234, 5678]),
         ("a;b\n0,5;1,234\n2;5,678\n", [1.234, 5.678]),
-        ("a;b\n0,5;1.234\n2;5.678\n", [1234, 5678]),
         ("a;b\n1;1.234.567\n2;1.234\n", [1234567, 1234]),
-        ("a;b\n1;0.234\n2;1.234\n", [0.234, 1.234]),
         ("a;b\n1;-1.234,5\n2;7\n", [-1234.5, 7]),
-        ("a\tb\n1\t1.234\n2\t5.678\n", [1.234, 5.678]),  # points alone, and no semicolons
         ("a;b\n1;1e3\n2; 12345678901234567890\n", [1000, 12345678901234567890.0]),
-        ("a;b\n1,5;12345678901234567890,5\n2; 1e-3\n", [12345678901234567890.5, 0.001]),
     ],
 )
 def test_what_other_numbers_tell_decides(tmp_path, content, expected):
@@ -164,12 +146,6 @@ def test_what_other_numbers_tell_decides(tmp_path, content, expected):
     )
 
 
-def test_points_and_commas_before_decimals_are_refused(tmp_path):
-    (tmp_path / "t.csv").write_text(f"{CANARY};a;b\nx;1,5;2.5\ny;1,25;3.5\n")
-    told = "t.csv: column 2 has numbers with decimal commas, and column 3 with decimal points; write all of them alike"
-    assert refusal(tmp_path / "t.csv") == told
-
-
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 2)), min_size=2, max_size=30),
@@ -177,7 +153,6 @@ def test_points_and_commas_before_decimals_are_refused(tmp_path):
     st.booleans(),
 )
 def test_numbers_come_back_however_they_are_written(values, marks, grouped):
-    """Two decimals always tell; so the values are those written, whatever their number of digits."""
     group, decimal = marks
     swap = str.maketrans({",": group if grouped else "", ".": decimal})
     cells = [f"{x:,.2f}".translate(swap) for x in values]
@@ -215,10 +190,6 @@ def test_large_text_of_any_spelling_is_cut_into_the_same_pieces(tmp_path, frame,
         )
 
 
-# -- kinds that are held whole
-# -----------------------------------------------------------------------------------------
-
-
 def test_feather_and_arrow(tmp_path, frame):
     frame.to_feather(tmp_path / "t.feather")
     assert_as_pandas(tmp_path / "t.feather", pd.read_feather(tmp_path / "t.feather"))
@@ -253,15 +224,6 @@ def test_spss(tmp_path, frame, suffix):
     path = tmp_path / f"t{suffix}"
     pyreadstat.write_sav(frame, path, compress=suffix == ".zsav")
     assert_as_pandas(path, pd.read_spss(path))
-
-
-def test_sas_transport(tmp_path, frame):
-    pyreadstat = pytest.importorskip("pyreadstat")
-    path = tmp_path / "t.xpt"
-    pyreadstat.write_xport(
-        frame.replace({"Köln": "Koeln", "Łódź": "Lodz"}), path, file_format_version=5
-    )
-    assert_as_pandas(path, pd.read_sas(path, encoding="latin-1"))
 
 
 def test_excel(tmp_path, frame):
@@ -303,43 +265,7 @@ def test_columns_of_a_workbook_that_share_a_name_or_have_none_are_told(tmp_path)
     )
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
-def test_an_index_without_a_name_is_no_column_if_the_file_says_so(tmp_path, frame, suffix):
-    path = tmp_path / f"t{suffix}"
-    chosen = frame[frame["age"] > 30]  # its index has gaps, and is written
-    table = pa.Table.from_pandas(chosen, preserve_index=True)
-    assert "__index_level_0__" in table.column_names
-    write = pq.write_table if suffix == ".parquet" else pa.feather.write_feather
-    write(table, path)
-    assert_as_pandas(
-        path,
-        chosen.reset_index(drop=True),
-        "a column without a name is the index of a data frame, by the file's own metadata",
-    )
-    write(table.replace_schema_metadata(None), path)
-    with pytest.raises(DataError, match=r"holds text|has no name"):
-        load_table(str(path), rng=np.random.default_rng(0))
-
-
-# -- what is refused
-# ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "suffix",
-    [
-        ".csv.gz",
-        ".csv.zst",
-        ".csv.zip",
-        ".feather",
-        ".arrow",
-        ".dta",
-        ".sav",
-        ".sas7bdat",
-        ".xpt",
-        ".xlsx",
-    ],
-)
+@pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zip", ".feather", ".dta", ".sav", ".xlsx"])
 def test_damaged_files_are_one_clear_line(tmp_path, frame, suffix):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(f"a,b\n1,{CANARY}\n".encode() * 9)
@@ -347,7 +273,7 @@ def test_damaged_files_are_one_clear_line(tmp_path, frame, suffix):
     assert refusal(path).endswith("the file is damaged or is something else")
 
 
-@pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zst", ".csv.zip", ".feather", ".dta", ".xlsx"])
+@pytest.mark.parametrize("suffix", [".csv.gz", ".feather", ".xlsx"])
 def test_files_that_are_cut_off_are_refused(tmp_path, frame, suffix):
     path = tmp_path / f"t{suffix}"
     write = {
@@ -427,7 +353,6 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(
 
 
 def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame):
-    """By `check` and `run` before anything is computed, of data and copies, as one line each; and by `perturb`."""
     numbers = frame[["age"]].assign(
         b=np.arange(ROWS) ** 2, town=frame["town"].replace("Łódź", "Århus")
     )

@@ -1,5 +1,3 @@
-"""Column names that a spreadsheet would run as formulas are inert in every CSV file that is written, and are read back as they were."""
-
 import numpy as np
 import pandas as pd
 import pytest

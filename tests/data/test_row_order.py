@@ -1,5 +1,3 @@
-"""``data.order``: records in the order of a public column, stable, and every way to ask for it wrongly; and sources of series."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -7,7 +5,6 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.columns.record_keys import in_order_of
 from auditor.data.load import load_table, load_target
 from auditor.data.sources.series import autoregression
 from auditor.errors import AuditorError, DataError
@@ -25,7 +22,6 @@ def loaded(path, **options):
 
 @pytest.fixture
 def days(tmp_path):
-    """Records of three columns, their days shuffled, as CSV with text and as Parquet with dates."""
     frame = pd.DataFrame(
         {
             "day": ["2026-01-03", "2026-01-01", "2026-01-04", "2026-01-02"],
@@ -52,11 +48,6 @@ def test_it_orders_the_first_rows_and_a_folder_of_parts_as_one_table(tmp_path):
     assert loaded(tmp_path, order="t", rows=3).values[:, 0].tolist() == [1.0, 3.0, 4.0]
 
 
-def test_records_alike_in_it_keep_their_order():
-    frame = pd.DataFrame({"t": [1, 0] * 50, "x": range(100)})
-    assert in_order_of(frame, "t")["x"].tolist() == [*range(1, 100, 2), *range(0, 100, 2)]
-
-
 def test_categories_and_the_target_of_utility_follow(days):
     scenario = {
         **CATEGORY,
@@ -72,16 +63,6 @@ def test_categories_and_the_target_of_utility_follow(days):
         str(days / "days.csv"), "kind", columns=["x"], rng=np.random.default_rng(0), order="day"
     )
     assert target.tolist() == ["a", "a", "c", "d"]
-
-
-def test_a_registered_source_is_put_in_order_too():
-    plain = load_table(
-        "iris", columns=["petal_length", "sepal_width"], rng=np.random.default_rng(0)
-    ).values
-    found = load_table(
-        "iris", columns=["sepal_width"], order="petal_length", rng=np.random.default_rng(0)
-    ).values
-    np.testing.assert_array_equal(found[:, 0], plain[np.argsort(plain[:, 0], kind="stable"), 1])
 
 
 def test_missing_values_are_counted_and_none_is_told(tmp_path):
@@ -100,12 +81,7 @@ def test_missing_values_are_counted_and_none_is_told(tmp_path):
             {"columns": ["x"], "order": "dya"},
             "data.order cannot be used: there is no column 'dya'; did you mean 'day'",
         ),
-        ({"columns": ["x"], "order": 7}, "data.order must be text; got 7"),
         ({"columns": ["x"], "order": "x"}, "data.order names column 'x', which is audited"),
-        (
-            {"columns": ["x"], "categorical": ["kind"], "order": "kind"},
-            "data.order names column 'kind', which is audited",
-        ),
         ({"columns": ["x"], "oder": "day"}, "did you mean 'order'"),
     ],
 )
@@ -128,10 +104,6 @@ def test_published_copies_are_in_the_files_own_order(days):
         auditor.run({"schema": 1, "data": data, "schemes": [scheme], "attacks": ["ndr"]})
 
 
-# -- sources of series
-# --------------------------------------------------------------------------------------------------------
-
-
 def test_an_autoregression_is_its_recursion():
     e = np.random.default_rng(0).normal(size=(50, 2))
     x = [e[0]]
@@ -147,7 +119,6 @@ def test_an_autoregression_has_the_variance_and_correlations_of_its_law():
         parameters={"autocorrelation": 0.5, "correlation": 0.3},
         rng=np.random.default_rng(1),
     ).values
-    # of a variance of an AR(1), whose squares have autocorrelation a²
     spread = np.sqrt(2 / 50_000 * (1 + 0.25) / (1 - 0.25))
     assert np.abs(X.var(axis=0) - 1).max() < 4.5 * spread
     assert np.corrcoef(X.T)[0, 1] == pytest.approx(0.3, abs=5 * spread)

@@ -1,4 +1,4 @@
-"""Cells in other spellings: kept as written, or read as the numbers that they are."""
+"""Cells in other spellings."""
 
 from __future__ import annotations
 

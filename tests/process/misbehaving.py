@@ -1,5 +1,3 @@
-"""Plugins of every kind that do whatever a test asks for at the moment they are called, and are honest otherwise."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,8 +24,6 @@ def honest(value: Any) -> Any:
 
 @dataclass
 class Manners:
-    """What the plugin named ``kind`` does: ``made`` when it is made, ``act`` on what it is shown, ``spoil`` to what it returns."""
-
     kind: str = ""
     made: Callable[[], Any] | None = None
     act: Callable[..., Any] | None = None

@@ -1,11 +1,5 @@
-"""Deferred libraries are imported when something is asked of them, and then are what they stand for."""
-
 from __future__ import annotations
 
-import pandas
-import pyarrow.parquet
-
-from auditor.process import deferred
 from tests.programs import ROOT, python
 
 
@@ -16,10 +10,3 @@ def test_nothing_is_imported_before_something_is_asked():
         "DataFrame",
         "True",
     ]
-
-
-def test_they_are_what_they_stand_for():
-    assert deferred.pd.DataFrame is pandas.DataFrame
-    assert deferred.pq.ParquetFile is pyarrow.parquet.ParquetFile
-    assert deferred.pa.Table is pyarrow.Table
-    assert not hasattr(deferred.pd, "no_such_name")

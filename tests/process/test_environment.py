@@ -1,5 +1,3 @@
-"""Linear algebra is held to one thread, in whatever libraries there are, without looking for them each time."""
-
 from __future__ import annotations
 
 import sys
@@ -21,7 +19,7 @@ def threads():
 
 
 def test_every_library_has_one_thread_inside_and_its_own_number_again_outside():
-    assert np.linalg.inv([[2.0]]) == scipy.linalg.inv([[2.0]]) == 0.5  # so that there are two
+    assert np.linalg.inv([[2.0]]) == scipy.linalg.inv([[2.0]]) == 0.5
     with threadpool_limits(limits=2):
         before = threads()
         with one_thread():

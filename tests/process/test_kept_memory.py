@@ -1,5 +1,3 @@
-"""Arrays are made in memory that earlier ones left: the system is not asked for the same pages again and again."""
-
 from __future__ import annotations
 
 import platform
@@ -24,13 +22,10 @@ print(faults() * resource.getpagesize() // 2**20)
 """
 
 
-# `keep_freed_memory` leans on a rule of glibc alone; elsewhere it promises nothing, so that there
-# is nothing to hold it to.
 @pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="other libraries keep memory by other rules"
 )
 def test_memory_that_was_freed_is_used_again():
-    """Without it the same 24 MiB are asked for again and again."""
     kept, given_back = (
         int(python("-c", FAULTS.format(keep=keep)).stdout) for keep in ("keep_freed_memory()", "")
     )

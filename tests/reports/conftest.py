@@ -42,7 +42,6 @@ def six() -> AuditResult:
 
 @pytest.fixture(scope="session")
 def uniform() -> AuditResult:
-    """Categories: guesses, and no normalized error but that of their indicators."""
     return auditor.run("xiao2009-examples")
 
 

@@ -1,5 +1,3 @@
-"""Results made by hand from the papers' formulas, so that the renderers are tested without the engine."""
-
 from __future__ import annotations
 
 import itertools
@@ -31,7 +29,6 @@ UNSUITED = "distribution analysis needs white noise; linearly-dependent noise re
 
 
 def llse_error(scheme: str, levels: tuple[float, ...]) -> float:
-    """The closed-form normalized error of the joint LLSE (li2012, Theorems 3 to 5)."""
     if scheme == "linearly-dependent" and len(set(levels)) > 1:
         return 3e-17  # rounding, as a solver leaves it
     if scheme in ("corner-wave", "linearly-dependent"):
@@ -278,7 +275,6 @@ def quickstart() -> AuditResult:
 
 
 def six() -> AuditResult:
-    """Six schemes with names as long as they get, and an attack that fits none of them."""
     case = Case(schemes=(*SCHEMES, "random-projection", "rotation-noise"))
     case.plugin |= {"random-projection": "independent", "rotation-noise": "corner-wave"}
     whole = case.result(title="Six schemes", name="six")
@@ -309,7 +305,6 @@ def failed() -> AuditResult:
 
 
 def swept() -> AuditResult:
-    """The same audit at four table sizes, with the seconds that generation took."""
     points = [
         Case(coalitions="prefixes", rows=rows, sweep={"data.rows": rows})
         for rows in (1000, 4000, 16000, 64000)
@@ -347,7 +342,6 @@ HOSTILE_TITLE = "</script><script>alert('title')</script>\u202e{{7*7}}"
 
 
 def unpacked(page: str) -> str:
-    """Return a page with what it holds compressed as it is, for tests that search it."""
     return re.sub(
         r'<script type="application/x-deflate"[^>]*>[^<]*</script>',
         lambda found: inflated(found.group()),

@@ -1,5 +1,3 @@
-"""What is proved of errors stands beside those measured in every report, and nowhere that it is not known."""
-
 from __future__ import annotations
 
 import pytest
@@ -9,22 +7,17 @@ from auditor import registry
 from auditor.results.model import AuditResult
 from auditor_reports.figures.matrix import MatrixRow, matrix
 from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.detail import facts, least_possible
+from auditor_reports.wording.detail import facts
 
 
 @pytest.fixture(scope="module")
 def bounded() -> AuditResult:
-    """Two copies of normal records of variance 4, noise of variance 4 and 12: 1/2 and 3/4 of it are left, and of both 3/7."""
     return auditor.run({
         "seed": 4, "data": {"source": "gaussian", "rows": 400, "covariance": [[4.0, 0.0], [0.0, 4.0]], "exact": True},
         "schemes": [{"name": "independent", "id": "a<b>", "levels": [1.0, 3.0], "noise": {"variance": 4.0}}, {"name": "rotation"}],
         "knowledge": ["perfect", {"known-attributes": ["x1"]}], "coalitions": ["singles", "all"],
         "attacks": ["llse", "spectral-filter", "partial-disclosure"], "measures": ["error-bounds"],
     })  # fmt: skip
-
-
-def test_the_least_of_each_scheme_whose_bound_is_known(bounded: AuditResult) -> None:
-    assert least_possible(Reading(bounded), 0) == [("a<b>", "42.9 % from both copies")]
 
 
 def proved(reading: Reading, row: MatrixRow, place: int) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""No original value leaves: distinctive values are planted, and every output of every command is searched for them."""
+"""No original value leaves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html"
 
 @pytest.fixture(scope="module")
 def values() -> list[float]:
-    """Numbers that would not come about by chance: nine digits each."""
     noise = random.Random(99)
     return [round(noise.uniform(1000, 9000), 5) for _ in range(2 * ROWS)]
 
@@ -63,7 +62,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> Pat
 
 
 def command(folder: Path, *arguments: str) -> str:
-    """Return everything that a command prints, called in this process: most of one of its own is its start."""
     shown = io.StringIO()
     with chdir(folder), redirect_stdout(shown), redirect_stderr(shown), suppress(SystemExit):
         main(list(arguments))
@@ -71,7 +69,6 @@ def command(folder: Path, *arguments: str) -> str:
 
 
 def leaks(text: str, values: list[float]) -> list[float]:
-    """Return the planted values that a text, or what it holds compressed, holds, to all but the last of their digits."""
     text = report_cases.unpacked(text)
     return [
         value
@@ -119,8 +116,6 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["all/canary", "all/canary", "--format", form]
         for form in ("table", "html", "markdown", "json")
     ],
-    # the copies are files of records that the owner asks for by name; what the command says of
-    # them, or of a bad file, is not
     "perturb": [
         ["data.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
@@ -160,7 +155,6 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "selftest": [["--rows", "100", "--releases", "1", "--case", "bands"], ["--case", "no-such"]],
 }
-"""Every command as it is used, and as it goes wrong."""
 
 
 def test_every_command_there_is_has_its_canary() -> None:

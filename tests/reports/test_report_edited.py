@@ -1,4 +1,4 @@
-"""Results edited by hand: refused with the place, or reported; never a traceback."""
+"""Results edited by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ ODD: tuple[Any, ...] = (
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield every place of a document; of a list the first two and the last stand for all."""
     if path:
         yield path
     if isinstance(value, dict):
@@ -75,7 +74,7 @@ def test_what_stands_in_an_edited_file_is_refused_or_reported(
             continue
         for renderer in (Terminal(width=80), Markdown(), Junit(), Csv(), Json()):
             renderer.render([read])
-        if number % 10 == 0:  # charts take their time
+        if number % 10 == 0:
             charts(Reading(read), "audit-1")
         for changed in (compare_results(small, read), compare_results(read, small)):
             Terminal(width=80).render_comparison(changed)

@@ -1,5 +1,3 @@
-"""Verdicts count what an adversary who was given attributes in clear rebuilds of the others, as far as copies are what gives it away."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +15,6 @@ TOLD = "to whoever knows "
 
 
 def numbers(correlation: float, level: float) -> dict[str, Any]:
-    """Two attributes, of which one is known to some adversary, and a copy of both."""
     return {
         "title": "Known", "seed": 1, "schemes": [{"name": "independent", "levels": [level]}],
         "data": {"source": "gaussian", "covariance": [[1.0, correlation], [correlation, 1.0]], "rows": 4_000},
@@ -26,7 +23,6 @@ def numbers(correlation: float, level: float) -> dict[str, Any]:
 
 
 def categories(level: float) -> dict[str, Any]:
-    """Three columns in classes; a table of two of them is published, and whoever knows two looks for the third."""
     return {
         "title": "Known", "seed": 1, "schemes": [{"name": "uniform", "levels": [level]}],
         "data": {"source": "cps", "columns": ["age", "salary", "state_tax"], "rows": 4_000,
@@ -53,7 +49,6 @@ def verdict_on(scenario: dict[str, Any]) -> tuple[Verdict, str]:
 def test_a_leak_to_who_was_given_attributes_is_in_the_headline(
     scenario: dict[str, Any], low: float, high: float
 ) -> None:
-    """To all others it is moderate, and no cross would be there: of numbers 0.60 of the variance is unknown without copies, 0.47 with them."""
     found, printed = verdict_on(scenario)
     assert found.given is not None
     assert low < found.given.shown.value < high < 0.6 < (found.given.alone or 0.0)
@@ -72,7 +67,6 @@ def test_a_leak_to_who_was_given_attributes_is_in_the_headline(
 def test_copies_that_add_nothing_are_not_blamed_for_what_was_known(
     scenario: dict[str, Any],
 ) -> None:
-    """Of numbers with correlation 0.9 the known attribute alone tells 81 % of the other's variance."""
     found, printed = verdict_on(scenario)
     assert found.given is not None
     assert found.given.shown.value == pytest.approx(found.given.alone, rel=0.1)

@@ -1,4 +1,4 @@
-"""The table of guarantees: in every report of a scenario that states bounds, in none other; infinite ones read from a file stay so."""
+"""The table of guarantees."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def test_it_has_a_row_for_each_coalition_with_every_figure(bounded: AuditResult)
 
 
 def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_it() -> None:
-    """Independent noise a thousand times the data's: all gains are far below the margin, and ε adds up all the same."""
     schemes = [
         {"name": name, "levels": [1000, 1000], "noise": {"variance": 9.0}}
         for name in ("laplace", "laplace-multilevel")

@@ -1,4 +1,4 @@
-"""The HTML report: content, agreement with the other reports, escaping, policy, size."""
+"""The HTML report."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from auditor_reports.charts.inert import deflated, inflated, json_block, script
 from auditor_reports.figures.reading import Reading
 from auditor_reports.html import Html
 
-CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
+CASES = ("quickstart", "swept", "hostile")
 
 
 class Page(HTMLParser):
-    """What a browser would find: elements, text outside scripts, scripts."""
-
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)
         self.source = source
@@ -64,7 +62,6 @@ class Page(HTMLParser):
         return {name: json.loads(text) for name, text in (packed | plain).items()}
 
     def packed(self) -> dict[str, str]:
-        """What is held compressed and has a name."""
         return {
             name: inflated(element)
             for element, name in re.findall(
@@ -89,7 +86,6 @@ def pages(request: pytest.FixtureRequest) -> dict[str, Page]:
     ],
 )
 def test_every_chart_is_what_the_schema_allows(case: str, request: pytest.FixtureRequest) -> None:
-    """Pages do not compare their charts with it: it would take a third of their time."""
     made = charts(Reading(request.getfixturevalue(case)), "a")
     assert made or case == "failed"
     for view in (view for chart in made for view in chart.views):
@@ -162,13 +158,10 @@ def test_json_cannot_leave_its_block() -> None:
 
 
 SCRIPTS = 450_000
-"""What the scripts and the style of a page weigh at most: Vega, Vega-Lite and Vega-Embed are
-900,000 bytes as they are."""
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_page_is_small_enough(case: str, pages: dict[str, Page]) -> None:
-    """Far below the 2.5 MB that a page may have: what a page of five copies needs beside the scripts is a fraction of a megabyte."""
     page = pages[case]
     held = len(page.source.encode())
     parts = [
@@ -181,10 +174,7 @@ def test_the_page_is_small_enough(case: str, pages: dict[str, Page]) -> None:
     assert held - scripts < 450_000
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "a", "</script><!--", "<" * 70_000, "\u202e\ud800 גיל", "".join(map(chr, range(1, 3000)))],
-)
+@pytest.mark.parametrize("text", ["", "</script><!--", "\u202e\ud800 גיל"])
 def test_what_is_packed_comes_back_and_cannot_end_its_element(text: str) -> None:
     element = deflated(text, id="<x>")
     assert inflated(element) == text.encode("utf-8", "backslashreplace").decode()
@@ -227,10 +217,3 @@ def test_several_audits_share_a_summary_and_one_bundle(
     assert "2 audits side by side" in page.text
     assert page.source.count('id="bundle"') == 1
     assert page.packed()["bundle"].count("window.vegaEmbed=") == 1
-
-
-def test_a_sweep_is_compared_at_one_point(pages: dict[str, Page]) -> None:
-    text = pages["swept"].text
-    assert "Figures are at one sweep point, data.rows = " in text
-    assert "Runtime against records (data.rows)" in text
-    assert "Over the sweep" in text

@@ -1,4 +1,4 @@
-"""Results and releases in a notebook: inert tables, and charts that are the page's."""
+"""Results and releases in a notebook."""
 
 from __future__ import annotations
 
@@ -81,25 +81,12 @@ def test_every_plot_is_a_picture(swept: AuditResult, name: str) -> None:
     assert svg.count("<path") > 5
 
 
-@pytest.mark.slow
-def test_plot_called_draws_the_first_chart_or_the_one_named(quickstart: AuditResult) -> None:
-    plot = quickstart.plot
-    assert plot().to_dict() == plot.collusion().to_dict()
-    assert plot("errors", attribute="salary").to_dict() == plot.errors(attribute="salary").to_dict()
-    with pytest.raises(
-        AuditorError, match="no runtime chart; they have collusion, coalitions, errors, frontier"
-    ):
-        plot("runtime")
-    with pytest.raises(AuditorError, match="no chart; they have none"):
-        quickstart.model_copy(update={"measurements": [], "distributions": []}).plot()
-
-
 def test_where_altair_is_missing_it_is_named_and_so_is_the_way_around_it(
     quickstart: AuditResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("auditor_reports.charts.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "altair", None)  # as Python says that a module is not there
+    monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(
         AuditorError,
         match=r"pip install altair\. With matplotlib draw from the table: result\.frame\(\)",

@@ -1,5 +1,3 @@
-"""The quickstart holds all that it expects, and the README shows what it prints today. One run, so conftest.py leaves its file out."""
-
 from __future__ import annotations
 
 import importlib.util
@@ -26,7 +24,6 @@ def script() -> ModuleType:
 
 @pytest.mark.slow
 def test_the_quickstart_holds_and_the_readme_shows_what_it_prints() -> None:
-    """Up to 3 %: processors round otherwise in the last bit, and what is learnt in many steps from there differs by one."""
     made = script()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     result = auditor.run("quickstart")

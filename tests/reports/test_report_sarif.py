@@ -1,10 +1,9 @@
-"""Findings for code-scanning pages: SARIF 2.1.0, each at its line of the scenario, and no name read as a link or an argument."""
+"""Findings for code-scanning pages."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,6 @@ import pytest
 
 import auditor
 from auditor.results.model import AuditResult, Partial
-from auditor.runs.result_parts import _file_of
-from auditor.scenario.read import read_scenario
-from auditor.scenario.yaml.document import load
-from auditor.scenario.yaml.positions import Places
 from auditor_reports.ci_formats import Sarif
 
 TEXT = {
@@ -61,7 +56,6 @@ STRUCTURE = {
         }},
     },
 }  # fmt: skip
-"""The part of the SARIF 2.1.0 schema that is used, closed: names and types as OASIS has them."""
 SMALL = {
     "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50}, "schemes": [{"name": "correlated", "levels": [1]}],
     "attacks": ["ndr"], "expect": [{"normalized_error": {"at-least": 9}}],
@@ -112,7 +106,7 @@ def test_a_failed_cell_and_an_audit_that_was_stopped_are_errors(
     assert "SVD did not converge" in str(run["results"])
 
 
-@pytest.mark.parametrize("case", ["hostile", "quickstart"])
+@pytest.mark.parametrize("case", ["hostile"])
 def test_names_are_no_links_no_arguments_and_steer_nothing(
     case: str, request: pytest.FixtureRequest
 ) -> None:
@@ -153,15 +147,6 @@ def test_results_stand_at_their_line_of_the_scenario_s_file(here: Path) -> None:
     assert log_of(changed)["results"][0]["locations"] == [
         {"physicalLocation": {"artifactLocation": place["artifactLocation"]}}
     ]
-
-
-@pytest.mark.parametrize(("given", "told"), [
-    ("audits/mine.yaml", "audits/mine.yaml"), ("../mine.yaml", "mine.yaml"), ("/elsewhere/mine.yaml", "mine.yaml"), (None, ""),
-])  # fmt: skip
-def test_a_file_is_named_as_a_repository_would(given: str | None, told: str) -> None:
-    scenario = read_scenario(SMALL)
-    document = None if given is None else load("seed: 1", given)
-    assert _file_of(replace(scenario, places=Places(document))) == told
 
 
 def test_a_file_elsewhere_is_told_by_its_name_alone_and_a_scenario_from_python_has_none(

@@ -1,12 +1,9 @@
-"""What is written to a journal is read back exactly, by its declared type, and nothing else is accepted."""
-
 from __future__ import annotations
 
 import json
 import math
 import struct
 from dataclasses import fields, is_dataclass
-from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -50,7 +47,6 @@ def test_floats_keep_every_bit_that_a_figure_has(value):
 
 
 def shape(value):
-    """The value with every type named, NaN equal to itself; a numpy scalar that slipped in counts as Python's own number."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, dict):
@@ -97,39 +93,29 @@ RECORD = Measurement(
 )
 
 
-@pytest.mark.parametrize("field", Measurement._fields)
-def test_every_field_of_a_measurement_refuses_another_type(field):
-    encode, decode = codec(Measurement)
-    plain = json.loads(json.dumps(encode(RECORD)))
-    assert decode(plain) == RECORD
-    wrong = {
-        "sweep": 3,
-        "coalition": [1, "2"],
-        "levels": "0.5",
-        "replicate": 1.5,
-        "value": "1",
-        "status": "splendid",
-        "error_bar": None,
-    }
-    plain[Measurement._fields.index(field)] = wrong.get(field, {"x": 1})
-    with pytest.raises(CodecError):
-        decode(plain)
-
-
-@pytest.mark.parametrize("plain", [[], [1] * 16, [1] * 18, {"sweep": {}}, "text", None, 3])
-def test_a_record_of_another_shape_is_refused(plain):
-    with pytest.raises(CodecError):
-        codec(Measurement)[1](plain)
-
-
-def test_true_is_no_number():
-    for declared in (float, int):
+def test_every_field_of_a_measurement_refuses_another_type():
+    for field in Measurement._fields:
+        encode, decode = codec(Measurement)
+        plain = json.loads(json.dumps(encode(RECORD)))
+        assert decode(plain) == RECORD
+        wrong = {
+            "sweep": 3,
+            "coalition": [1, "2"],
+            "levels": "0.5",
+            "replicate": 1.5,
+            "value": "1",
+            "status": "splendid",
+            "error_bar": None,
+        }
+        plain[Measurement._fields.index(field)] = wrong.get(field, {"x": 1})
         with pytest.raises(CodecError):
-            codec(declared)[1](True)
+            decode(plain)
 
 
-def test_the_fields_of_measurements_are_all_of_types_that_are_checked():
-    assert all(codec(hint) for hint in get_type_hints(Measurement).values())
+def test_a_record_of_another_shape_is_refused():
+    for plain in [[], [1] * 16, [1] * 18, {"sweep": {}}, "text", None, 3]:
+        with pytest.raises(CodecError):
+            codec(Measurement)[1](plain)
 
 
 def test_a_message_names_types_and_no_value():
@@ -151,45 +137,32 @@ def test_a_table_of_measurements_comes_back_as_its_records():
     assert len(through(Measurements, Measurements.of([]))) == 0
 
 
-def test_equal_values_that_stand_in_a_column_twice_are_one_when_they_come_back():
-    table = Measurements.of(TABLE)
-    twice = table.replaced(reason=table.columns["reason"].put([0], "why").put([1], "why"))
-    assert through(Measurements, twice).cells().tolist() == table.cells().tolist()
-    assert through(Measurements, twice).columns["reason"].values == [None, "why"]
+def test_a_table_that_is_none_is_refused():
+    for field in Measurement._fields:
+        for wrong in [
+            ["text", None, None],
+            [True, 1.0, 2.0],
+            [[{"x": [1]}], [0, 0, 0]],
+            [[None], [0, 0, 1]],
+            [[None], [True, 0, 0]],
+            3,
+            [[None]],
+        ]:
+            encode, decode = codec(Measurements)
+            plain = json.loads(json.dumps(encode(Measurements.of(TABLE))))
+            if field == "sweep" and wrong == [[{"x": [1]}], [0, 0, 0]]:
+                wrong = [[[1]], [0, 0, 0]]  # that was a sweep point
+            plain[Measurement._fields.index(field)] = wrong
+            with pytest.raises(CodecError):
+                decode(plain)
 
 
-@pytest.mark.parametrize("field", Measurement._fields)
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        ["text", None, None],
-        [True, 1.0, 2.0],
-        [[{"x": [1]}], [0, 0, 0]],
-        [[None], [0, 0, 1]],
-        [[None], [True, 0, 0]],
-        3,
-        [[None]],
-    ],
-)
-def test_a_table_that_is_none_is_refused(field, wrong):
-    encode, decode = codec(Measurements)
-    plain = json.loads(json.dumps(encode(Measurements.of(TABLE))))
-    if field == "sweep" and wrong == [[{"x": [1]}], [0, 0, 0]]:
-        wrong = [[[1]], [0, 0, 0]]  # that was a sweep point
-    plain[Measurement._fields.index(field)] = wrong
-    with pytest.raises(CodecError):
-        decode(plain)
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
+def test_a_table_with_columns_missing_or_short_is_refused():
+    for damaged in [
         lambda plain: plain[:-1],
         lambda plain: [*plain[:-1], [[], []]],
         lambda plain: {"sweep": plain[0]},
-    ],
-)
-def test_a_table_with_columns_missing_or_short_is_refused(damaged):
-    encode, decode = codec(Measurements)
-    with pytest.raises(CodecError):
-        decode(damaged(json.loads(json.dumps(encode(Measurements.of(TABLE))))))
+    ]:
+        encode, decode = codec(Measurements)
+        with pytest.raises(CodecError):
+            decode(damaged(json.loads(json.dumps(encode(Measurements.of(TABLE))))))

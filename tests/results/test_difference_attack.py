@@ -1,10 +1,4 @@
-"""The difference attack: who knows all records but one locates that one, from the figures that are written of an audit.
-
-The reader knows the scenario, every other record, and how each closed form and each figure without
-noise depends on the record. What is written of such a figure is an interval for the record, about
-one secret shift for all coalitions of an attack. A linear program finds the records that all
-figures together leave possible. Figures with noise are left out: each says less than the closed
-form it estimates."""
+"""The difference attack."""
 
 from __future__ import annotations
 
@@ -25,19 +19,14 @@ from auditor.results.measurements import NUMBERS
 from auditor.schemes.replacement.base import UniformScheme
 
 MOVED, SECRET = 0.5, 1.5
-"""Standard deviations by which the record is moved, to see how figures depend on it, and where it
-is."""
 MEASURES = ["within", "entropy-privacy", "error-quantiles", "interval-privacy", "error-bounds", "dissimilarity", "exact", "anonymity", "records-within",
             "candidates-left", "rho-breach", "delta-growth", "guarantees", "belief-gap", "share-gap"]  # fmt: skip
 WITHOUT_NOISE = ("micro-aggregation", "rounding", "top-coding")
 PROMISED = {30: (0.03, 0.004), 300: (0.1, 0.01), 3000: (0.2, 0.01)}
-"""Standard deviations by number of records, under schemes that draw noise and under those that draw
-none, as docs/privacy.md has them."""
 SCHEMES = [name for name in registry.names("scheme") if registry.get("scheme", name).makes_copies]
 
 
 def people(rows, whole):
-    """A table of two columns that are correlated, and of a category; the last record's pay is the secret."""
     rng = np.random.default_rng(rows)
     z = rng.normal(size=(rows, 2)) @ [[1.0, 0.6], [0.0, 0.8]]
     z[-1, 0] = SECRET
@@ -75,7 +64,6 @@ def figures(result):
 
 
 def usable(folder, name, rows):
-    """Figures without noise that depend smoothly on the record: (key, exact, slope by standard deviation, what is written)."""
     table = people(rows, registry.get("scheme", name).on_lattice)
     step = MOVED * table.pay.std()
     step = round(step) if registry.get("scheme", name).on_lattice else step
@@ -94,7 +82,7 @@ def usable(folder, name, rows):
         ):
             rise, fall = up[key] - value, value - down[key]
             if key[-1] == "std_error" and written[key] < 1.5 * _errors(exact, key, rows)[1]:
-                continue  # may stand for less
+                continue
             if (
                 abs(rise + fall) > 1e-10 * abs(value)
                 and abs(rise - fall) < 0.5 * abs(rise + fall)
@@ -110,7 +98,6 @@ def usable(folder, name, rows):
 
 
 def _errors(exact, key, rows):
-    """The error that a figure is shifted by a share of, and the step of its grid."""
     share = _is_share(key[4])
 
     def own(field):
@@ -131,7 +118,6 @@ def _errors(exact, key, rows):
 
 
 def located(found):
-    """Half the width of what all figures together leave possible of the record, in standard deviations."""
     groups = {
         key: place for place, key in enumerate(dict.fromkeys(each[0][:5] for each in found), 1)
     }
@@ -153,7 +139,6 @@ def located(found):
 
 @pytest.fixture
 def known_noise(monkeypatch):
-    """Noise that does not depend on the table, so that figures of two tables differ by the record alone."""
     for module in (release, categorical_engine):
         monkeypatch.setattr(module, "noise_seed", lambda source, seed, fingerprint: seed)
 
@@ -167,8 +152,6 @@ def test_in_full_the_figures_give_the_record(tmp_path, known_noise):
 
 
 QUICK = ("correlated", "multiplicative-noise", "rounding", "top-coding", "uniform")
-"""Schemes that are attacked at every size; ``AUDITOR_DIFFERENCES=all`` attacks all of them, which
-takes half an hour."""
 CASES = [
     pytest.param(rows, name, marks=() if name == "multiplicative-noise" and rows == 30 else pytest.mark.slow)
     for rows in (30, 300, 3000) for name in SCHEMES

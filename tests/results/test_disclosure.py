@@ -1,5 +1,3 @@
-"""What leaves of a private table: the attacks that gave its records back from the results, on results in full and on those written."""
-
 from __future__ import annotations
 
 import json
@@ -70,7 +68,6 @@ def written(result):
 
 
 def variances(document, column):
-    """Every variance of one attribute that a reader can work out: stated, or the quotient of two figures."""
     name = document["data"][0]["attributes"][column]["name"]
     found = [document["data"][0]["attributes"][column]["variance"]]
     cells = {}
@@ -120,7 +117,7 @@ def test_two_records_were_their_mean_and_standard_deviation_apart_and_are_withhe
     assert result.disclosed().exit_status == result.exit_status
 
 
-@pytest.mark.parametrize("level", ["rounded", "figures", "moments"])
+@pytest.mark.parametrize("level", ["rounded", "moments"])
 def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full(tmp_path, level):
     data = {"source": str(tmp_path / "people.csv"), "disclosure": level}
     result = audit(tmp_path, people(200), data=data)
@@ -151,21 +148,11 @@ def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full
         assert 0 < abs(after.mean - before.mean) < 0.26 * math.sqrt(before.variance / 200)
 
 
-def test_a_file_whose_records_are_declared_public_is_written_in_full(tmp_path):
-    result = audit(
-        tmp_path, people(200), data={"source": str(tmp_path / "people.csv"), "disclosure": "public"}
-    )
-    assert result.disclosed() is result
-    assert result.provenance.fingerprint_key == ""
-
-
 @pytest.mark.parametrize("rows", [FEWEST_RECORDS, 200])
 @pytest.mark.slow_after_first
 def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
-    """The reader knows all other records: ``x = n·mean − Σo``, or from the variance ``n·V = Σ(o − m)² + (n − 1)/n·(x − m)²``."""
 
     def misses(document, records):
-        """How far off each route leads, in standard deviations; of two roots the reader is given the right one."""
         for column in (0, 1):
             x, others = records[-1, column], records[:-1, column]
             known = variances(document, column)
@@ -191,7 +178,6 @@ def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
 
 
 def test_records_are_not_the_solution_of_the_figures(tmp_path):
-    """With noise that a reader can draw again every copy's error is a linear equation in the records; as many copies, and they are known."""
     rows, copies = 14, 40
     records = people(rows)[:, :1]
     schemes = [{"name": "correlated", "levels": np.linspace(0.3, 1.5, copies).round(4).tolist()}]
@@ -205,7 +191,6 @@ def test_records_are_not_the_solution_of_the_figures(tmp_path):
     result = audit(tmp_path, records, ("pay",), **plain)
 
     def noise(source):
-        """Standard normal noise of every copy, shape (copies, rows), drawn by the program itself beside another table."""
         scenario = read_scenario(SCENARIO | plain | {"data": source})
         table, moments = table_of(scenario)
         release = open_release(
@@ -221,7 +206,6 @@ def test_records_are_not_the_solution_of_the_figures(tmp_path):
         return np.array([(y - x)[:, 0] for y in drawn]) / std[:, None]
 
     def solved(document, g):
-        """D/K = (1 − w)² + w²σ²·mean(g²) − 2w(1 − w)σ·mean(g·u), with u the standardised records and w = 1/(1 + σ²)."""
         value = {
             r["coalition"][0]: r["value"]
             for r in document["measurements"]
@@ -261,14 +245,13 @@ def inflated_parts(page):
 
 
 def holds(text, secret):
-    """Whether a text holds a number to seven digits, the last of them rounded or not."""
     whole = f"{abs(secret):.9f}".replace(".", "").lstrip("0")
     digits = f"{abs(secret):.9f}"
     cut = digits[: len(digits) - len(whole) + 7]
     return cut in text or f"{abs(secret):.{max(0, len(cut.partition('.')[2]))}f}" in text
 
 
-@pytest.mark.parametrize("rows", [2, 5, FEWEST_RECORDS, 40])
+@pytest.mark.parametrize("rows", [2, FEWEST_RECORDS, 40])
 @pytest.mark.slow_after_first
 def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
     records = people(rows)
@@ -294,7 +277,6 @@ def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
     assert any(output.strip() for output in shown.values())
     for form, text in shown.items():
         assert [secret for secret in secrets if holds(text, secret)] == [], form
-    # the search finds what is there
     assert all(
         holds(b"".join(result._json()).decode(), secret)
         for secret in (*records.mean(axis=0), *records.var(axis=0))
@@ -325,14 +307,6 @@ def test_a_table_in_the_scenario_and_a_source_that_is_public_are_told_in_full():
     assert short.disclosed() is short
     assert written(short)["data"][0]["attributes"][0]["variance"] == 1.0
     assert written(short)["data"][0]["disclosure"] == "public"
-
-
-def test_sources_say_for_themselves_that_they_are_public():
-    assert all(registry.get("source", name).public for name in registry.names("source"))
-    from auditor.data.source import Source, is_public
-
-    assert not Source.public  # of another's, as one that reads a database, nobody has said so
-    assert not is_public("people.csv")
 
 
 def test_what_is_disclosed_is_disclosed_once_and_read_back(tmp_path):
@@ -368,20 +342,6 @@ def test_a_guarantee_of_noise_sized_by_the_table_is_rounded_and_of_noise_sized_b
     )
 
 
-def test_a_verdict_tells_figures_as_they_are_rounded_and_bounds_as_they_were_asked_for(tmp_path):
-    result = audit(tmp_path, people(40))
-    exact, output = result.expectations[0], result.disclosed().expectations[0]
-    assert output.status == exact.status
-    assert output.observed == half_step(exact.observed, exact.observed * math.sqrt(2 / 40))
-    # it is the closed form
-    assert output.bound == half_step(exact.bound, exact.bound * math.sqrt(2 / 40))
-    assert f"{exact.observed:.6g}" in exact.why
-    assert f"{exact.observed:.6g}" not in output.why
-    assert result.disclosed().expectations[1].bound == 1e-9  # as the scenario has it
-    assert "1e-09" in result.disclosed().expectations[1].why
-    assert result.disclosed().expectations[2].bound == 0.0
-
-
 def test_tables_of_a_sweep_are_each_treated_as_their_own_size_asks(tmp_path):
     file = tmp_path / "people.csv"
     pd.DataFrame(people(40), columns=["pay", "tax"]).to_csv(file, index=False)
@@ -400,18 +360,15 @@ def test_tables_of_a_sweep_are_each_treated_as_their_own_size_asks(tmp_path):
     assert values == {5: {True}, 40: {False}}
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "wanted"),
-    [
+def test_rounding_by_hand():
+    for value, error, wanted in [
         (3.14159, 0.1, 3.15),
         (-3.14159, 0.1, -3.15),
         (7.0, 0.0, 7.0),
         (0.0, 1.0, 0.0),
         (1e9, 3e8, 1e9),
-    ],
-)
-def test_rounding_by_hand(value, error, wanted):
-    assert half_step(value, error) == wanted
+    ]:
+        assert half_step(value, error) == wanted
 
 
 def test_rounding_adds_at_most_two_per_cent_to_a_squared_error():

@@ -1,4 +1,4 @@
-"""Two folders of results are compared scenario by scenario; what is gone, or cannot be compared, is no good news."""
+"""Two folders of results are compared scenario by scenario."""
 
 from __future__ import annotations
 

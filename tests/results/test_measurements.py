@@ -1,4 +1,4 @@
-"""The table of measurements is its records, whichever way it is taken; a long one is in results.parquet alone and read from there."""
+"""The table of measurements is its records, whichever way it is taken."""
 
 import hashlib
 import io
@@ -13,10 +13,9 @@ import pytest
 import auditor
 from auditor.errors import AuditorError
 from auditor.results import model, tidy
-from auditor.results.codec import codec
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.model import AuditResult
-from auditor.results.records import Measurement, cells
+from auditor.results.records import Measurement
 
 BLANK = Measurement(
     {},
@@ -65,65 +64,20 @@ def test_a_table_of_records_is_those_records_to_their_types():
     assert table != RECORDS[:-1]
 
 
-def test_parts_put_together_are_their_records_one_after_the_other():
-    parts = [Measurements.of(RECORDS[:2]), RECORDS[2:3], [], Measurements.of(RECORDS[3:])]
-    assert Measurements.concatenated(parts) == RECORDS
-    assert Measurements.concatenated(parts).columns["scheme"].values == ["s"]
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [
+def test_rows_are_found_by_what_their_records_say():
+    for wanted in [
         {"status": "ok"},
         {"attack": None},
         {"scheme": "no such"},
         {"coalition": (1, 2), "replicate": 2},
-    ],
-)
-def test_rows_are_found_by_what_their_records_say(wanted):
-    table = Measurements.of(RECORDS)
-    kept = [
-        record
-        for record in RECORDS
-        if all(getattr(record, field) == value for field, value in wanted.items())
-    ]
-    assert table.taken(table.where(**wanted)) == kept
-
-
-def test_cells_are_those_of_the_records():
-    table = Measurements.of([RECORDS[place] for place in (3, 0, 4, 1, 2, 5, 0)])
-    number = {
-        id(record): place for place, group in enumerate(cells(table).values()) for record in group
-    }
-    assert (
-        table.cells().tolist() == [number[id(record)] for record in table] == [0, 1, 2, 1, 3, 4, 1]
-    )
-
-
-def test_columns_are_replaced_in_a_table_of_its_own():
-    table = Measurements.of(RECORDS)
-    other = table.replaced(value=np.arange(6.0), reason=table.columns["reason"].put([0, 2], "said"))
-    assert [(record.value, record.reason) for record in other[:3]] == [
-        (0.0, "said"),
-        (1.0, None),
-        (2.0, "said"),
-    ]
-    assert table == RECORDS
-
-
-def test_a_table_survives_plain_json():
-    encode, decode = codec(Measurements)
-    table = Measurements.of(RECORDS)
-    assert decode(json.loads(json.dumps(encode(table)))) == table
-    assert decode(encode(Measurements.of([]))) == []
-
-
-def test_nothing_that_the_audit_measured_is_made_a_record_before_somebody_asks(result, tmp_path):
-    fresh = result.model_copy(update={"measurements": result.measurements.replaced()})
-    fresh.save(tmp_path)
-    assert not fresh.failed
-    assert len(fresh.frame()) == len(result.measurements)
-    assert "_records" not in vars(fresh.measurements)
+    ]:
+        table = Measurements.of(RECORDS)
+        kept = [
+            record
+            for record in RECORDS
+            if all(getattr(record, field) == value for field, value in wanted.items())
+        ]
+        assert table.taken(table.where(**wanted)) == kept
 
 
 @pytest.fixture
@@ -164,25 +118,28 @@ def stored(folder: Path, table: pa.Table) -> None:
     (folder / "results.json").write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize(
-    ("changes", "shown"),
-    [
+def test_what_is_wrong_in_a_long_table_is_said(long):
+    for changes, shown in [
         ({"std_error": -1.0}, "std_error must be at least 0"),
         ({"value": 1e200}, "value must be at most 1e+150"),
         ({"ci_low": 2.0, "ci_high": 1.0}, "an interval ends before it begins"),
         ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be ascending"),
-        ({"status": Coded(np.array([0]), ["fine"])}, "status must be 'ok', 'not-applicable' or 'failed'"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_in_a_long_table_is_said(long, changes, shown):
-    columns = {
-        name: value if isinstance(value, Coded) else np.array([value])
-        for name, value in changes.items()
-    }
-    stored(long, tidy.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
-    with pytest.raises(AuditorError) as caught:
-        AuditResult.load(long)
-    assert str(caught.value) == f"{long / 'results.parquet'}: not the results of an audit ({shown})"
+        (
+            {"status": Coded(np.array([0]), ["fine"])},
+            "status must be 'ok', 'not-applicable' or 'failed'",
+        ),
+    ]:
+        columns = {
+            name: value if isinstance(value, Coded) else np.array([value])
+            for name, value in changes.items()
+        }
+        stored(long, tidy.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
+        with pytest.raises(AuditorError) as caught:
+            AuditResult.load(long)
+        assert (
+            str(caught.value)
+            == f"{long / 'results.parquet'}: not the results of an audit ({shown})"
+        )
 
 
 def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escaped_in_the_file():
@@ -205,11 +162,11 @@ def swept(text):
     return table.set_column(0, "sweep", pa.array([text]))
 
 
-@pytest.mark.parametrize("text", ["{", "[" * 100_000, "9" * 5_000, '{"a": NaN}', None])
-def test_a_sweep_point_that_is_no_json_is_refused(long, text):
-    stored(long, swept(text))
-    with pytest.raises(AuditorError, match=r"results\.parquet: not the results of an audit"):
-        AuditResult.load(long)
+def test_a_sweep_point_that_is_no_json_is_refused(long):
+    for text in ["{", "[" * 100_000, "9" * 5_000, '{"a": NaN}', None]:
+        stored(long, swept(text))
+        with pytest.raises(AuditorError, match=r"results\.parquet: not the results of an audit"):
+            AuditResult.load(long)
 
 
 def test_a_table_that_is_torn_is_refused():
@@ -224,16 +181,22 @@ def test_a_table_that_is_torn_is_refused():
     assert refused > 10
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["../results.parquet", "/etc/passwd", "..", "", "results.parquet\0", "x" * 5_000, None, 3],
-)
-def test_a_table_that_cannot_be_beside_is_refused(long, name):
-    document = json.loads((long / "results.json").read_text())
-    document["measurements"]["file"] = name
-    (long / "results.json").write_text(json.dumps(document))
-    with pytest.raises(AuditorError):
-        AuditResult.load(long)
+def test_a_table_that_cannot_be_beside_is_refused(long):
+    for name in [
+        "../results.parquet",
+        "/etc/passwd",
+        "..",
+        "",
+        "results.parquet\0",
+        "x" * 5_000,
+        None,
+        3,
+    ]:
+        document = json.loads((long / "results.json").read_text())
+        document["measurements"]["file"] = name
+        (long / "results.json").write_text(json.dumps(document))
+        with pytest.raises(AuditorError):
+            AuditResult.load(long)
 
 
 def test_a_table_that_is_another_or_none_is_refused(long):

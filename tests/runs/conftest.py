@@ -1,5 +1,3 @@
-"""What tests of the engine share."""
-
 from functools import partial
 
 import pytest
@@ -26,14 +24,12 @@ def large(monkeypatch):
 
 @pytest.fixture
 def few_redraws(monkeypatch):
-    """Three redraws for an error bar in place of 9, 39 or 59, in this process: enough where only whether results are the same is asked."""
     for module, name in ((linear, "REDRAWS"), (error_bars, "REDRAWS"), (opened, "ROW_REDRAWS")):
         monkeypatch.setattr(module, name, 3)
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks a sixteenth as long, in this process, and what else a table's size decides with them: tables a sixteenth as long show the same."""
     sizes = [(module, "BLOCK_VALUES") for module in (blocks, opened, numeric_redraws, cost)]
     sizes += [
         (law_tests, "SCORED_ROWS"),
@@ -47,11 +43,9 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture(scope="module")
 def once():
-    """What a module's tests make once for all of them."""
     return {}
 
 
 @pytest.fixture
 def run(command):
-    """Run ``auditor run``; return exit status, standard output and standard error."""
     return partial(command, "run")

@@ -1,5 +1,3 @@
-"""Work that kills its worker, in a module that imports next to nothing: each worker started anew imports it, and some tests start eight."""
-
 from __future__ import annotations
 
 import os

@@ -1,27 +1,22 @@
-"""Advice finds the weakest release of its grid that meets the target, on paper and by a stub of the audits, and refuses what cannot be."""
-
 from __future__ import annotations
 
 import math
-import shlex
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import norm
 
 import auditor
 from auditor import AuditorError
 from auditor.registry import get
-from auditor.results.advice import Exposed, Tried
+from auditor.results.advice import Exposed
 from auditor.results.records import Measurement
 from auditor.runs.advice import audits
-from auditor.runs.advice.advise import advise, command, steps_apart
-from auditor.runs.advice.audits import Asked, Trials, astray, of_one_release
+from auditor.runs.advice.advise import advise, steps_apart
+from auditor.runs.advice.audits import Asked, Trials, astray
 from auditor.runs.advice.candidates import (
     AddedNoise,
     Retention,
@@ -29,12 +24,10 @@ from auditor.runs.advice.candidates import (
     noise_grid,
     regression_loss,
     share_loss,
-    weakest,
 )
-from auditor.runs.advice.columns import Chosen, chosen
+from auditor.runs.advice.columns import chosen
 from auditor.runs.advice.request import Request
 from auditor.runs.perturb import make_plugin
-from auditor.scenario.stated_levels import sized_by_bounds
 from auditor.schemes.base.scheme import TableMoments, table_moments
 
 K = np.array([[4.0, 3.0], [3.0, 9.0]])
@@ -48,24 +41,7 @@ def noise(scheme, copies=1, K_X=ONE, spread=4.0, loss=mean_loss):
     )
 
 
-# -- the search, on stubs
-# ----------------------------------------------------------------------------------------------
-
-
-@given(steps=st.integers(1, 80), data=st.data())
-def test_the_search_finds_the_first_place_and_asks_of_few(steps, data):
-    start = data.draw(st.integers(0, steps - 1))
-    first = data.draw(st.integers(start, steps))  # `steps`: it is met nowhere
-    asked = []
-    found = weakest(lambda place: asked.append(place) or place >= first, start, steps)
-    assert found == (first if first < steps else None)
-    assert len(asked) == len(set(asked)) <= 2 * math.log2(steps + 1) + 3
-    assert min(asked) >= start
-
-
 class StubbedAudits(Asked):
-    """Audits in which the strongest attack leaves what the best linear one does at ``worth`` times the noise, with no error bar."""
-
     def __init__(self, target, worth=1.0, candidate=None):
         super().__init__({}, target, 1000, 1, False, {})
         self.__dict__.update(worth=worth, pooled_level=candidate.pooled_level, asked=[])
@@ -96,7 +72,7 @@ def test_of_one_gaussian_attribute_half_stays_unknown_at_a_level_of_exactly_1():
     assert not trials.whole(candidate, place - 1).met
 
 
-@pytest.mark.parametrize("worth", [1.0, 0.7, 0.05])
+@pytest.mark.parametrize("worth", [1.0, 0.05])
 @pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
 def test_the_place_found_meets_the_target_and_the_one_before_does_not(scheme, worth):
     candidate = noise(scheme, copies=3)
@@ -104,24 +80,7 @@ def test_the_place_found_meets_the_target_and_the_one_before_does_not(scheme, wo
     place = trials.lowest(candidate, math.inf)
     assert trials.whole(candidate, place).met
     assert not trials.whole(candidate, place - 1).met
-    assert len(trials.asked.asked) == len(set(trials.asked.asked)) <= 14  # nothing is audited twice
-
-
-def test_schemes_of_one_shape_share_the_audits_of_single_copies():
-    one, other = noise("corner-wave", 3), noise("correlated", 3)
-    trials = Trials(StubbedAudits(0.5, 0.5, one), "mean")
-    trials.lowest(one, math.inf)
-    before = [asked for asked in trials.asked.asked if len(asked[1]) == 1]
-    trials.lowest(other, math.inf)
-    assert [asked for asked in trials.asked.asked if len(asked[1]) == 1] == before
-
-
-def test_a_scheme_that_loses_more_on_paper_is_not_audited():
-    candidate = noise("correlated", 3)
-    trials = Trials(StubbedAudits(0.5, candidate=candidate), "mean")
-    assert trials.lowest(candidate, best=0.1) is None
-    assert trials.asked.asked == []
-    assert [one.exposed for one in trials.tried.values()] == [None]
+    assert len(trials.asked.asked) == len(set(trials.asked.asked)) <= 14
 
 
 def test_a_target_beyond_the_grid_is_refused_and_the_largest_that_is_met_is_named():
@@ -133,7 +92,6 @@ def test_a_target_beyond_the_grid_is_refused_and_the_largest_that_is_met_is_name
 
 
 def drawn(mean, error, count=4, theory=None):
-    """Draws of one cell that are all the same, each with the error bar of one release."""
     return [Measurement({}, "s", "perfect", "llse", (1,), (1.0,), k, "x", "normalized_error", mean, error, None, None, theory, "ok", None, "replicates")
             for k in range(1, count + 1)]  # fmt: skip
 
@@ -142,35 +100,21 @@ def found(*cells):
     return SimpleNamespace(measurements=[record for cell in cells for record in cell])
 
 
-def test_one_release_spreads_as_one_draw_and_in_proportion_to_its_error():
-    # sqrt(4)·(sqrt(4·0.03²)/4)
-    assert of_one_release(drawn(0.4, 0.03), 0.5).std_error == pytest.approx(0.03)
-    assert of_one_release(drawn(0.6, 0.03), 0.5).std_error == pytest.approx(0.025)
-    assert of_one_release(drawn(0.6, None), 0.5).std_error is None
-
-
 @pytest.mark.parametrize(
     ("mean", "error", "verdict"),
-    [
-        # 5.0·0.02·0.5/0.6 = 0.08
-        (0.63, 0.02, "holds"), (0.57, 0.02, "undecided"), (0.41, 0.02, "undecided"), (0.37, 0.02, "fails"),
-        (1600.0, 7200.0, "holds"),  # an attack that goes astray is no sign that little may be left
-    ],
+    [(0.63, 0.02, "holds"), (0.57, 0.02, "undecided"), (0.37, 0.02, "fails")],
 )  # fmt: skip
 def test_a_target_is_met_by_more_than_one_release_spreads_and_missed_by_as_much(
     mean, error, verdict
 ):
     asked = Asked({}, 0.5, 1000, 1, False, {})
     assert asked.verdict(found(drawn(mean, error))) == verdict
-    # more draws do not make a release better
     assert asked.verdict(found(drawn(mean, error, count=400))) == verdict
 
 
-@pytest.mark.parametrize(
-    ("bar", "z"), [("replicates", 1.645), ("replicates", 3.39), ("closed-form", 1.645)]
-)
+@pytest.mark.parametrize(("bar", "z"), [("replicates", 1.645), ("closed-form", 1.645)])
 def test_an_audit_of_a_new_release_agrees_with_ten_draws_199_times_in_200(bar, z):
-    """Of a release that just meets the target. 200,000 fixed draws know a share of 0.5 % to 0.06 % (four standard errors)."""
+    """Of a release that just meets the target."""
     rng, n = np.random.default_rng(5), 200_000
     (one, *_), known = drawn(0.0, 1.0), bar == "closed-form"
     margin = z + astray(one._replace(error_bar=bar), 10, z)
@@ -180,32 +124,6 @@ def test_an_audit_of_a_new_release_agrees_with_ten_draws_199_times_in_200(bar, z
     )
     off = np.mean(rng.normal(size=n) - z * found < mean - margin * spread)
     assert 0.0035 < off < 0.0056
-
-
-def test_theory_below_the_target_refutes_and_the_cell_that_may_end_lowest_is_told():
-    asked = Asked({}, 0.5, 1000, 1, False, {})
-    assert asked.verdict(found(drawn(0.55, 0.02, theory=0.49))) == "fails"
-    assert (
-        asked.exposed(
-            found(drawn(0.6, 0.01), [one._replace(attack="wide") for one in drawn(0.62, 0.1)])
-        ).attack
-        == "wide"
-    )
-    assert asked.exposed(found(drawn(0.4, 0.02))).half == pytest.approx(1.96 * 0.02, rel=1e-3)
-
-
-def test_of_categories_the_value_that_is_given_away_most_counts_as_in_the_expectation():
-    """Two thirds of the variance unknown, and of one value 60 of 100 who show it are rightly believed to have it."""
-    whole = [one._replace(attribute="*", attack="posterior") for one in drawn(0.66, 0.01)]
-    believed = [one._replace(metric="value_belief", value=0.6) for one in whole]
-    asked = Asked({}, 0.5, 1000, 1, True, {})
-    assert asked.verdict(found(whole)) == "holds"
-    assert asked.verdict(found(whole, believed)) == "fails"
-    assert asked.exposed(found(whole, believed)).unknown == pytest.approx(0.4)
-
-
-# -- on paper
-# ----------------------------------------------------------------------------------------------------------
 
 
 def test_fresh_copies_need_levels_that_together_tell_as_little():
@@ -238,14 +156,6 @@ def test_noise_of_the_datas_shape_costs_a_regression_nothing_and_white_noise_doe
     assert regression_loss(K, white) == pytest.approx(np.mean(naive))
 
 
-def test_the_standard_error_of_a_mean_grows_as_noise_says():
-    rng = np.random.default_rng(0)
-    copies = rng.normal(size=(4000, 50)) + math.sqrt(3.0) * rng.normal(size=(4000, 50))
-    grown = copies.mean(axis=1).std() / (1 / math.sqrt(50)) - 1
-    # four standard errors of a deviation
-    assert grown == pytest.approx(mean_loss(ONE, 3.0 * ONE), abs=4 * 2 / math.sqrt(2 * 4000))
-
-
 def test_a_share_estimated_from_a_copy_is_as_uncertain_as_stated():
     prior, p, n, draws = np.array([0.7, 0.2, 0.1]), 0.4, 500, 4000
     q = p * prior + (1 - p) / 3
@@ -267,9 +177,6 @@ def test_retention_leaves_what_exact_bayes_written_out_leaves():
     assert candidate.unknown((p, p / 4)) == pytest.approx(error / (1 - (prior**2).sum()))
     assert candidate.levels(candidate.grid.index(0.6)) == (0.6, 0.15)
 
-
-# -- ε, where bounds are stated
-# ------------------------------------------------------------------------------------------
 
 BOUNDS = {"age": (0.0, 10.0), "pay": (0.0, 40.0)}
 
@@ -303,33 +210,6 @@ def test_epsilon_of_all_copies_is_that_of_the_least_perturbed_by_its_law():
     assert noise("corner-wave").epsilon((1.0,)) is None  # no bounds
 
 
-@pytest.mark.parametrize("scheme", ["corner-wave", "laplace-multilevel"])
-def test_what_the_command_states_makes_the_levels_that_were_found(scheme):
-    best, levels = bounded(scheme), (0.037, 0.148)
-    request = Request("staff.csv", 2, 0.5, bounds=BOUNDS)
-    taken = Tried(scheme, levels, 0.5, None, "holds", True, 0.0, ())
-    words = shlex.split(
-        command(
-            request,
-            Chosen({"columns": list(BOUNDS), "missing": "drop"}, {}, None, 0, ()),
-            best,
-            taken,
-        )
-    )
-    currency = "gaussian-dp" if scheme == "corner-wave" else "epsilon"
-    stated = [float(one) for one in words[words.index(f"--{currency}") + 1].split(",")]
-    made, parameters = sized_by_bounds(scheme, {}, currency, stated, BOUNDS)
-    np.testing.assert_allclose(made, levels, rtol=1e-5)
-    assert parameters["noise"] in (
-        {"variances": [100.0, 1600.0]},
-        {"matrix": [[100.0, 0.0], [0.0, 1600.0]]},
-    )
-    assert ["age=0.0:10.0", "pay=0.0:40.0"] == [
-        words[k + 1] for k, word in enumerate(words) if word == "--bounds"
-    ]
-    assert "--columns" not in words
-
-
 def test_no_release_beyond_the_largest_epsilon_meets_the_request():
     candidate = bounded("laplace-multilevel")
     trials = Trials(StubbedAudits(0.5, candidate=candidate), "mean", most_epsilon=1.0)
@@ -340,34 +220,18 @@ def test_no_release_beyond_the_largest_epsilon_meets_the_request():
     assert (weaker.verdict, weaker.epsilon.at_delta > 1.0) == ("fails", True)
 
 
-# -- what may be asked
-# -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"unknown": 1.0}, "below 1"),
-        ({"unknown": 0.0}, "above 0"),
-        ({"unknown": math.nan}, "above 0"),
         ({"copies": 0}, "--copies must be from 1 to 50; got 0"),
-        ({"copies": 1_000_000}, "got 1,000,000"),
         ({"spread": 0.5}, "--spread"),
         ({"utility": "classifier"}, "needs --target"),
-        ({"target": "age"}, "needs --target"),
-        ({"schemes": ("rotation",)}, "has no level that decides"),
         ({"schemes": ("linearly-dependent",)}, "cancel their noise"),
         ({"schemes": ("corner-wave", "uniform")}, "apart"),
-        ({"schemes": ("uniform",), "columns": None}, "one column at a time"),
-        ({"schemes": ("uniform",), "utility": "regression"}, "--utility mean"),
-        ({"utility": "regression"}, "two columns"),
         ({"epsilon": 1.0}, "needs --bounds"),
-        ({"bounds": {"age": (0.0, 120.0)}, "epsilon": math.nan}, "above 0"),
         ({"bounds": {"age": (0.0, 120.0)}, "delta": 0.0}, "--delta"),
-        ({"bounds": {"age": (0.0, 120.0)}, "parameters": {"noise": "data"}}, "sizes the noise"),
         ({"bounds": {"age": (0.0, 50.0)}}, "outside the stated bounds"),
-        ({"bounds": {"age": (0.0, 120.0)}, "schemes": ("uniform",)}, "adds none"),
-        ({"schemes": ("laplace",)}, "has no level that decides"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_sentence(change, words):
@@ -402,23 +266,8 @@ def test_columns_that_noise_cannot_protect_are_left_out_with_the_reason_and_no_v
     assert "5000" not in notes
 
 
-def test_a_file_without_numbers_and_one_with_few_records_are_refused(here):
-    pd.DataFrame({"name": ["secret"] * 30, "id": range(30)}).to_csv("names.csv", index=False)
-    pd.DataFrame({"age": np.arange(19) ** 2.0}).to_csv("few.csv", index=False)
-    with pytest.raises(AuditorError, match="no column can be perturbed") as caught:
-        chosen("names.csv", None, None, 1)
-    assert "secret" not in str(caught.value)
-    with pytest.raises(AuditorError, match="at least 20 records"):
-        chosen("few.csv", None, None, 1)
-
-
-# -- measured
-# ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def few_draws(monkeypatch):
-    """Ten draws an audit, as of a large table, in place of 25: steps are wider for it, by which the same share of releases still agrees."""
     monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
 
 
@@ -445,7 +294,6 @@ def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here, few_
 
 @pytest.fixture
 def few_attacks(monkeypatch):
-    """Audits by three attacks, one of each kind: linear, on a fitted density, and by Bayes."""
     every = Asked.scenario
     monkeypatch.setattr(
         Asked,
@@ -460,7 +308,6 @@ def few_attacks(monkeypatch):
 def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(
     here, few_draws, few_attacks, scheme
 ):
-    """One release an audit, whose bars may be too wide to tell: of 30 seeds 28 and 26 held and none failed; of the next weaker all failed."""
     staff(here, 400, seed=1)
     table = chosen("staff.csv", ["salary"], None, 1)
     candidate = AddedNoise(2, 4.0, get("scheme", scheme)(), table_moments(table.table), mean_loss)

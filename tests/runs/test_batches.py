@@ -1,4 +1,4 @@
-"""Records in batches: no record is drawn twice, noise keeps the first batch's scale, and Theorem 4 holds over batches and levels."""
+"""Records in batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from auditor import AuditorError, read_release, registry
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
-from auditor.runs.finished_copies import Treatment
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import table_moments
@@ -35,28 +34,13 @@ def refusal(call, *args, **kwargs):
     return str(caught.value)
 
 
-# -- in memory
-# ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        "corner-wave",
-        "correlated",
-        "independent",
-        "linearly-dependent",
-        "laplace-multilevel",
-        "laplace",
-    ],
-)
+@pytest.mark.parametrize("scheme", ["corner-wave", "linearly-dependent", "laplace-multilevel"])
 def test_old_records_are_left_alone_and_new_ones_have_the_first_batch_s_noise(scheme):
     levels = (1.0, 0.25)
     before = auditor.perturb(FIRST, scheme, levels, seed=1)
     release = before.append(SECOND, seed=1)
     for old, new in zip(before.copies, release.copies, strict=True):
         np.testing.assert_array_equal(new[: len(FIRST)], old)
-    # to the last bit, whatever came since
     np.testing.assert_array_equal(release.law.covariance, before.law.covariance)
     assert not release.law.follows_data  # who must estimate K_X has no estimate of K_0
     Z = np.hstack([copy - release.original for copy in release.copies])[len(FIRST) :]
@@ -82,13 +66,11 @@ def test_noise_is_independent_between_batches_even_from_one_seed_and_of_the_same
 
 
 def joint(prior, held, noise):
-    """Return the posterior covariance of all records, given looks ``(batch, level place)`` whose noise has a stated covariance."""
     H = np.kron(np.eye(2)[[batch for batch, _ in held]], np.eye(len(prior) // 2))
     return prior - prior @ H.T @ np.linalg.solve(H @ prior @ H.T + noise, H @ prior)
 
 
 def noise_of(held, Sigma, records, same=False):
-    """Return the noise's covariance in such looks; ``same``: every batch has the same noise again, as from one seed."""
     whole = np.kron(np.ones((2, 2)), Sigma) if same else block_diag(Sigma, Sigma)
     places = [2 * batch + level for batch, level in held]
     return np.kron(whole[np.ix_(places, places)], np.eye(records))
@@ -108,20 +90,10 @@ def test_theorem_4_over_batches_and_levels_by_exact_posteriors_of_records_that_d
             joint(prior, least, noise_of(least, Sigma, 3)),
             atol=1e-12,
         )
-    # the planted leak: with the same noise in both batches a second look at batch 2 tells of batch
-    # 1
     alone = joint(prior, sufficient, noise_of(sufficient, Sigma, 3, same=True))
     assert np.trace(joint(prior, mixed, noise_of(mixed, Sigma, 3, same=True))) < 0.99 * np.trace(
         alone
     )
-
-
-def test_a_record_perturbed_twice_is_one_look_at_the_levels_harmonic_sum():
-    with pytest.warns(AuditorWarning, match="equal one that is out already"):
-        release = auditor.perturb(FIRST, "corner-wave", [0.5], seed=1).append(FIRST, seed=2)
-    pooled = (release.copies[0][: len(FIRST)] + release.copies[0][len(FIRST) :]) / 2 - FIRST
-    n, expected = len(FIRST), 0.25 * np.diag(release.law.shape)
-    np.testing.assert_allclose(pooled.var(axis=0), expected, rtol=5 * np.sqrt(2 / n))
 
 
 def test_records_that_are_out_are_refused_by_their_labels_and_counted():
@@ -149,18 +121,13 @@ def test_equal_rows_and_a_far_variance_are_told_of_in_counts_and_ratios_alone():
     assert all("times the first batch's" in line for line in said[1:])
 
 
-@pytest.mark.parametrize(("batch", "why"), [
-    (PEOPLE[["age"]], "must have the columns of the records before it"), (PEOPLE.to_numpy(), "in the form of the records before it"),
-    (PEOPLE.assign(age=np.nan), "missing values"), (PEOPLE.iloc[:0], "at least 1 row; got 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(("batch", "why"), [(PEOPLE[["age"]], "must have the columns of the records before it"), (PEOPLE.assign(age=np.nan), "missing values"), (PEOPLE.iloc[:0], "at least 1 row; got 0")])  # fmt: skip
 def test_what_is_no_batch_is_refused(batch, why):
     batch = batch.set_axis(list("wxyz")[: len(batch)]) if isinstance(batch, pd.DataFrame) else batch
     assert why in refusal(auditor.perturb(PEOPLE, "corner-wave", [0.5], seed=1).append, batch)
 
 
-@pytest.mark.parametrize(
-    "name", ["rotation", "random-projection", "rotation-noise", "k-anonymity", "published"]
-)
+@pytest.mark.parametrize("name", ["rotation", "k-anonymity", "published"])
 def test_schemes_that_do_not_perturb_records_one_by_one_take_no_batches(name):
     scheme = make_plugin("scheme", name, registry.get("scheme", name).trial)
     assert "no records can be appended" in refusal(
@@ -168,11 +135,8 @@ def test_schemes_that_do_not_perturb_records_one_by_one_take_no_batches(name):
     )
 
 
-@pytest.mark.parametrize(("scheme", "replacement", "share"), [
-    ("uniform", "uniform", 0.25), ("uniform-multilevel", "uniform", 0.25), ("uniform-multilevel", "prior", 0.4),
-])  # fmt: skip
+@pytest.mark.parametrize(("scheme", "replacement", "share"), [("uniform", "uniform", 0.25), ("uniform-multilevel", "prior", 0.4)])  # fmt: skip
 def test_categories_keep_their_domain_and_are_perturbed_by_the_same_law(scheme, replacement, share):
-    """``prior`` are the first batch's own shares: those of the later one, all alike, would never be perturbed."""
     X, batch = pd.Series(list("aabcd" * 40)), pd.Series(["a"] * 8_000)
     release = auditor.perturb(X, scheme, [0.6, 0.3], seed=1, replacement=replacement).append(
         batch, seed=1
@@ -185,7 +149,7 @@ def test_categories_keep_their_domain_and_are_perturbed_by_the_same_law(scheme, 
     assert "outside the declared domain" in refusal(release.append, pd.Series(["e"]))
 
 
-@pytest.mark.parametrize("scheme", ["geometric-multilevel", "skellam"])
+@pytest.mark.parametrize("scheme", ["geometric-multilevel"])
 def test_whole_numbers_stay_whole_in_the_first_batch_s_unit(scheme):
     X, batch = (
         pd.DataFrame({"age": np.arange(18, 80), "pay": 50.0 * np.arange(62)}),
@@ -201,12 +165,7 @@ def test_whole_numbers_stay_whole_in_the_first_batch_s_unit(scheme):
     )
 
 
-# -- as files
-# ----------------------------------------------------------------------------------------------------------
-
-
 def written(tmp_path, form="csv", scheme="corner-wave", precision="double", **more):
-    """Return paths of January's and February's originals, and a release of January's in files."""
     rng = np.random.default_rng(3)
     for number, month in enumerate(("january", "february", "march")):
         ids = 1_000 * number + np.arange(500)
@@ -282,17 +241,6 @@ def test_nothing_that_the_first_batch_s_moments_could_be_read_from_is_in_a_file(
     assert manifest["parameters"] == {"noise": "data", "algorithm": "bridge", "serial": "none"}
 
 
-def test_a_later_batch_is_rounded_and_cut_off_as_the_first_was(tmp_path):
-    done = Treatment("refuse", True, {"age": ("18", "80")})
-    january, february, _ = written(tmp_path, treatment=done)
-    # halves, which would be another step
-    pd.read_csv(february).assign(age=np.arange(500) % 40 + 18.5).to_csv(february, index=False)
-    append_copies(february, tmp_path / "out", [january])
-    copy = pd.read_csv(tmp_path / "out" / "copy-1-batch-2.csv")
-    assert copy["age"].dtype == np.int64
-    assert copy["age"].between(18, 80).all()
-
-
 def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
     january, february, march = written(tmp_path)
     assert "holds no release that records can be appended to" in refusal(
@@ -328,10 +276,6 @@ def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
     )
 
 
-# -- audited
-# -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("leak", [False, True])
 def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(
@@ -340,8 +284,6 @@ def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(
     n = 4_000
     for month, rows in (("1", FIRST[:n]), ("2", 1.1 * SECOND[:n])):
         pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / f"{month}.csv", index=False)
-    # what must not be: two batches' noise from one key, as copies of two tables from one seed
-    # without their fingerprints
     if leak:
         monkeypatch.setattr("auditor.schemes.draw.secret_of", lambda seed, fingerprint: 7)
     first, second = str(tmp_path / "1.csv"), str(tmp_path / "2.csv")

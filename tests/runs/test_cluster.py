@@ -1,4 +1,4 @@
-"""A real Dask scheduler and workers on loopback: the same results as here, also when a worker is killed in the middle."""
+"""A real Dask scheduler and workers on loopback."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ class Cluster:
         self.complete()
 
     def complete(self) -> None:
-        """Start a worker in place of each that a test has killed: two are there again."""
         there = [worker for worker in self.workers if worker.poll() is None]
         self.workers = [*there, *(self._worker() for _ in range(2 - len(there)))]
 
@@ -119,7 +118,6 @@ def document(tmp_path, monkeypatch):
 
 
 def without_clock(result) -> dict:
-    """Everything in results.json but when, how long, and by which command."""
     import json
 
     found = json.loads(result.to_json())
@@ -137,7 +135,6 @@ def test_the_same_results_as_here(cluster, document):
 
 @pytest.mark.slow
 def test_the_same_results_of_categories(cluster, document, tmp_path):
-    """Each pass of each scheme is shared out, here in four stripes; a worker that dies between two passes is missed by nobody."""
     pd.DataFrame({"x1": np.random.default_rng(8).gamma(2.0, size=200_000)}).to_parquet(
         tmp_path / "codes.parquet", row_group_size=49_999
     )
@@ -160,7 +157,6 @@ def test_the_same_results_of_categories(cluster, document, tmp_path):
 
 @pytest.mark.slow
 def test_an_audit_goes_on_when_a_worker_is_killed(cluster, document, monkeypatch):
-    """Killed when the first stripes are in: what it had is done again, and nothing is missing."""
     expected = without_clock(auditor.run(document))
     killed = []
 

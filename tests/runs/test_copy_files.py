@@ -1,4 +1,4 @@
-"""Copies written block by block: the values that ``auditor.perturb`` makes in memory, whole files or none."""
+"""Copies written block by block."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from auditor.data import file_rows as streamed
 from auditor.data.formats.text_files import _exact_floats
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
-from tests.tiers import every_pair
+from tests.tiers import each_once
 
 ROWS, TWO_BLOCKS, LEVELS = 10_000, 6_000, [0.25, 1.0, 0.5]
-"""Three blocks of categories, and two of three numbers, where blocks are small."""
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
@@ -47,7 +46,7 @@ DRAWN = {
 }
 
 
-@pytest.mark.parametrize(("scheme", "form"), every_pair(DRAWN, ["csv", "parquet"]))
+@pytest.mark.parametrize(("scheme", "form"), each_once(DRAWN, ["csv", "parquet"]))
 @pytest.mark.slow_after_first
 def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
     parameters, frame = DRAWN[scheme], frame[:TWO_BLOCKS]
@@ -72,11 +71,10 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
 
 @pytest.mark.parametrize(
     ("scheme", "form"),
-    every_pair(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]),
+    each_once(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]),
 )
 @pytest.mark.slow_after_first
 def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, scheme):
-    """Once, to 32 bits, where there is no grid; where there is, each step to a coarser one, whose multiples 32 bits hold exactly."""
     levels, frame = [0.0] if scheme == "rotation" else LEVELS, frame[:TWO_BLOCKS]
     source = tmp_path / "table.parquet"
     frame.to_parquet(source, row_group_size=2_700)
@@ -99,7 +97,6 @@ def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, sc
 
 
 def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
-    """At 10⁹ with deviation 9, neighbouring 32-bit numbers are 64 apart."""
     source = tmp_path / "table.parquet"
     (frame[["age", "salary"]] + [1e9, 0.0]).to_parquet(source)
     with pytest.raises(
@@ -130,11 +127,10 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("implementation", "form"), every_pair([None, "process", "multi-pert"], ["csv", "parquet"])
+    ("implementation", "form"), each_once([None, "process", "multi-pert"], ["csv", "parquet"])
 )
 @pytest.mark.slow_after_first
 def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation):
-    """Three blocks of records, each with a stream of its own, whether they are read at once or one after the other."""
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(
         {"disease": rng.choice(["flu", "HIV", "nöne"], ROWS), "ward": rng.integers(1, 6, ROWS)}
@@ -166,10 +162,6 @@ def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation)
     assert (blocks[0] != blocks[1]).any()  # no stream is used twice
 
 
-# -- where copies must not be written
-# ----------------------------------------------------------------------------------
-
-
 def table_in(folder, name="table.csv"):
     folder.mkdir(exist_ok=True)
     pd.DataFrame({"a": [1.0, 2.0, 5.0], "b": [2.0, 1.0, 4.0]}).to_csv(folder / name, index=False)
@@ -192,7 +184,6 @@ def test_copies_are_not_written_over_the_data_nor_among_its_parts(tmp_path):
 
 
 def test_a_release_that_is_out_is_replaced_only_by_force_and_then_wholly(tmp_path):
-    """Old copies are needed to extend it, average out with new ones, and would pass for copies of the new release."""
     data, folder = table_in(tmp_path), tmp_path / "out"
     write_copies(data, "corner-wave", [0.5, 1.0], 1, folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

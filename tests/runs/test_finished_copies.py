@@ -1,4 +1,4 @@
-"""``auditor perturb --missing --round --clip``: blanks, whole numbers, dates and bounds in copies, what is said of it, and what an audit makes of it."""
+"""``auditor perturb --missing --round --clip``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from auditor.data import file_rows as streamed
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
 from auditor.runs.finished_copies import Treatment
-from tests.tiers import every_pair
+from tests.tiers import each_once
 
 ROWS = 900
 NAMES = ["hired", "pay", "age"]
@@ -36,14 +36,12 @@ def staff() -> pd.DataFrame:
 
 @pytest.fixture
 def path(tmp_path, staff) -> str:
-    """As a European office writes it: semicolons, decimal commas, points between thousands."""
     pay = [f"{x:,.2f}".translate(str.maketrans(",.", ".,")) if x == x else "" for x in staff["pay"]]
     staff.assign(pay=pay).to_csv(tmp_path / "staff.csv", index=False, sep=";")
     return str(tmp_path / "staff.csv")
 
 
 def made(data, levels, folder, treatment, seed=1, scheme="corner-wave", columns=NAMES, **options):
-    """Return the copies, what was noted, and the manifest."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AuditorWarning)
         written = write_copies(
@@ -56,13 +54,8 @@ def made(data, levels, folder, treatment, seed=1, scheme="corner-wave", columns=
     return read, [str(each.message) for each in caught], json.loads(written[-1].read_text())
 
 
-# -- kinds
-# -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_rounded_columns_come_back_as_the_kind_that_they_were(path, tmp_path, staff, form):
-    """A copy at level 0 is the original, kinds and blanks and all; others are on its steps."""
     read, noted, manifest = made(
         path, [0.5, 0.0], tmp_path / "out", Treatment("keep", True), form=form
     )
@@ -147,11 +140,10 @@ def test_dates_of_another_format_go_out_as_they_came_in(tmp_path, staff):
         )
 
 
-@pytest.mark.parametrize(("held", "missing"), every_pair([0, 2**30], ["keep", "drop"]))
+@pytest.mark.parametrize(("held", "missing"), each_once([0, 2**30], ["keep", "drop"]))
 def test_blanks_are_in_their_places_in_every_block(
     path, tmp_path, staff, monkeypatch, held, missing
 ):
-    """Wherever files and blocks are cut; and what is kept beside is of the same records."""
     from auditor.data.formats import parts
 
     monkeypatch.setattr(streamed, "HELD_BYTES", held)
@@ -166,15 +158,6 @@ def test_blanks_are_in_their_places_in_every_block(
         pd.testing.assert_frame_equal(copy[["id", "team"]], rows[["id", "team"]], check_dtype=False)
         assert copy["pay"].isna().equals(rows["pay"].isna())
         assert np.corrcoef(copy["pay"].dropna(), rows["pay"].dropna())[0, 1] > 0.5
-
-
-def test_the_mean_is_perturbed_where_blanks_are_filled_in(path, tmp_path, staff):
-    (copy, bare), noted, _ = made(path, [0.5, 0.0], tmp_path / "out", Treatment("mean"))
-    blank = staff["pay"].isna()
-    assert copy["pay"].notna().all()
-    np.testing.assert_allclose(bare["pay"][blank], staff["pay"].mean(), rtol=1e-12)
-    assert copy["pay"][blank].nunique() == blank.sum()
-    assert noted[0].startswith("filled in: 18 blank cells in 18 of 900 records")
 
 
 def test_categories_keep_their_blanks_or_lose_the_records(path, tmp_path, staff):
@@ -210,10 +193,6 @@ def test_categories_keep_their_blanks_or_lose_the_records(path, tmp_path, staff)
         )
 
 
-# -- bounds
-# ------------------------------------------------------------------------------------------------------------
-
-
 def test_copies_are_cut_off_at_stated_bounds_on_the_steps_within(path, tmp_path):
     bounds = {"age": ("17.5", "65.2"), "pay": ("0", ""), "hired": ("2001-01-01", "2021-01-01")}
     (copy,), _, manifest = made(path, [2.0], tmp_path / "out", Treatment("drop", True, bounds))
@@ -234,35 +213,13 @@ def test_copies_are_cut_off_at_stated_bounds_on_the_steps_within(path, tmp_path)
     assert manifest["grid"] == {}
 
 
-@pytest.mark.parametrize(("treatment", "scheme", "message"), [
-    (Treatment("drop", bounds={"aeg": ("0", "1")}), "corner-wave", r"^bounds: no column 'aeg' is perturbed; did you mean 'age'\?$"),
-    (Treatment("drop", bounds={"age": ("9", "1")}), "corner-wave", "'age': the lower is above the upper"),
-    (Treatment("drop", bounds={"age": ("x", "1")}), "corner-wave", "'age': each must be a number; got 'x'"),
-    (Treatment("drop", bounds={"age": ("nan", "1")}), "corner-wave", "'age': each must be a number; got 'nan'"),
-    (Treatment("drop", bounds={"hired": ("9", "")}), "corner-wave", "'hired': each must be a date, as 2020-01-31; got '9'"),
-    (Treatment("drop", True, {"age": ("20.2", "20.8")}), "corner-wave", "none of its values, as they are rounded, lies between"),
-    (Treatment("drop", True), "rotation", "rotation are not the table's columns plus noise: none is rounded, cut off or left blank"),
-    (Treatment("keep"), "rotation", "rotation are not the table's columns plus noise"),
-    (Treatment("drop", True), "uniform", "are of categories, which are neither rounded nor cut off"),
-])  # fmt: skip
+@pytest.mark.parametrize(("treatment", "scheme", "message"), [(Treatment("drop", bounds={"aeg": ("0", "1")}), "corner-wave", r"^bounds: no column 'aeg' is perturbed; did you mean 'age'\?$"), (Treatment("drop", bounds={"age": ("x", "1")}), "corner-wave", "'age': each must be a number; got 'x'"), (Treatment("drop", bounds={"hired": ("9", "")}), "corner-wave", "'hired': each must be a date, as 2020-01-31; got '9'"), (Treatment("drop", True), "rotation", "rotation are not the table's columns plus noise: none is rounded, cut off or left blank"), (Treatment("drop", True), "uniform", "are of categories, which are neither rounded nor cut off")])  # fmt: skip
 def test_what_cannot_be_done_is_refused_and_leaves_nothing(
     path, tmp_path, treatment, scheme, message
 ):
     with pytest.raises(AuditorError, match=message):
         made(path, [0.5], tmp_path / "out", treatment, scheme=scheme)
     assert not (tmp_path / "out").exists()
-
-
-def test_dates_that_nobody_could_read_are_refused(tmp_path, path):
-    with pytest.raises(
-        AuditorError,
-        match=r"^column 'hired': the noise makes a date before the year 1 or after 9999; state bounds for it",
-    ):
-        made(path, [1e6], tmp_path / "out", Treatment("drop", True))
-
-
-# -- what becomes of it
-# ------------------------------------------------------------------------------------------------
 
 
 def test_copies_that_were_changed_afterwards_are_not_extended(path, tmp_path, staff):
@@ -273,9 +230,8 @@ def test_copies_that_were_changed_afterwards_are_not_extended(path, tmp_path, st
         auditor.read_release(staff, tmp_path / "out")
 
 
-@pytest.mark.parametrize("missing", ["keep", "drop"])
+@pytest.mark.parametrize("missing", ["keep"])
 def test_an_audit_reads_data_and_copies_without_an_edit(path, tmp_path, missing):
-    """Semicolons and decimal commas in, commas and points out; under `missing: drop` blanks of copies are treated as the original's are."""
     arguments = [
         "perturb",
         path,
@@ -301,18 +257,12 @@ def test_an_audit_reads_data_and_copies_without_an_edit(path, tmp_path, missing)
     })  # fmt: skip
     cells = found.frame()
     cells = cells[(cells["metric"] == "normalized_error") & (cells["attribute"] != "*")]
-    # LLSE of the better copy, with K_Z = 0.5 K_X: each attribute errs by 0.5/(1 + 0.5) of its
-    # variance; 882 records make that good to some 5 %
     assert set(cells["status"]) == {"ok"}
     np.testing.assert_allclose(cells["value"], 1 / 3, rtol=0.2)
 
 
 @pytest.mark.slow
 def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
-    """A yes/no column whose step is above the noise. Expected by draws of its own: the best linear estimate from both copies against the better one.
-
-    As drawn the gain is 0 by Theorem 4; rounded it is nearly two percent. Four standard errors of
-    the audit's figure, and of the draws."""
     X = pd.DataFrame({"child": (np.random.default_rng(0).random(6_000) < 0.3).astype(int)})
     X.to_csv(tmp_path / "t.csv", index=False)
     x = np.random.default_rng(1).choice(X["child"], 400_000).astype(float)
@@ -344,7 +294,6 @@ def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
 
 
 def test_a_copy_whose_blanks_are_elsewhere_is_not_laid_beside_the_wrong_records(path, tmp_path):
-    """As many complete records as the original's, but others: what is left of both does not hang together."""
     (copy,), _, _ = made(path, [0.05], tmp_path / "out", Treatment("keep"), columns=["pay", "age"])
     copy["pay"] = copy["pay"].fillna(3_000.0).where(np.arange(ROWS) >= 18)
     copy.to_csv(tmp_path / "copy.csv", index=False)

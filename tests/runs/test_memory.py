@@ -1,5 +1,3 @@
-"""What `auditor check` says a process will need, against what a run in one of its own came to need: of passes over many rows, and whole."""
-
 from __future__ import annotations
 
 import gc
@@ -8,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import auditor
@@ -18,11 +15,9 @@ from auditor.audit.base.release import Release
 from auditor.audit.numeric.views import Gathered
 from auditor.data import file_rows as streamed
 from auditor.runs import tables
-from auditor.scenario.read import find_scenario
 from tests.programs import python
 
 FACTOR = 2.5
-"""Predicted memory is at least the measured peak, and at most so many times as much."""
 
 RUN = """
 import re, sys
@@ -45,7 +40,6 @@ expect: [{expect}]
 """
 CASES = {
     "streamed, pooling": (0, "llse", "subsets", "", "no-collusion-gain: {scheme: corner-wave}"),
-    "streamed, attack on rows": (0, "udr", "prefixes", ""),
     "held": (2**40, "ndr, llse", "subsets", ""),
 }
 
@@ -66,8 +60,6 @@ def folder(tmp_path_factory) -> Path:
     return path
 
 
-# A process's own peak is told by Linux alone: what is asked of children by `getrusage` is the
-# largest of all that ran before.
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists(),
     reason="reads peak memory from /proc, which this system has not",
@@ -104,10 +96,7 @@ expect: [{expect}]
 """
 BINS = "columns: [salary], bin: {salary: {quantile: 50}}"
 POOLING = "no-collusion-gain: {scheme: uniform-multilevel}"
-CODED = {
-    "quantile bins, streamed, pooling judged": (0, BINS, "all, prefixes", POOLING),
-    "quantile bins, held": (2**40, BINS, "prefixes", ""),
-}
+CODED = {"quantile bins, streamed, pooling judged": (0, BINS, "all, prefixes", POOLING)}
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +134,6 @@ def test_predicted_and_measured_of_categories(codes, command, monkeypatch, case)
 @pytest.mark.slow
 @needs_proc
 def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkeypatch):
-    """Prefixes have the widest coalition, which shows the most different outcomes; more of them would hold more sums of the same size."""
     text = CATEGORICAL.replace("  - {{name: uniform, levels: [0.3, 0.1, 0.5, 0.4]}}\n", "")
     some, five_times = (
         (
@@ -160,7 +148,6 @@ def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkey
         )
         for rows in (500_000, 2_500_000)
     )
-    # what a table that is held would add at the least: the column of numbers, once
     column = 2_000_000 * 8 / 1e6
     assert five_times[0] <= 1.05 * some[0]
     assert five_times[1] < some[1] + column
@@ -176,14 +163,10 @@ except SystemExit as end:
     assert end.code in (None, 0, 1), end.code  # an expectation may fail
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
 """
-ESTIMATED = "{estimated: {rows: 1000}}"
 KINDS = {
     "a few records": (4, 2, 2, "singles, prefixes, all", "llse"),
     "400 copies": (20_000, 2, 400, "singles, prefixes, all", "llse"),
-    "100,000 records on the page": (2_000, 2, 12, "subsets", "llse, ndr"),
-    "attacks on rows": (2_000, 3, 5, "singles, all", "all"),
     "gains of trees": (50_000, 2, 5, "subsets", "llse", "perfect", "no-collusion-gain"),
-    "120 attributes, moments estimated": (20_000, 120, 3, "all", "llse, pca-filter", ESTIMATED),
 }
 
 
@@ -201,11 +184,9 @@ expect: [no-collusion-gain: {scheme: corner-wave}]
 
 
 def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
-    """In a sweep of many the collector comes too late: each left circle kept a release's moments, hundreds of megabytes in all."""
     (tmp_path / "audit.yaml").write_text(SEVERAL)
     gc.collect()
     gc.disable()
-    # of tests before this one; as long as they are held, nothing new can be taken for one of them
     others = held()
     try:
         auditor.run(tmp_path / "audit.yaml")
@@ -215,7 +196,6 @@ def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
 
 
 def held() -> list[object]:
-    """Return what holds moments, of all that Python's collector knows of."""
     return [each for each in gc.get_objects() if type(each) in (Gathered, Opened, View, Release)]
 
 
@@ -235,40 +215,9 @@ def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, com
     check_whole_run(command, scenario, tmp_path)
 
 
-@pytest.mark.slow_after_first
-@needs_proc
-@pytest.mark.parametrize("name", ["published-copies", "record-linkage"])
-def test_predicted_and_measured_of_scenarios_that_ship(tmp_path, command, name):
-    check_whole_run(command, find_scenario(name), tmp_path)
-
-
-KEYED = """
-data: {source: table.csv, columns: [x], key: id}
-schemes: [{name: corner-wave, levels: [0.3, 1.0]}]
-attacks: [ndr]
-knowledge: [perfect]
-"""
-
-
-@needs_proc
-def test_predicted_and_measured_of_wide_record_keys(tmp_path, command):
-    """As text, keys take ten times the room of the numbers."""
-    rows = 300_000
-    table = pd.DataFrame(
-        {
-            "x": np.random.default_rng(1).standard_normal(rows),
-            "id": [f"record {k:088d}" for k in range(rows)],
-        }
-    )
-    table.to_csv(tmp_path / "table.csv", index=False)
-    (tmp_path / "audit.yaml").write_text(KEYED)
-    check_whole_run(command, tmp_path / "audit.yaml", tmp_path)
-
-
 def check_whole_run(
     command: Callable[..., tuple[int, str, str]], scenario: Path, folder: Path
 ) -> None:
-    """Hold what is predicted of a scenario against what the whole command, with its page, comes to need in one process."""
     _, outline, _ = command("check", scenario)
     predicted = float(re.search(r"([\d,]+) MB of memory", outline)[1].replace(",", ""))
     measured = float(
@@ -288,7 +237,6 @@ def expected(
     command: Callable[..., tuple[int, str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> float:
-    """Write a scenario, and return the megabytes that are predicted for it; in this process, where only what is said counts."""
     (folder / "audit.yaml").write_text(text)
     monkeypatch.setattr(streamed, "HELD_BYTES", held)
     tables._table.cache_clear()
@@ -300,7 +248,6 @@ def expected(
 
 
 def needed(folder: Path, held: int) -> float:
-    """Return the megabytes that a process of its own comes to need for the scenario that was written last."""
     return float(
         python("-c", RUN, held, folder / "audit.yaml", check=True, timeout=300).stdout.split()[-1]
     )

@@ -1,4 +1,4 @@
-"""``auditor.perturb`` and ``Release.extend``: alike in and out, exact recovery where noise depends linearly, and every refusal."""
+"""``auditor.perturb`` and ``Release.extend``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ def refusal(error, call, *args, **kwargs):
     with pytest.raises(error) as caught:
         call(*args, **kwargs)
     return str(caught.value)
-
-
-# -- alike in and out
-# --------------------------------------------------------------------------------------------------
 
 
 def test_frame_in_frame_out():
@@ -47,32 +43,10 @@ def test_all_forms_get_the_same_copies():
     np.testing.assert_array_equal(array, lists)
 
 
-def test_estimate_is_like_the_original():
-    release = auditor.perturb(FRAME, scheme="corner-wave", levels=[0.5], seed=1)
-    values = auditor.attack("llse", release).values
-    assert list(values.columns) == ["age", "salary"]
-    assert values.index.equals(FRAME.index)
-
-
 def test_the_original_is_not_written_to():
     before = X.copy()
     auditor.perturb(X, scheme="corner-wave", levels=[0.5, 0.0], seed=1).extend([0.0], seed=2)
     np.testing.assert_array_equal(X, before)
-
-
-# -- linearly dependent copies give the table away
-# ---------------------------------------------------------------------
-
-
-def recovered(release, first, second):
-    """``X = (σ_2 Y_1 − σ_1 Y_2) / (σ_2 − σ_1)`` (li2012, 4.2.2)."""
-    a, b = np.sqrt(release.levels[first - 1]), np.sqrt(release.levels[second - 1])
-    return (b * release.copies[first - 1] - a * release.copies[second - 1]) / (b - a)
-
-
-def test_two_linearly_dependent_copies_give_the_table():
-    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1)
-    np.testing.assert_allclose(recovered(release, 1, 2), X, rtol=1e-12)
 
 
 def test_llse_rebuilds_the_table_from_linearly_dependent_copies():
@@ -85,23 +59,14 @@ def test_llse_rebuilds_the_table_from_linearly_dependent_copies():
         assert estimate.theory == pytest.approx(0.0, abs=1e-12 * X.var())
 
 
-# -- levels that are refused
-# -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("levels", "words"),
     [
         ([0.5, -1.0], "level 2 must be a finite noise multiple σ² ≥ 0; got -1.0"),
         ([0.5, float("inf")], "levels[1] must be a finite number; got inf"),
-        ([float("nan")], "levels[0] must be a finite number; got nan"),
-        ([True], "levels[0] must be a number; got True"),
         (["a"], "levels[0] must be a number; got 'a'"),
         ([], "levels must have 1 or more entries"),
-        (0.5, "levels must be a list of levels"),
-        ("0.5", "levels must be a list of levels"),
         ([0.5] * 1_000_000, "levels must have 10,000 or fewer entries; got a list of 1000000"),
-        ({"uniform": [0.0, 1.0], "count": 10**6}, "levels.count must be at most 10,000"),
         ({"uniform": [1.0, 0.5], "count": 2}, "levels.uniform needs low ≤ high"),
     ],
 )
@@ -118,18 +83,12 @@ def test_unknown_scheme_names_the_nearest():
     assert words == "unknown scheme 'corner-wav'; did you mean 'corner-wave'?"
 
 
-# -- tables that are refused
-# -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("table", "words"),
     [
         (np.column_stack([X[:, 0], np.ones(8)]), "column 'x2' is constant"),
         (np.where(X > 900, np.nan, X), "missing values in column 'x2'"),
-        (np.where(X > 900, np.inf, X), "column 'x2' has"),
         (X[:1], "a table needs at least 2 rows; got 1"),
-        (np.empty((3, 0)), "a table must have rows and columns"),
         (np.zeros((2, 2, 2)), "a table must have rows and columns"),
         (
             pd.DataFrame({"age": [1.0, 2.0], "name": ["x", "y"]}),
@@ -140,11 +99,6 @@ def test_unknown_scheme_names_the_nearest():
             "two columns have the same name",
         ),
         (np.array([["1", "2"], ["3", "4"]]), "the table must hold numbers only"),
-        (pd.Series(["1", "2", "4"]), "the table must hold numbers only"),
-        (np.array(["2020", "2021"], dtype="datetime64[D]"), "the table must hold numbers only"),
-        (X + 1j, "the table must hold numbers only"),
-        (pd.DataFrame(X + 1j), "columns must hold numbers"),
-        ([[1.0, "a"], [2.0, "b"]], "the table must hold numbers only"),
         ([[1.0, 2.0], [3.0]], "the table must hold numbers only"),
     ],
 )
@@ -161,10 +115,6 @@ def test_no_refusal_tells_a_value():
     )
 
 
-# -- noise shapes that are refused
-# -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("noise", "words"),
     [
@@ -174,27 +124,12 @@ def test_no_refusal_tells_a_value():
             {"variance": 1.0, "spectrum": [1.0, 1.0]},
             "noise mixes fields that do not go together: spectrum, variance",
         ),
-        ({"variance": 0.0}, "noise.variance must be greater than 0; got 0.0"),
-        ({"variance": "much"}, "noise.variance must be a number; got 'much'"),
         ({"spectrum": [1.0]}, "noise.spectrum must have one eigenvalue per attribute, 2; got 1"),
-        ({"spectrum": [1.0, -1.0]}, "noise.spectrum[1] must be at least 0; got -1.0"),
         (
             {"matrix": [[1.0, 2.0], [2.0, 1.0]]},
             "noise.matrix must be positive semi-definite, as a covariance is",
         ),
-        (
-            {"matrix": [[1.0, 0.5], [0.4, 1.0]]},
-            "noise.matrix must be finite and symmetric, as a covariance is",
-        ),
-        (
-            {"matrix": [[1.0, 2.0, 3.0], [2.0, 1.0]]},
-            "noise.matrix must be a square matrix of numbers",
-        ),
         ({"matrix": [[1.0]]}, "noise.matrix must be 2 × 2, one row per attribute; got 1 × 1"),
-        (
-            {"matrix": [[float("nan"), 0.0], [0.0, 1.0]]},
-            "noise.matrix[0][0] must be a finite number",
-        ),
         ({"matrix": "nowhere.csv"}, "noise.matrix: there is no file 'nowhere.csv'"),
     ],
 )
@@ -231,10 +166,6 @@ def test_noise_matrix_may_be_a_file(tmp_path, monkeypatch):
     np.testing.assert_array_equal(release.noise_covariance(), [[2.0, 0.5], [0.5, 1.0]])
 
 
-# -- what Python users write
-# -------------------------------------------------------------------------------------------
-
-
 def test_levels_parameters_and_knowledge_may_be_numpy_s_and_pandas_own():
     plain = auditor.perturb(
         X, "corner-wave", [1.0, 2.0], seed=1, noise={"matrix": [[1.0, 0.0], [0.0, 1.0]]}
@@ -257,15 +188,7 @@ def test_masked_values_are_no_data():
     assert len(auditor.perturb(np.ma.masked_array(X), "corner-wave", [1.0]).copies) == 1
 
 
-def test_another_original_must_have_the_release_s_shape():
-    release = auditor.perturb(X, "corner-wave", [1.0])
-    for other in (X[:-1], X[:, :1]):
-        assert "as many rows and columns" in refusal(
-            DataError, auditor.attack, "llse", release, original=other
-        )
-
-
-@pytest.mark.parametrize("workers", [0, -1, 1.5, True])
+@pytest.mark.parametrize("workers", [0, True])
 def test_workers_are_counted_from_one(workers):
     scenario = {
         "data": "iris",
@@ -278,7 +201,6 @@ def test_workers_are_counted_from_one(workers):
 
 
 def test_another_original_is_matched_by_the_names_of_its_columns_and_refused_in_another_order_of_records():
-    """Taken by place, another order of columns reads as an error of strangers, and a broken scheme as a safe one."""
     rng = np.random.default_rng(5)
     X = pd.DataFrame(
         {"a": rng.normal(size=200), "b": 100 + 10 * rng.normal(size=200)},

@@ -1,4 +1,4 @@
-"""A release is one line: no copy is drawn without the copies that are out, whoever asks, and whatever is killed when."""
+"""A release is one line."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from auditor.results.files import lock_folder
 from auditor.runs.copy_files import append_copies, write_copies
 from auditor.runs.folder_release import read_release
 from tests.programs import PATIENCE, running, wait_for
+from tests.tiers import each_once
 
 ROWS = 6_000
 RNG = np.random.default_rng(3)
@@ -45,7 +46,6 @@ LINES = {
     "geometric-multilevel": (WHOLE, [0.25, 1.0], [0.5, 0.6], {}), "skellam-multilevel": (WHOLE, [0.25, 1.0], [0.5, 0.6], {}),
     "uniform-multilevel": (CATEGORIES, [0.2, 0.9], [0.5, 0.6], {}), "k-anonymity-multilevel": (PEOPLE, [2.0, 9.0], [4.0, 5.0], K_ANONYMITY),
 }  # fmt: skip
-"""Scheme → table, levels of the first copies, levels added one by one, parameters."""
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,6 @@ def released(folder: Path, scheme: str, form: str = "csv"):
 
 
 def is_one_line(release, scheme: str) -> None:
-    """Check that the copies are those of one release: the law of their noise, or nested values and classes."""
     if scheme == "k-anonymity-multilevel":
         X, parameters = LINES[scheme][0], LINES[scheme][3]
         whole = auditor.perturb(X, scheme, release.levels, seed=1, **parameters)
@@ -114,10 +113,6 @@ def is_one_line(release, scheme: str) -> None:
         assert (error < 5 * reach).all()
 
 
-# -- no copy without the copies that are out
-# ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("scheme", LINES)
 def test_a_release_in_memory_that_is_extended_twice_is_one_line(scheme):
     X, levels, (first, second), parameters = LINES[scheme]
@@ -134,8 +129,7 @@ def test_a_release_in_memory_that_is_extended_twice_is_one_line(scheme):
     is_one_line(two, scheme)
 
 
-@pytest.mark.parametrize("scheme", LINES)
-@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(("scheme", "form"), each_once(LINES, ["csv", "parquet"]))
 def test_a_release_in_a_folder_that_is_read_and_extended_twice_is_one_line(tmp_path, scheme, form):
     X = released(tmp_path, scheme, form)
     _, levels, (first, second), _ = LINES[scheme]
@@ -172,12 +166,6 @@ def test_extensions_from_many_threads_at_once_are_one_line(tmp_path):
         last = release.extend([0.8])
         assert sorted(last.levels) == [0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
         is_one_line(last, "corner-wave")
-
-
-def test_a_study_extends_the_release_as_it_is():
-    release = auditor.perturb(NUMBERS, "corner-wave", [0.25, 1.0], seed=1)
-    assert release.extend([0.5], seed=2).levels == (0.25, 1.0, 0.5)
-    assert release.extend([0.6], seed=2).levels == (0.25, 1.0, 0.6)
 
 
 def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tmp_path):
@@ -219,37 +207,6 @@ def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tm
     )
 
 
-def test_new_copies_keep_the_columns_that_the_release_keeps(tmp_path):
-    frame = NUMBERS.assign(id=[f"{k:05}" for k in range(ROWS)])[["id", "pay", "age"]]
-    frame.to_csv(tmp_path / "table.csv", index=False)
-    write_copies(
-        str(tmp_path / "table.csv"),
-        "corner-wave",
-        [0.25],
-        None,
-        tmp_path / "out",
-        ["age", "pay"],
-        keep=["id"],
-    )
-    release = read_release(frame, tmp_path / "out").extend([0.5])
-    written = pd.read_csv(
-        tmp_path / "out" / "copy-2.csv", dtype={"id": str}, float_precision="round_trip"
-    )
-    pd.testing.assert_frame_equal(
-        written, release.copies[1].assign(id=frame["id"])[["id", "pay", "age"]], check_exact=True
-    )
-    with pytest.raises(AuditorError, match="append records by `auditor perturb DATA --append`"):
-        release.append(NUMBERS[:3] + 1)
-
-
-def test_a_file_in_the_way_of_a_new_copy_stays(tmp_path):
-    X = released(tmp_path, "corner-wave")
-    (tmp_path / "out" / "copy-3.csv").write_text("mine\n")
-    with pytest.raises(AuditorError, match=r"holds copy-3\.csv, which release\.json does not name"):
-        read_release(X, tmp_path / "out").extend([0.5])
-    assert (tmp_path / "out" / "copy-3.csv").read_text() == "mine\n"
-
-
 def test_a_folder_that_another_command_writes_to_is_refused(tmp_path, monkeypatch):
     X = released(tmp_path, "corner-wave")
     release = read_release(X, tmp_path / "out")
@@ -275,12 +232,7 @@ def test_a_release_is_not_continued_with_another_table_or_order(tmp_path):
             ):
                 read_release(other, folder / "out")
         X.to_csv(folder / "table.csv", index=False)
-        # whose numbers pandas reads to 15 digits
         assert read_release(pd.read_csv(folder / "table.csv"), folder / "out").levels
-
-
-# -- a second release of one table
-# -------------------------------------------------------------------------------------
 
 
 def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, command, own_state):
@@ -327,9 +279,6 @@ def test_studies_and_other_tables_are_no_second_release(own_state):
     assert len((own_state / "releases.jsonl").read_text().splitlines()) == 4
 
 
-# -- commands that are killed
-# ------------------------------------------------------------------------------------------
-
 STAFF, EXTENDED, APPENDED = (
     NUMBERS[:2_000],
     [0.5, 0.6, 0.4, 0.75],
@@ -338,8 +287,6 @@ STAFF, EXTENDED, APPENDED = (
 
 
 class Owner:
-    """One folder, and the commands that an owner gives until all of them are done: each may be killed, and is given again."""
-
     def __init__(self, folder: Path) -> None:
         self.folder, self.out = folder, folder / "out"
         self.seen: dict[str, bytes] = {}
@@ -359,7 +306,6 @@ class Owner:
         return [STAFF, *APPENDED][: self.state()[1]]
 
     def next_command(self):
-        """Return what comes next: the first copies, then levels and batches by turns; None when all is done."""
         levels, batches = self.state()
         if not batches:
             return "perturb", lambda: write_copies(
@@ -378,13 +324,11 @@ class Owner:
         return None
 
     def look(self) -> None:
-        """Look at the folder as a killed command has left it: a copy under its name never changes, and never goes."""
         there = {path.name: path.read_bytes() for path in self.out.glob("copy-*")}
         assert all(there.get(name) == content for name, content in self.seen.items())
         self.seen |= there
 
     def check(self) -> None:
-        """Check the folder after a command that was not killed: no partial file, all copies, one line."""
         self.look()
         manifest = release_folder.read_manifest(self.out)
         named = [name for part in release_folder.batches_of(manifest) for name in part["copies"]]
@@ -395,7 +339,6 @@ class Owner:
 def in_a_child(
     action, before=lambda: None, after: float | None = None, number: int = signal.SIGKILL
 ) -> bool:
-    """Carry an action out in a copy of this process, and send it a signal after some seconds; return whether it came to its end."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -417,7 +360,6 @@ def in_a_child(
 
 
 def killed_at(count: int, folder: Path) -> None:
-    """Kill this process just before it changes files in a folder for the ``count``-th time."""
     left = itertools.count(count, -1)
 
     def hook(event: str, arguments) -> None:
@@ -456,7 +398,6 @@ def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_n
 
 
 def slow_writes() -> None:
-    """Let this process spend most of its time between one change of a file and the next."""
     from auditor.data.formats import release_folder as writers
 
     append, publish = writers._File.append, writers.publish
@@ -500,7 +441,6 @@ def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table
         "-o",
         tmp_path / "new" / "out",
     )
-    # whatever the parent does about it
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     with running("-c", start + SLOW, *order, stderr=subprocess.PIPE) as process:
         wait_for(

@@ -1,12 +1,10 @@
-"""Never twice the same work: what a run has finished is used again, byte for byte, and only while nothing that it depends on has changed."""
+"""Never twice the same work."""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import resource
-import time
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +55,6 @@ def write(scenario, name="small.yaml"):
 
 @pytest.fixture
 def carried_out(monkeypatch):
-    """Every task that is carried out; ``carried_out.before`` is called first with how many there were."""
     real = tasks.carry_out
 
     class Calls(list):
@@ -86,11 +83,7 @@ def outcome(name="small", output="audit", status=0):
     return _outcome(status, Path(output) / name)
 
 
-# -- nothing is done twice
-# ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("at", range(TASKS))
+@pytest.mark.parametrize("at", [2, 0])
 @pytest.mark.slow_after_first
 def test_after_a_crash_only_what_was_not_finished_is_done_and_the_results_are_the_same(
     folder, run, carried_out, at
@@ -116,23 +109,6 @@ def test_resuming_what_is_whole_does_nothing_again(folder, run, carried_out):
     assert len(carried_out) == TASKS
     assert f"resumed: {TASKS} of {TASKS} tasks are finished already\n" in err
     assert outcome() == before
-
-
-@pytest.mark.slow
-def test_the_duration_of_a_resumed_run_is_that_of_the_work_in_its_results(folder, run, monkeypatch):
-    real = tasks.carry_out
-
-    def slow(task, *share):
-        time.sleep(0.2)
-        return real(task, *share)
-
-    monkeypatch.setattr(tasks, "carry_out", slow)
-    run("small.yaml")
-    run("small.yaml", "--resume")
-    assert (
-        json.loads(Path("audit/small/results.json").read_text())["provenance"]["duration"]
-        >= 0.2 * TASKS
-    )
 
 
 def test_without_resume_everything_is_done_again_and_what_is_lost_is_told(folder, run, carried_out):
@@ -165,20 +141,12 @@ def test_a_cell_that_failed_is_tried_again(folder, run, carried_out, monkeypatch
     assert not auditor.AuditResult.load("audit/small").failed
 
 
-# -- what has changed is noticed
-# -----------------------------------------------------------------------------------------
-
-
 CHANGES = {
-    "the table": lambda: write_table(np.random.default_rng(1).normal(size=(300, 2))),
     "one value": lambda: Path("table.csv").write_text(Path("table.csv").read_text()[:-2] + "7\n"),
     "a noise matrix": lambda: np.savetxt("shape.csv", [[1.0, 0.3], [0.3, 1.0]], delimiter=","),
     "seed": lambda: write(SCENARIO | {"seed": 2}),
     "attacks": lambda: write(SCENARIO | {"attacks": ["ndr", "llse", "udr"]}),
-    "knowledge": lambda: write(SCENARIO | {"knowledge": [{"estimated": {"rows": 50}}]}),
     "data": lambda: write(SCENARIO | {"data": {"source": "table.csv", "rows": 200}}),
-    "measures": lambda: write(SCENARIO | {"measures": [{"within": {"tolerance": 0.5}}]}),
-    "coalitions": lambda: write(SCENARIO | {"coalitions": ["singles"]}),
     "pooling": lambda: write(SCENARIO | {"expect": ["no-collusion-gain"]}),
 }
 NAMED = {"one value": "the table", "a noise matrix": "file shape.csv", "pooling": "expect"}
@@ -199,19 +167,6 @@ def test_what_changed_is_named_and_everything_it_touches_is_done_again(
     resumed = outcome(status=0)
     run("small.yaml", "--output", "afresh")
     assert resumed == outcome(output="afresh")
-
-
-def test_a_changed_line_of_any_plugin_s_package_is_another_program(tmp_path, monkeypatch):
-    package = tmp_path / "plugged"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "one.py").write_text("x = 1")
-    monkeypatch.syspath_prepend(tmp_path)
-    __import__("plugged")
-    before = finished._source_code.__wrapped__("plugged")
-    assert finished._source_code.__wrapped__("plugged") == before
-    (package / "one.py").write_text("x = 2")
-    assert finished._source_code.__wrapped__("plugged") != before
 
 
 @pytest.mark.parametrize(
@@ -251,10 +206,6 @@ def test_a_file_that_changes_while_it_is_audited_is_not_believed_later(folder, r
     assert len(carried_out) == 2
 
 
-# -- a damaged journal, a full disk
-# --------------------------------------------------------------------------------------
-
-
 def files(folder="audit/small"):
     return [path for path in sorted(Path(folder, FOLDER).iterdir()) if path.name != STATE]
 
@@ -277,7 +228,7 @@ def test_damaged_files_are_told_and_their_tasks_done_again(folder, run, carried_
     assert outcome() == outcome(output="undisturbed")
 
 
-@pytest.mark.parametrize("state", [None, b"", b"[]", b"not json", b'{"parts": 3}'])
+@pytest.mark.parametrize("state", [None, b"not json", b'{"parts": 3}'])
 def test_a_damaged_state_costs_the_explanation_only(folder, run, carried_out, state):
     run("small.yaml")
     path = Path("audit/small", FOLDER, STATE)
@@ -312,7 +263,6 @@ def test_two_runs_cannot_write_to_one_folder(folder, run):
     ("number", "remedy"),
     [
         (errno.ENOSPC, "make room, and run again with --resume"),
-        (errno.EACCES, "mend this, and run again with --resume"),
         (errno.ENOENT, "its folder was removed or renamed during the run; run again"),
     ],
 )
@@ -350,8 +300,6 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
     run("small.yaml", "--output", "undisturbed")
     size = 2 * max(path.stat().st_size for path in files("undisturbed/small"))
     assert size < Path("undisturbed/small/results.json").stat().st_size
-    # No compiled modules either: Python takes one that is cut off for whole, and every later
-    # program would fail on it.
     done = shell(
         "small.yaml", preexec_fn=limited(size), env=environment(PYTHONDONTWRITEBYTECODE="1")
     )
@@ -367,10 +315,6 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
     assert outcome(status=status) == outcome(output="undisturbed")
 
 
-# -- killed
-# ----------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "disturbance"),
@@ -379,7 +323,6 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
 def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(
     folder, monkeypatch, kind, disturbance
 ):
-    """``python -m benchmarks.kills`` does this a hundred times, with more kinds of results and of disturbances, and more records."""
     for name, records in {
         "NUMBERS": 1_200_000 if kind == "passes" else 1_000,
         "RECORDS": 1_000,
@@ -387,7 +330,7 @@ def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(
     }.items():
         monkeypatch.setattr(kills, name, records)
     monkeypatch.setattr(kills, "_environment", environment)
-    write(SCENARIO | {"replicates": 24})  # two releases at a time, as there is one worker for each
+    write(SCENARIO | {"replicates": 24})
     (scenario,) = (
         path.resolve()
         for path in (Path("small.yaml"), *shipped(folder))
@@ -416,10 +359,6 @@ def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_
     assert auditor.AuditResult.load("audit/small").partial.finished == 1
     run("small.yaml", "--resume")
     assert auditor.AuditResult.load("audit/small").partial is None
-
-
-# -- from Python
-# -------------------------------------------------------------------------------------------------------------
 
 
 def test_from_python_a_run_is_resumed_in_its_output_folder(folder, carried_out):

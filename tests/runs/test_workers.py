@@ -1,4 +1,4 @@
-"""Processes that carry tasks out: copies of our own program, as many as a run is worth, and the same results for any number of them."""
+"""Processes that carry tasks out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
-import auditor
 from auditor.process import environment
 from auditor.runs import plan
 from auditor.runs.check import check_data
@@ -54,16 +52,6 @@ def test_a_run_takes_a_process_for_each_processor_if_it_is_long_and_there_is_mem
     ]
 
 
-def test_a_plan_that_a_plugin_breaks_takes_one_and_leaves_the_rest_to_the_run(
-    scenario, monkeypatch
-):
-    def broken(*_):
-        raise ValueError
-
-    monkeypatch.setattr(plan, "workload", broken)
-    assert worth(scenario, monkeypatch) == 1
-
-
 @pytest.mark.parametrize(
     ("quota", "most"), [("max 100000", None), ("150000 100000", 1), ("50000 100000", 1), ("", None)]
 )
@@ -92,7 +80,6 @@ LONG = {
     ids=["releases", "attempts on one", "trees of one"],
 )
 def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
-    """One release has four attempts on rows, the insider's gains, and the rest. Short releases have the gains beside them."""
     Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO | changed))
     found = []
     for workers in (1, 3):
@@ -121,8 +108,6 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     assert found[0] == found[1]
 
 
-# What is tested is how copies of a process behave; where none can be made, as on Windows, workers
-# are started anew and none of it happens.
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot copy a process")
 
 
@@ -173,20 +158,3 @@ def test_a_task_s_own_error_is_no_want_of_processes():
         "a lock",
         "the system starts no more processes; try fewer --workers",
     ]
-
-
-def test_a_file_that_changed_between_two_runs_is_audited_anew(tmp_path):
-    path = tmp_path / "table.csv"
-    asked = {
-        "seed": 1,
-        "data": {"source": str(path)},
-        "schemes": [{"name": "correlated", "levels": [1.0]}],
-        "attacks": ["llse", "mixture-estimate"],
-        "measures": ["within"],
-    }
-    found = []
-    for width in (1, 9):
-        path.write_text("a\n" + "".join(f"{width * (k % 9)}\n" for k in range(40)))
-        frame = auditor.run(asked).frame()
-        found.append(frame[frame.metric == "distortion"].value.to_numpy())
-    assert np.all(found[1] > 5 * found[0])

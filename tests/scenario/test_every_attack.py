@@ -1,5 +1,3 @@
-"""`attacks: all` stands for every attack that applies, and an attack may be tried on some of the coalitions only."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -43,18 +41,6 @@ def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_s
     assert "llse" not in turned
 
 
-def test_an_attack_goes_by_what_its_form_applies_to_and_by_its_own_families_where_it_has_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rotated = registry.get("attack", "ica")
-    made: list[bool] = []
-    monkeypatch.setattr(rotated, "__init__", lambda self, parameters: made.append(True))
-    assert "ica" not in names()
-    assert not made
-    monkeypatch.setattr(rotated, "form", lambda self: registry.get("attack", "llse")())
-    assert "ica" in names()
-
-
 def test_attacks_on_categories_apply_where_columns_are_cut_into_bins() -> None:
     assert "posterior" in names(data=NUMBERS | {"bin": {"x1": {"quantile": 3}}})
     assert "posterior" in names(
@@ -63,6 +49,7 @@ def test_attacks_on_categories_apply_where_columns_are_cut_into_bins() -> None:
     )
 
 
+@pytest.mark.slow
 def test_attacks_on_rows_are_tried_on_the_coalitions_that_decide() -> None:
     result = auditor.run(
         scenario(
@@ -104,18 +91,12 @@ def test_coalitions_of_an_attack_are_respected_by_attacks_on_categories_and_by_w
     }
 
 
-def test_all_may_stand_beside_attacks_with_parameters_of_their_own() -> None:
-    more = {"id": "learnt", "name": "udr", "prior": "reconstructed"}
-    ids = [use.id for use in read_scenario(scenario(attacks=[EVERY, more])).attacks]
-    assert ids[-1] == "learnt"
-    assert ids[:-1] == [use.id for use in read_scenario(scenario()).attacks]
-
-
 def test_the_resolved_scenario_names_them_and_reads_the_same() -> None:
     first = read_scenario(scenario())
     assert read_scenario(first.spec()).attacks == first.attacks
 
 
+@pytest.mark.slow
 def test_what_a_scenario_leaves_out_is_told() -> None:
     assert auditor.run(scenario(attacks=["llse"])).untried == sorted(
         names() - {"llse"}, key=registry.names("attack").index
@@ -127,10 +108,13 @@ def test_what_a_scenario_leaves_out_is_told() -> None:
     }
 
 
-@pytest.mark.parametrize(("attacks", "message"), [
-    ("al", "unknown attack"), ([{"name": EVERY}], "unknown attack"), ([{"name": "llse", "coalitions": ["singels"]}], "did you mean 'singles'"),
-    ([{"name": "llse", "coalition": ["singles"]}], "did you mean 'coalitions'"), ([{"name": "llse", "coalitions": []}], "at least one"),
-])  # fmt: skip
-def test_what_is_wrong_is_told(attacks: Any, message: str) -> None:
-    with pytest.raises(ScenarioError, match=message):
-        read_scenario(scenario(attacks=attacks))
+def test_what_is_wrong_is_told():
+    for attacks, message in [
+        ("al", "unknown attack"),
+        ([{"name": EVERY}], "unknown attack"),
+        ([{"name": "llse", "coalitions": ["singels"]}], "did you mean 'singles'"),
+        ([{"name": "llse", "coalition": ["singles"]}], "did you mean 'coalitions'"),
+        ([{"name": "llse", "coalitions": []}], "at least one"),
+    ]:
+        with pytest.raises(ScenarioError, match=message):
+            read_scenario(scenario(attacks=attacks))

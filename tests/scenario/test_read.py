@@ -1,5 +1,3 @@
-"""Scenarios: every form a field may take, every mistake told at its place, and nothing else ever raised."""
-
 from __future__ import annotations
 
 import contextlib
@@ -9,7 +7,6 @@ from textwrap import dedent
 import jsonschema
 import numpy as np
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +31,6 @@ def scenario(**fields):
 
 
 def problems(document, tmp_path=None, name="x.yaml"):
-    """The problems of a document, as «line:column: path message»; positions only for a file."""
     source = document
     if tmp_path is not None:
         source = tmp_path / name
@@ -52,10 +48,6 @@ def the_problem(**fields):
     found = problems({**BASE, **fields})
     assert len(found) == 1, found
     return found[0]
-
-
-# -- positions
-# ---------------------------------------------------------------------------------------------------------
 
 
 def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
@@ -126,40 +118,29 @@ def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
+def test_a_misspelling_is_told_with_the_nearest_valid_spelling(tmp_path):
+    for line, hint in [
         ("titel: x", "did you mean 'title'"),
         ("data: {source: cpss}", "did you mean 'cps'"),
         ("data: {source: cps, colums: [age]}", "did you mean 'columns'"),
         ("schemes: [{name: corner-wav, levels: [1]}]", "did you mean 'corner-wave'"),
-        ("schemes: [{name: corner-wave, levls: [1]}]", "did you mean 'levels'"),
         ("schemes: [{name: corner-wave, levels: [1], algorithm: brigde}]", "did you mean 'bridge'"),
-        (
-            "schemes: [{name: corner-wave, levels: [1], noise: {varianc: 1}}]",
-            "did you mean 'variance'",
-        ),
         ("attacks: [lsse]", "did you mean 'llse'"),
         ("knowledge: [perfekt]", "did you mean 'perfect'"),
         ("coalitions: [subset]", "did you mean 'subsets'"),
-        ("measures: [withn]", "did you mean 'within'"),
         ("expect: [no-collusion-gian]", "did you mean 'no-collusion-gain'"),
         ("expect: [{normalised_error: {at-least: 0}}]", "did you mean 'normalized_error'"),
-        ("expect: [{matches-theory: {metric: distorsion}}]", "did you mean 'distortion'"),
         ("expect: [{matches-theory: {attack: llsee}}]", "did you mean 'llse'"),
-        ("expect: [{matches-theory: {knowledge: perfekt}}]", "did you mean 'perfect'"),
         ("cite: [li2021]", "did you mean 'li2012' or 'li2011'"),
-    ],
-)
-def test_a_misspelling_is_told_with_the_nearest_valid_spelling(tmp_path, line, hint):
-    field = line.partition(":")[0]
-    fields = {
-        "data": "data: cps",
-        "schemes": "schemes: [{name: corner-wave, levels: [1]}]",
-        "attacks": "attacks: [llse]",
-    }
-    text = "\n".join([*(spelt for name, spelt in fields.items() if name != field), line])
-    assert any(hint in problem for problem in problems(text, tmp_path))
+    ]:
+        field = line.partition(":")[0]
+        fields = {
+            "data": "data: cps",
+            "schemes": "schemes: [{name: corner-wave, levels: [1]}]",
+            "attacks": "attacks: [llse]",
+        }
+        text = "\n".join([*(spelt for name, spelt in fields.items() if name != field), line])
+        assert any(hint in problem for problem in problems(text, tmp_path))
 
 
 def test_the_place_behind_an_alias_is_where_the_value_is_written(tmp_path):
@@ -176,19 +157,16 @@ def test_the_place_behind_an_alias_is_where_the_value_is_written(tmp_path):
     assert found[2].startswith("4:5: schemes[1] repeats scheme 'corner-wave'")
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
+def test_what_comes_from_outside_has_no_place_in_the_file(tmp_path):
+    for change, expected in [
         (("data.rows", 1), "data.rows must be"),
         (("schemes[corner-wave].levels", [-1, 2]), "schemes[0].levels[0] cannot be used"),
         (("schemes[*].levels", "x"), "schemes[0].levels must be a list"),
-    ],
-)
-def test_what_comes_from_outside_has_no_place_in_the_file(tmp_path, change, expected):
-    path = tmp_path / "x.yaml"
-    path.write_text("data: cps\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [llse]\n")
-    with pytest.raises(ScenarioError, match=f"^{re.escape(expected)}"):
-        read_scenario(path, [change])
+    ]:
+        path = tmp_path / "x.yaml"
+        path.write_text("data: cps\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [llse]\n")
+        with pytest.raises(ScenarioError, match=f"^{re.escape(expected)}"):
+            read_scenario(path, [change])
 
 
 def test_overrides_change_any_place():
@@ -207,15 +185,11 @@ def test_overrides_change_any_place():
         read_scenario(BASE, [("a..b", 1)])
 
 
-# -- every field
-# -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("field", ["cite", "expect", "measures", "sweep"])
-@pytest.mark.parametrize("empty", [None, []])
-def test_an_optional_section_may_hold_nothing_but_comments(field, empty):
-    if (field, empty) != ("sweep", []):
-        assert scenario(**{field: empty}).spec() == scenario().spec()
+def test_an_optional_section_may_hold_nothing_but_comments():
+    for field in ["cite", "expect", "measures", "sweep"]:
+        for empty in [None, []]:
+            if (field, empty) != ("sweep", []):
+                assert scenario(**{field: empty}).spec() == scenario().spec()
 
 
 def test_a_lone_item_is_told_where_it_stands_and_can_be_changed(tmp_path):
@@ -259,13 +233,9 @@ NAMED = """
 """
 
 
-@pytest.mark.parametrize(("fields", "spelt"), rows(NAMED))
-def test_every_list_takes_a_mapping_with_a_name(fields, spelt):
-    assert scenario(**scalar(fields)).spec() == scenario(**scalar(spelt)).spec()
-
-
-# -- levels
-# ------------------------------------------------------------------------------------------------------------
+def test_every_list_takes_a_mapping_with_a_name():
+    for fields, spelt in rows(NAMED):
+        assert scenario(**scalar(fields)).spec() == scenario(**scalar(spelt)).spec()
 
 
 def levels_of(levels, seed=0):
@@ -276,43 +246,22 @@ def levels_of(levels, seed=0):
     )
 
 
-def test_a_list_of_levels_keeps_its_order_and_its_repeats():
-    assert levels_of([1, 0.25, 1, 0, 0.5]) == (1.0, 0.25, 1.0, 0.0, 0.5)
-
-
 def test_linear_levels_hold_both_ends():
     assert levels_of({"linear": [0.25, 1.0], "count": 4}) == pytest.approx((0.25, 0.5, 0.75, 1.0))
     assert levels_of({"linear": [0.25, 1.0], "count": 1}) == (0.25,)
 
 
-@pytest.mark.parametrize("kind", ["uniform", "log-uniform"])
-def test_random_levels_depend_on_seed_and_range_alone(kind):
-    drawn = levels_of({kind: [0.25, 1.0], "count": 30}, seed=7)
-    assert all(0.25 <= level <= 1.0 for level in drawn)
-    assert len(set(drawn)) == 30
-    assert levels_of({kind: [0.25, 1.0], "count": 10}, seed=7) == drawn[:10]
-    assert levels_of({kind: [0.25, 1.0], "count": 30}, seed=8) != drawn
+def test_random_levels_depend_on_seed_and_range_alone():
+    for kind in ["uniform", "log-uniform"]:
+        drawn = levels_of({kind: [0.25, 1.0], "count": 30}, seed=7)
+        assert all(0.25 <= level <= 1.0 for level in drawn)
+        assert len(set(drawn)) == 30
+        assert levels_of({kind: [0.25, 1.0], "count": 10}, seed=7) == drawn[:10]
+        assert levels_of({kind: [0.25, 1.0], "count": 30}, seed=8) != drawn
 
 
-def test_two_schemes_get_the_same_random_levels():
-    levels = {"uniform": [0.25, 1.0], "count": 5}
-    result = auditor.run(
-        {
-            **BASE,
-            "schemes": [{"name": name, "levels": levels} for name in ("correlated", "corner-wave")],
-        }
-    )
-    first, second = (release.levels for release in result.releases)
-    assert first == second
-
-
-# -- coalitions
-# --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
+def test_coalitions_in_every_form():
+    for entry, expected in [
         ("singles", [(1,), (2,), (3,)]),
         ("pairs", [(1, 2), (1, 3), (2, 3)]),
         ("prefixes", [(1,), (1, 2), (1, 2, 3)]),
@@ -322,29 +271,16 @@ def test_two_schemes_get_the_same_random_levels():
         ([3, 1], [(1, 3)]),
         ({"first": 2}, [(1, 2)]),
         ({"random": 100}, [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)]),
-    ],
-)
-def test_coalitions_in_every_form(entry, expected):
-    result = auditor.run({**BASE, "coalitions": [entry]})
-    assert list(dict.fromkeys(record.coalition for record in result.measurements)) == expected
-
-
-def test_random_coalitions_are_distinct_and_seeded():
-    def drawn(seed):
-        (entry,) = scenario(coalitions=[{"random": 100}]).coalitions
-        return list(entry.expand(30, seed))
-
-    assert len(set(drawn(1))) == 100
-    assert drawn(1) == drawn(1) != drawn(2)
+    ]:
+        result = auditor.run({**BASE, "coalitions": [entry]})
+        assert list(dict.fromkeys(record.coalition for record in result.measurements)) == expected
 
 
 @pytest.mark.parametrize(
     ("count", "entry", "shown"),
     [
-        (25, "subsets", "subsets of 25 copies are 33,554,431 coalitions"),
         (1100, "subsets", "subsets of 1100 copies are about 10^331 coalitions"),
         (3, {"copies": [2, 4]}, "names copy 4, but only 3 copies are released"),
-        (3, {"first": 4}, "names copy 4, but only 3 copies are released"),
     ],
 )
 def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is_drawn(
@@ -357,10 +293,6 @@ def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is
     with pytest.raises(ScenarioError, match=re.escape(shown)) as caught:
         check_data(asked)
     assert caught.value.problems[0].path == "coalitions[1]"
-
-
-# -- knowledge
-# ---------------------------------------------------------------------------------------------------------
 
 
 KNOWLEDGE = """
@@ -386,11 +318,11 @@ uniform-prior ~ uniform-prior
 """
 
 
-@pytest.mark.parametrize(("spelt", "label"), rows(KNOWLEDGE))
-def test_knowledge_in_every_form(spelt, label):
-    (state,) = scenario(knowledge=[scalar(spelt)]).knowledge
-    assert state.label == label
-    assert parse_knowledge(state.spec()) == state
+def test_knowledge_in_every_form():
+    for spelt, label in rows(KNOWLEDGE):
+        (state,) = scenario(knowledge=[scalar(spelt)]).knowledge
+        assert state.label == label
+        assert parse_knowledge(state.spec()) == state
 
 
 def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
@@ -404,7 +336,6 @@ def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
 
 
 def test_counts_may_be_written_with_an_exponent(tmp_path):
-    """YAML 1.2 reads ``1e3`` as a double; a whole one is a count, as JSON Schema has it, and 2.5 is none."""
     path = tmp_path / "x.yaml"
     path.write_text("data: {source: gaussian, covariance: [[1]], rows: 1e3}\nseed: 2e1\nreplicates: 3.0\nattacks: [llse]\n"
                     "schemes: [{name: corner-wave, levels: {uniform: [0.1, 1], count: 1e1}}]\nknowledge: [estimated: {rows: 4e2}, known-records: 1e1]\n"
@@ -416,10 +347,6 @@ def test_counts_may_be_written_with_an_exponent(tmp_path):
     assert check_data(read)
     assert "must be an integer" in the_problem(seed=2.5)
     assert "must be an integer" in the_problem(replicates=1e300)
-
-
-# -- what only the data can tell
-# ---------------------------------------------------------------------------------------
 
 
 IMPOSSIBLE = """
@@ -441,12 +368,12 @@ sweep: {"data.rows": [10, 60]}, knowledge: [{estimated: {rows: 11}}] ~ knowledge
 """
 
 
-@pytest.mark.parametrize(("fields", "path", "shown"), rows(IMPOSSIBLE))
-def test_what_the_data_cannot_give_is_told_before_the_run(fields, path, shown):
-    with pytest.raises(ScenarioError) as caught:
-        check_data(scenario(**scalar(f"{{{fields}}}")))
-    assert [problem.path for problem in caught.value.problems] == [path]
-    assert shown in str(caught.value)
+def test_what_the_data_cannot_give_is_told_before_the_run():
+    for fields, path, shown in rows(IMPOSSIBLE):
+        with pytest.raises(ScenarioError) as caught:
+            check_data(scenario(**scalar(f"{{{fields}}}")))
+        assert [problem.path for problem in caught.value.problems] == [path]
+        assert shown in str(caught.value)
 
 
 def test_more_measurements_than_anybody_could_hold_are_refused():
@@ -462,43 +389,10 @@ def test_more_measurements_than_anybody_could_hold_are_refused():
         check_data(asked)
 
 
-def test_everything_the_data_cannot_give_is_told_at_once_and_where(tmp_path):
-    path = tmp_path / "x.yaml"
-    path.write_text(
-        "data: {source: cps, columns: [age], rows: 50}\nschemes:\n  - {name: corner-wave, levels: [1]}\nattacks: [llse]\n"
-        "knowledge:\n  - estimated: {rows: 51}\ncoalitions:\n  - singles\n  - [2]\n"
-    )
-    with pytest.raises(ScenarioError) as caught:
-        check_data(read_scenario(path))
-    assert [(p.line, p.column, p.path) for p in caught.value.problems] == [
-        (6, 23, "knowledge[0].estimated.rows"),
-        (9, 5, "coalitions[1]"),
-    ]
-
-
-def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
-    path = tmp_path / "x.yaml"
-    path.write_text("data: {source: cps, columns: [age], rows: 50}\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [llse]\n"
-                    "knowledge: [{estimated: {rows: 9}}]\nsweep:\n  knowledge[0].estimated.rows: [10, 51]\n")  # fmt: skip
-    with pytest.raises(ScenarioError) as caught:
-        check_data(read_scenario(path))
-    (problem,) = caught.value.problems
-    assert (problem.line, problem.column, problem.path) == (
-        6,
-        37,
-        'sweep["knowledge[0].estimated.rows"][1]',
-    )
-
-
-# -- sweeps
-# ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("path", "values", "read"),
     [
         ("data.rows", [10, 20], lambda s: s.data.rows),
-        ("schemes[0].levels.count", [2, 3], lambda s: s.schemes[0].levels.count),
         ("schemes[wave].levels.count", [2, 3], lambda s: s.schemes[0].levels.count),
         (
             "schemes[*].algorithm",
@@ -511,21 +405,8 @@ def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
             lambda s: s.spec()["schemes"][0]["noise"],
         ),
         ("knowledge[1].estimated.rows", [5, 6], lambda s: s.knowledge[1].rows),
-        ("coalitions", ["singles", "pairs"], lambda s: s.coalitions[0].kind),
         ("attacks[0]", ["llse", "ndr"], lambda s: s.attacks[0].name),
-        ("seed", [1, 2], lambda s: s.seed),
         ("data.covariance", [[[1.0]], [[2.0]]], lambda s: s.data.parameters["covariance"]),
-        ("replicates", [1, 3], lambda s: s.replicates),
-        (
-            "measures",
-            [["seconds"], [{"within": {"tolerance": 0.1}}]],
-            lambda s: [
-                use if isinstance(use, str) else dict(use) for use in (m.spec() for m in s.measures)
-            ],
-        ),
-        ("title", ["first", "second"], lambda s: s.title),
-        ("cite", [["li2012"], ["li2011", "li2012"]], lambda s: list(s.cite)),
-        ("schema", [1], lambda s: 1),
     ],
 )
 @pytest.mark.slow_after_first
@@ -542,34 +423,7 @@ def test_any_path_can_be_swept(path, values, read):
     assert not result.failed
 
 
-def test_two_swept_paths_make_all_combinations():
-    points = scenario(sweep={"data.rows": [10, 20], "seed": [1, 2]}).sweep_points()
-    assert points == [{"data.rows": rows, "seed": seed} for rows in (10, 20) for seed in (1, 2)]
-
-
-def test_swept_replicates_are_as_many_as_each_point_says_and_the_same_draws():
-    result = auditor.run(
-        scenario(
-            sweep={"replicates": [1, 3]},
-            expect=[{"distortion": {"sweep": {"replicates": 3}, "at-least": 0}}],
-        )
-    )
-    values = {
-        point: {
-            (r.replicate, r.attack, r.coalition): r.value
-            for r in result.measurements
-            if r.sweep == {"replicates": point} and r.metric == "distortion"
-        }
-        for point in (1, 3)
-    }
-    assert {key[0] for key in values[1]} == {1}
-    assert {key[0] for key in values[3]} == {1, 2, 3}
-    assert values[1].items() <= values[3].items()
-    assert [record.status for record in result.expectations] == ["holds"]
-
-
 def test_a_swept_expectation_is_judged_where_its_value_is():
-    """Each value makes an expectation of its own, of the sweep points that have it; one that no swept path leads to is judged over all."""
     swept = scenario(
         sweep={"expect[1].distortion.at-least": [0, 10**6], "seed": [1, 2]},
         expect=[
@@ -600,22 +454,6 @@ def test_a_swept_expectation_is_judged_where_its_value_is():
     )
     assert [use.expectation.parameters.at_least for use in own.judged] == [2]
 
-
-def test_a_filter_may_name_what_only_a_sweep_brings():
-    fields = {
-        "sweep": {"attacks[0]": ["llse", "ndr"]},
-        "expect": [{"distortion": {"attack": "ndr", "at-least": 0}}],
-    }
-    assert auditor.run({**BASE, **fields}).exit_status == 0
-    by_point = {
-        "sweep": {"data.rows": [10, 20]},
-        "expect": [{"distortion": {"sweep": {"data.rows": 30}, "at-least": 0}}],
-    }
-    assert "is not among the values swept: 30" in the_problem(**by_point)
-
-
-# -- round trip
-# --------------------------------------------------------------------------------------------------------
 
 FULL = {
     "schema": 1,
@@ -725,10 +563,6 @@ def test_paths_to_data_are_relative_to_the_scenario_and_then_to_the_current_fold
     assert auditor.run("near/here.yaml", workers=2).data[0].rows == 2
 
 
-# -- breaking inputs
-# ---------------------------------------------------------------------------------------------------
-
-
 def loop():
     value: list[object] = []
     value.append(value)
@@ -753,7 +587,6 @@ def test_a_document_that_is_none_is_an_error_of_ours(document):
     "fields",
     [
         {"data": {**BASE["data"], "rows": 2}, "knowledge": ["perfect", {"estimated": {"rows": 2}}]},
-        {"data": {"source": "gaussian", "spectrum": [1.0] * 30, "rows": 10}},
         {
             "schemes": [{"name": "corner-wave", "levels": [0.5]}],
             "expect": ["no-collusion-gain", {"collusion-gain": {"at-most": 0.1}}],
@@ -764,23 +597,13 @@ def test_a_document_that_is_none_is_an_error_of_ours(document):
                 for name in ("corner-wave", "correlated", "independent", "linearly-dependent")
             ]
         },
-        {
-            "schemes": [{"name": "corner-wave", "levels": {"uniform": [0.25, 1], "count": 200}}],
-            "coalitions": ["singles"],
-        },
     ],
-    ids=["two-rows", "wide", "one-copy", "no-noise", "many-copies"],
+    ids=["two-rows", "one-copy", "no-noise"],
 )
 def test_an_extreme_audit_runs_through(fields):
     result = auditor.run({**BASE, "attacks": ["llse", "ndr"], **fields})
     assert {record.status for record in result.measurements} == {"ok"}
     assert result.exit_status in (0, 1)
-
-
-def test_a_yaml_bomb_is_refused_at_once(tmp_path):
-    lines = ["data: iris", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
-    assert "holds over 100000 values" in problems("\n".join(lines), tmp_path)[0]
 
 
 def test_a_column_named_like_a_script_is_audited_and_escaped(tmp_path):
@@ -827,6 +650,7 @@ def test_no_document_raises_anything_but_our_own_errors(sections):
     assert read_scenario(read.spec()).spec() == read.spec()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(
@@ -849,13 +673,8 @@ def test_no_value_put_anywhere_raises_anything_but_our_own_errors(path, value):
         read_scenario({**FULL, "sweep": {}}, [(path, value)])
 
 
-# -- where the table is
-# ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
-    """A folder of two parts, beside the scenario."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "parts").mkdir()
     for name, rows in (("1", "1,2\n3,5\n"), ("2", "4,9\n7,1\n")):
@@ -874,12 +693,7 @@ def of_source(source):
     }
 
 
-WRITTEN = {
-    "relative": lambda path: "parts/",
-    "absolute": str,
-    "slash": lambda path: f"{path}/",
-    "dot": lambda path: "./parts",
-}
+WRITTEN = {"relative": lambda path: "parts/", "slash": lambda path: f"{path}/"}
 
 
 @pytest.mark.parametrize(
@@ -899,17 +713,6 @@ def test_a_folder_of_parts_is_a_table(parts, write):
         assert not schema.is_valid(of_source(wrong))
 
 
-def test_a_folder_of_parts_is_found_beside_the_scenario_and_resumed(parts, tmp_path, monkeypatch):
-    (tmp_path / "s.yaml").write_text(yaml.safe_dump(of_source("parts/")))
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    first = auditor.run(tmp_path / "s.yaml", output=tmp_path / "out")
-    again = auditor.run(tmp_path / "s.yaml", output=tmp_path / "out", resume=True)
-    assert again.measurements == first.measurements
-    (parts / "3.csv").write_text("a,b\n5,5\n")
-    assert auditor.run(tmp_path / "s.yaml", output=tmp_path / "out", resume=True).data[0].rows == 5
-
-
 def test_a_folder_without_a_slash_and_one_that_is_not_there_are_told(parts):
     for source, why in (
         ("parts", "write 'parts/' for the folder of that name"),
@@ -925,13 +728,7 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
     assert auditor.run(of_source("~/t.csv")).data[0].rows == 3
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"learnt": {"at-most": 0.5}},
-        {"ranking": {"metric": "learnt", "by": "attack", "order": ["homogeneity", "linkage"]}},
-    ],
-)
+@pytest.mark.parametrize("entry", [{"learnt": {"at-most": 0.5}}])
 def test_a_metric_may_be_called_by_the_name_that_it_had(entry):
     scenario = {
         "data": "cps",
