@@ -4,9 +4,9 @@ The claim holds only if all four agree.
 
 1. *Law.* In every coalition some copy b has ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j. For jointly
    Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). If the insider learner
-   (``auditor.audit.insider.gain``) gains nevertheless, the noise does not follow the law, and the
-   claim is undecided. A law stated for copies from files is no proof. Copies of classes have no
-   law: their classes and ranges are compared.
+   (``auditor.audit.insider.gain``) gains nevertheless, or the tests of ``noise-follows-law``
+   contradict the law, nothing follows from it, and the claim is undecided. A law stated for copies
+   from files is no proof. Copies of classes have no law: their classes and ranges are compared.
 2. *Theory.* The gain that an attack's closed form predicts must be 0.
 3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm). Gains are
    those of the attacks, of the noise that was drawn, and of the insider learner. An attack is
@@ -45,9 +45,10 @@ from auditor.expectations.collusion_gains import (
     noise_gains,
 )
 from auditor.expectations.guarantees import COMPARED, by_guarantees
+from auditor.expectations.noise_follows_law import contradiction
 from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results.evidence import FITTED, SAME, Evidence
+from auditor.results.evidence import FITTED, SAME, Evidence, ReleaseEvidence
 from auditor.results.records import Measurement, Verdict, describe
 from auditor.scenario.read_coalitions import parse_coalitions
 
@@ -108,7 +109,7 @@ class NoCollusionGain(Expectation):
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *insider_gains(pooling)
         parts = [
-            by_law(pooling, margin, level),
+            by_law(pooling, margin, level, contradiction(self._proved(evidence))),
             by_theory(records),
             on_data(gains, margin, level),
             *self._by_guarantees(evidence),
@@ -139,15 +140,27 @@ class NoCollusionGain(Expectation):
         )
         return [] if found is None else [found]
 
+    def _covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
+        return [
+            release
+            for release in evidence.releases
+            if covers(self.parameters, release.scheme, release.sweep)
+        ]
+
+    def _proved(self, evidence: Evidence) -> list[ReleaseEvidence]:
+        return [
+            release
+            for release in self._covered(evidence)
+            if any(pooling.proof for pooling in release.pooling.values())
+        ]
+
     def _pooling(self, evidence: Evidence) -> Iterator[PooledCopies]:
         wanted = (
             None
             if self.parameters.coalition is None
             else parse_coalitions(self.parameters.coalition)
         )
-        for release in evidence.releases:
-            if not covers(self.parameters, release.scheme, release.sweep):
-                continue
+        for release in self._covered(evidence):
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, release.copies):
                     yield PooledCopies(
@@ -198,8 +211,10 @@ def _beside(gain: Gain, margin: float) -> Gain:
     return gain._replace(guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
 
-def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judgement:
-    """Decide by second moments, or by classes."""
+def by_law(
+    pooling: Sequence[PooledCopies], margin: float, level: float, contradiction: str = ""
+) -> Judgement:
+    """Decide by second moments, or by classes, unless a finding contradicts the law."""
     stated = {
         (copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient
         for copies in pooling
@@ -217,6 +232,9 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
         return Judgement("undecided", "no coalition of two copies or more was audited")
     if predicted := _predicted(pooling, level):
         return Judgement("undecided", predicted)
+    if contradiction:
+        why = f"by law: nothing follows, for the noise does not follow its law: {contradiction}"
+        return Judgement("undecided", why)
     if lost := [
         (copies.scheme, copies.coalition) for copies in pooling if copies.pooling.unresolved
     ]:

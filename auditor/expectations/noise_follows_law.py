@@ -12,6 +12,7 @@ false «fails» at ``level``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from pydantic import Field
 
@@ -20,6 +21,9 @@ from auditor.numerics.statistics import holm
 from auditor.process.deferred import scipy
 from auditor.registry import register
 from auditor.results.evidence import LAST_DIGITS, Evidence, LawTest, ReleaseEvidence
+
+LEVEL = 1e-4
+"""Chance of one false contradiction: a false alarm costs an honest release its verdict."""
 
 
 @register
@@ -33,7 +37,7 @@ class NoiseFollowsLaw(Expectation):
         """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""
 
         level: Share = Field(
-            1e-4, description="chance of one false «fails», over everything it tests"
+            LEVEL, description="chance of one false «fails», over everything it tests"
         )
         resolution: Share = Field(
             0.1,
@@ -67,9 +71,7 @@ class NoiseFollowsLaw(Expectation):
                 "no release covered states a law of its noise, or none has rows enough to test",
             )
         adjusted, level = holm([test.p for _, test in tests]), self.parameters.level
-        place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
-        least = adjusted[place]
-        finding = _finding(*tests[place])
+        least, finding = _least_likely(tests, adjusted)
         if least <= level:
             wrong = sum(p <= level for p in adjusted)
             return Judgement(
@@ -92,6 +94,23 @@ class NoiseFollowsLaw(Expectation):
             return Judgement("undecided", why, least, level)
         why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; {coarsest.departure} of {hidden:.2g} would show"
         return Judgement("holds", f"{why}; the least likely is {finding}", least, level)
+
+
+def contradiction(releases: Sequence[ReleaseEvidence]) -> str:
+    """Return the finding that contradicts the law of some releases at ``LEVEL``, else ""."""
+    tests = [(release, test) for release in releases for test in release.law]
+    if not tests:
+        return ""
+    least, finding = _least_likely(tests, holm([test.p for _, test in tests]))
+    return finding if least <= LEVEL else ""
+
+
+def _least_likely(
+    tests: Sequence[tuple[ReleaseEvidence, LawTest]], adjusted: Sequence[float]
+) -> tuple[float, str]:
+    """Return the least of p-values after Holm's correction, and its finding."""
+    place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
+    return adjusted[place], _finding(*tests[place])
 
 
 def _finding(release: ReleaseEvidence, test: LawTest) -> str:

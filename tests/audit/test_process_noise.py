@@ -65,7 +65,9 @@ class Sized(LaplaceMultilevel):
             def block(self, index, x, out, existing=0):
                 own.block(index, x, out, existing)
                 rng = np.random.default_rng(index)
-                step = increment(rng, levels[0] * v, levels[1] * v, x.shape)
+                step = np.column_stack(
+                    [increment(rng, levels[0] * each, levels[1] * each, len(x)) for each in v]
+                )
                 ranked = np.empty_like(step)
                 np.put_along_axis(
                     ranked,
@@ -109,4 +111,4 @@ def test_independent_copies_and_copies_that_lie_are_not_acquitted(lying):
     assert [status for status, _ in verdicts("laplace")] == ["fails", "holds"]
     assert [status for status, _ in verdicts("lying-laplace")] == ["fails", "fails"]
     gain, law = (status for status, _ in verdicts("sized-laplace"))
-    assert "holds" not in (gain, law)
+    assert (gain != "holds", law) == (True, "fails")

@@ -16,7 +16,7 @@ REDRAWS = 39
 in 60 %."""
 MOST_TAUGHT = 20_000
 """Records for the insider learner on copies without a law."""
-TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 1_000
+TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 400
 """Most and fewest rows for trees: about a second for two attributes of three copies."""
 TREE_FITS, TREE_TARGETS = 8, 16
 """Coalitions for which trees are fitted, the largest first, and their attributes in total. Eight
