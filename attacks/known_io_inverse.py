@@ -45,7 +45,6 @@ class KnownInputOutputInverse(FittedMap):
     """Estimate the matrix from known records by regression, and invert it."""
 
     name = "known-io-inverse"
-    inverts = True
     reference = "chen2007; liu2008, section 4.1"
     wins = (
         "Exact on a matrix without noise once N + 1 independent records are known; with noise it leaves all of it, and loses to "

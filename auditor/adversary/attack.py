@@ -115,9 +115,6 @@ class LinearAttack(Attack):
     """An attack by an affine map; its error needs only second moments."""
 
     attack_kind = "linear"
-    inverts: ClassVar[bool] = False
-    """Whether it inverts an estimated matrix. The inverse has no mean square, so errors get an interval only if other draws of the release
-    show them to be stable."""
 
     @abstractmethod
     def affine(self, view: View) -> Affine:

@@ -28,6 +28,7 @@ from auditor.audit.numeric.limits import (
     KEPT_APART,
     MOST_TAUGHT,
     REDRAWS,
+    ROWS_AGAIN,
     TREE_FITS,
     TREE_ROWS,
     TREE_TARGETS,
@@ -234,7 +235,8 @@ def numeric_seconds(
     if scheme is not None and levels:
         drawn += scheme.making_seconds(levels, rows, width)
     passes = drawn + READ * rows * columns + PRODUCT * rows * columns**2
-    draws = 1 if replicated or rows * width > BLOCK_VALUES else 1 + ROW_REDRAWS
+    share = 1.0 if rows * width <= BLOCK_VALUES else ROWS_AGAIN / rows
+    draws = 1 + (0 if replicated else ROW_REDRAWS) * share
     seconds = RELEASE + passes
     if (
         scheme is not None

@@ -22,12 +22,14 @@ The verdict holds against the attacks tried, and states their number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from pydantic import Field, model_validator
 
+from auditor import registry
 from auditor.expectations.base import (
     Expectation,
     Filter,
@@ -36,11 +38,12 @@ from auditor.expectations.base import (
     selector,
     worst,
 )
-from auditor.expectations.metric import judge_bounds
+from auditor.expectations.metric import LEVEL, judge_bounds, towards
+from auditor.numerics.statistics import quantile
 from auditor.registry import PluginParameters, register
 from auditor.results.evidence import Evidence
 from auditor.results.in_clear import BELIEVED, KEPT, SHOWN, in_clear
-from auditor.results.records import Measurement, cells
+from auditor.results.records import Measurement, cells, pooled
 
 METRIC, MEDIAN, CLOSE = "normalized_error", "median_error_ratio", "close"
 GIVEN_AWAY = "disclosed_beyond_chance"
@@ -106,7 +109,8 @@ class Exposure(Expectation):
             why = "no attack that the filter admits gave close guesses of a column of numbers"
             return Judgement("undecided", why, None, bound)
         groups = list(cells(found).values())
-        return judge_bounds(groups, asked.at_least, asked.at_most, bound, "close guesses")
+        judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "close guesses")
+        return with_remedy(judged, groups, asked, evidence)
 
     def _unknown(self, evidence: Evidence, asked: Limits) -> Judgement:
         copies = copies_released(evidence)
@@ -117,6 +121,7 @@ class Exposure(Expectation):
             return Judgement("undecided", why, None, bound)
         groups = list(cells(found).values())
         judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "share unknown")
+        judged = with_remedy(judged, groups, asked, evidence)
         attacks = len({record.attack for record in found if record.attack})
         why = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried"
         limit = asked.at_least or 0.0
@@ -171,6 +176,41 @@ def shares_unknown(
     return judged
 
 
+def with_remedy(
+    judged: Judgement, groups: Sequence[Sequence[Measurement]], asked: Limits, evidence: Evidence
+) -> Judgement:
+    """Add the number of records, or the level, that would decide an undecided verdict.
+
+    Error bars shrink with the square root of the records. A share unknown is taken as ``s/(s + c)``
+    at level ``s``, as for normal values and noise.
+    """
+    rows = {(str(one.sweep), one.scheme): (one.rows, one.plugin) for one in evidence.releases}
+    z, needed, level = quantile(1 - LEVEL / (2 * len(groups)), math.inf), 0, (0.0, 0.0)
+    for cell in groups if judged.status == "undecided" else ():
+        (value, _), record = pooled(cell), cell[0]
+        limit, side = (asked.at_least, -1.0) if asked.at_most is None else (asked.at_most, 1.0)
+        n, plugin = rows.get((str(record.sweep), record.scheme), (0, ""))
+        reach = z * towards(cell, side)
+        if limit is None or not n or side * (limit - value) <= 0 or not math.isfinite(reach):
+            continue
+        times = (reach / (limit - value)) ** 2
+        if times <= 1:
+            continue
+        needed = max(needed, math.ceil(n * times))
+        wanted, least = limit - side * reach, min(record.levels, default=0.0)
+        multiple = plugin and registry.get("scheme", plugin).level_of_original == 0.0
+        if multiple and least and side < 0 and value < 1 and wanted < 1:
+            more = least * (1 - value) / value * wanted / (1 - wanted)
+            level = max(level, (more, least))
+    if not needed:
+        return judged
+    many = float(f"{needed:.1e}")
+    why = f"{judged.why}; too few records to show this, about {max(many, needed):,.0f} would do"
+    if level[0] > level[1]:
+        why += f", or raise the level {level[1]:g} to {level[0]:.2g}"
+    return replace(judged, why=why)
+
+
 def _not_in_clear(measurements: Iterable[Measurement]) -> list[Measurement]:
     return [r for r in measurements if r.attribute not in in_clear(r.knowledge)]
 
@@ -179,7 +219,8 @@ def _squared(record: Measurement) -> Measurement:
     """Return a squared ratio of median errors, comparable with a normalized error."""
     assert record.value is not None
     error = None if record.std_error is None else 2 * record.value * record.std_error
-    return record._replace(value=record.value**2, std_error=error)
+    low, high = (None if end is None else end**2 for end in (record.ci_low, record.ci_high))
+    return record._replace(value=record.value**2, std_error=error, ci_low=low, ci_high=high)
 
 
 def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:

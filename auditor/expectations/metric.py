@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from auditor.expectations.base import Expectation, Filter, Judgement, measured, worst
 from auditor.expectations.guarantees import as_drawn
-from auditor.numerics.statistics import holm, one_sided
+from auditor.numerics.statistics import Z_95, holm, one_sided
 from auditor.registry import register
 from auditor.results.evidence import Evidence
 from auditor.results.metrics import GUARANTEES, base, measured_by
@@ -32,8 +32,10 @@ from auditor.results.records import (
 )
 
 LEVEL = 0.05
+"""Probability of a false verdict. «Holds» takes a 95 % interval on the right side of the bound."""
 ROUNDING = 1e-9
 
+SKEWED = frozenset({"normalized_error", "median_error_ratio", "close", "distortion"})
 ERRORS = frozenset({"distortion", "rmse", "normalized_error", "median_error_ratio"})
 """Figures that an attack has one of in each release, however many records it holds."""
 
@@ -174,13 +176,27 @@ def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
     """Return the p-value against «the truth violates the bound»."""
     slack, cell = ROUNDING * max(1.0, abs(limit)), cut_off(cell, limit) if sign > 0 else cell
     return one_sided(
-        -sign * pooled(cell)[0], -sign * limit + slack, uncertainty(cell) * at_bound(cell, limit)
+        -sign * pooled(cell)[0], -sign * limit + slack, towards(cell, -sign) * at_bound(cell, limit)
     )
 
 
 def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
     value, slack = pooled(cell)[0], ROUNDING * max(1.0, abs(limit))
-    return one_sided(sign * value, sign * limit - slack, uncertainty(cell) * at_bound(cell, limit))
+    return one_sided(
+        sign * value, sign * limit - slack, towards(cell, sign) * at_bound(cell, limit)
+    )
+
+
+def towards(cell: Sequence[Measurement], side: float) -> float:
+    """Return the standard error upwards (side 1) or downwards (−1).
+
+    A 95 % interval from redraws, or of a share, need not be symmetric.
+    """
+    record = cell[0]
+    end = record.ci_high if side > 0 else record.ci_low
+    if len(cell) > 1 or record.metric not in SKEWED or not end or record.value is None:
+        return uncertainty(cell)
+    return max(0.0, side * (end - record.value)) / Z_95
 
 
 def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
@@ -221,7 +237,7 @@ def _verdict(
         return "fails"
     if p_inside <= LEVEL:
         return "fails"
-    if p_outside <= LEVEL:
+    if p_outside <= LEVEL / 2:
         return "holds"
     return "undecided"
 

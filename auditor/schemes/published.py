@@ -33,6 +33,7 @@ from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
 from auditor.field_paths import format_path
 from auditor.numerics.blocks import block_head, row_blocks
+from auditor.numerics.random_streams import stream
 from auditor.parameters import explain
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
@@ -238,6 +239,16 @@ class Published(FileScheme):
         law = self._law(levels, table_moments(cut.whole).scale)
         return None if law is None else law.of_attributes(cut.columns)
 
+    def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
+        """Return a scheme that draws copies by the stated law; None without one."""
+        law = self.law(levels, table)
+        if law is None or not law.tells_spread:
+            return None
+        if law.distribution == "gaussian":
+            return LawfulCopies(self, law)
+        whole = self.table is None or self.table.cut is None
+        return self._stated() if whole else None
+
     def _law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         stated = self.parameters.law
         if stated is None:
@@ -275,6 +286,47 @@ class Published(FileScheme):
         records = self.audited_table
         made = [records.cut_out(copy.values) for copy in self._read(records.whole)]
         return MadeCopies(made[existing:], row_blocks(*made[0].shape))
+
+
+class LawfulCopies(Scheme):
+    """Copies with Gaussian noise of a stated law, in place of those in files."""
+
+    name = Published.name
+    family = "additive"
+    adds_noise = True
+
+    def __init__(self, stated: Published, law: NoiseLaw) -> None:
+        super().__init__(stated.parameters)
+        self._law = law
+
+    def count(self, levels: Sequence[float]) -> int:
+        """Return the number of copies."""
+        return self._law.copies
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
+        """Return the stated law."""
+        return self._law
+
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Sampler:
+        """Return the sampler of all copies."""
+        return LawSampler(self._law, key)
+
+
+class LawSampler:
+    """Sampler of copies with Gaussian noise of any law."""
+
+    def __init__(self, law: NoiseLaw, key: Key) -> None:
+        self._law, self._key = law, key
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        rng = stream(self._key.seed, "stated law", self._key.replicate, index)
+        size = self._law.copies * self._law.width
+        noise = self._law.coloured(rng.standard_normal((len(x), size)))
+        for copy, each in zip(out, np.hsplit(noise, self._law.copies), strict=True):
+            np.add(x, each, out=copy)
 
 
 def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None:

@@ -123,24 +123,3 @@ def test_pooling_corner_wave_copies_gives_nothing_and_theory_is_met():
         "expect": [{"no-collusion-gain": {}}, {"matches-theory": {}}, {"collusion-gain": {"coalition": "all", "at-most": -0.05}}],
     })  # fmt: skip
     assert [e.status for e in result.expectations] == ["holds"] * 3
-
-
-def test_an_error_that_has_no_mean_has_no_interval_from_one_release():
-    """White noise six times an attribute leaves the learnt matrix near a singular one; where both are large beside it, it is well known."""
-    X = np.random.default_rng(6).normal(size=(300, 2))
-    bars = []
-    for small in (1.0, 0.1):
-        data = {
-            "source": "inline",
-            "values": {"x": X[:, 0].tolist(), "y": (small * X[:, 1]).tolist()},
-        }
-        found = auditor.run({
-            "seed": 1, "data": data, "schemes": [{"name": "independent", "levels": [0.3]}],
-            "knowledge": [{"known-records": 100}], "attacks": ["known-io-inverse"],
-        })  # fmt: skip
-        bars += [
-            m.error_bar
-            for m in found.measurements
-            if (m.attack, m.metric, m.attribute) == ("known-io-inverse", "normalized_error", "y")
-        ]
-    assert bars == ["sampling", "replicates-needed"]

@@ -64,8 +64,6 @@ def linear_errors(
     errors = audit_linear(
         needed, maps, judged, K_X, law, again, opened.compared, opened.fallback, by_rows
     )
-    if attack.inverts and again is not None:
-        errors = errors.steady(again, with_total(np.diag(K_X)))
     if law is None or not _held_out(batches, knowledge):
         return errors
     # no theory of gains: the pair of maps may differ by luck, not by pooling

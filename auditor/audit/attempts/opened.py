@@ -15,9 +15,11 @@ from auditor.audit.base.uses import with_singles
 from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.audit.numeric.known_rows import RowSelection
+from auditor.audit.numeric.limits import ROWS_AGAIN
 from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.data.table import Table
 from auditor.errors import PluginError
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.results.evidence import ROW_REDRAWS
@@ -25,6 +27,9 @@ from auditor.results.records import FEWEST_REPLICATES, ErrorBar
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Blocks, Coalition
+
+RUN = 64
+"""Neighbouring records of a large table that are perturbed again together."""
 
 
 @dataclass(frozen=True)
@@ -117,25 +122,46 @@ class Opened:
         gathered = Gathered(copies, self.gathered.rows)
         return replace(self, release=release, gathered=gathered, again={})
 
-    def released_again(self, draws: int | None = None) -> Iterator[Opened]:
-        """Yield other draws of this release.
+    @cached_property
+    def again_table(self) -> Table:
+        """The table, or runs of its records if it is large, to be perturbed again."""
+        table = self.release.table
+        if table.rows * table.width <= BLOCK_VALUES:
+            return table
+        apart = -(-table.rows // max(RUN, min(ROWS_AGAIN, BLOCK_VALUES // table.width)))
+        starts = range(0, table.rows, apart * RUN)
+        rows = np.concatenate([table.read(a, min(a + RUN, table.rows)) for a in starts])
+        return replace(table.head(1), content=rows, units=None)
 
-        None for tables of several blocks, where a draw takes long, and for copies from files.
+    @property
+    def again_share(self) -> float:
+        """Share of the records that redraws have; 1 if more records would not be steadier."""
+        independent = self.law is not None and self.law.tells_spread
+        if not independent or self.release.transformed is not None:
+            return 1.0
+        return self.again_table.rows / self.release.table.rows
+
+    def released_again(self, draws: int | None = None) -> Iterator[Opened]:
+        """Yield other draws of this release, or of some of its records.
+
+        None for copies from files without a law that can be drawn from.
         """
         release, key, draws = self.release, self.release.key, draws or ROW_REDRAWS
-        table_values = release.table.rows * release.table.width
-        if table_values > BLOCK_VALUES or not release.scheme.makes_copies:
+        scheme = release.scheme.redrawn(release.levels, release.moments.scale)
+        if scheme is None:
             return
-        small = table_values * release.copies * draws <= BLOCK_VALUES
+        table = self.again_table
+        small = table.rows * table.width * release.copies * draws <= BLOCK_VALUES
         for number in range(draws):
             if number in self.again:
                 yield replace(self.again[number], coalitions=self.coalitions)
                 continue
             seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
             other = replace(self.scenario, seed=seed)
-            drawn = open_release(
-                other, release.table, release.moments, release.use, release.levels, key.replicate
-            )
+            parts = table, release.moments, release.use, release.levels, key.replicate
+            drawn = open_release(other, *parts)
+            if scheme is not release.scheme:
+                drawn = replace(drawn, scheme=scheme)
             made = Opened.of(other, drawn, self.coalitions)
             if small:
                 self.again[number] = made
@@ -169,10 +195,8 @@ class Opened:
 
     @property
     def fallback(self) -> ErrorBar:
-        """Error bar without law and redraws: a jackknife for files without a law of noise."""
-        law = self.law_within
-        alone = not self.release.scheme.makes_copies and (law is None or not law.tells_spread)
-        return "jackknife" if alone else "replicates-needed"
+        """Error bar without redraws: a jackknife for files."""
+        return "replicates-needed" if self.release.scheme.makes_copies else "jackknife"
 
     @property
     def replicated(self) -> bool:

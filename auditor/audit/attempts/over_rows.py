@@ -88,14 +88,16 @@ def row_errors(
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)
     if again is None:
-        bar = "replicates-needed" if attack.jumps else opened.fallback
-        errors = from_groups(opened.needed, sums, counts, variances, compared, bar)
+        errors = from_groups(opened.needed, sums, counts, variances, compared, opened.fallback)
     else:
         scale = with_total(variances)
         mean = sums.sum(axis=0) / sum(counts)
         distortion, others = (rounded_off(with_total(each), scale) for each in (mean, again))
         noisy = any(opened.release.levels)
-        errors = from_redraws(opened.needed, distortion, others, scale, compared, noisy=noisy)
+        share = 1.0 if attack.jumps else opened.again_share
+        errors = from_redraws(
+            opened.needed, distortion, others, scale, compared, noisy=noisy, share=share
+        )
     if opened.estimated:
         return errors
     theory = errors.distortion.theory.copy()

@@ -85,7 +85,8 @@ class AttackRecords:
         if release.estimated:
             return jackknifed(self.sums) if self._repeatable else {}
         if self.fitted.serial:
-            return release_bars(release, self.name, self.fitted, self.sums)
+            again = release_bars(release, self.name, self.fitted, self.sums)
+            return again or jackknifed(self.sums)
         rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *self.name)
         with contained():
             return bars_of(self.view, release.data, release.needed, self.fit, rng)

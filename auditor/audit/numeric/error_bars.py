@@ -119,19 +119,6 @@ class Errors:
         gain = replace(self.gain, theory=law.gain.theory)
         return replace(self.expecting(law.distortion.theory), gain=gain)
 
-    def steady(self, again: Array, scale: Array) -> Errors:
-        """Remove the bars of errors whose redraws, (R, B, N), vary by more than a third.
-
-        For attacks that invert an estimated matrix, which may be near 0: the error has no mean.
-        """
-        figure = self.distortion
-        most = np.maximum(MOST_UNSTEADY * with_total(again).mean(axis=0), EXACT * scale)
-        bars = {
-            name: np.where(figure.std_error > most, np.nan, getattr(figure, name))
-            for name in ("std_error", "below", "above")
-        }
-        return replace(self, distortion=replace(figure, **bars))
-
 
 def holding(coalitions: Sequence[Coalition], copies: int) -> NDArray[np.bool_]:
     """Return whether each coalition holds each copy, shape (B, M)."""
@@ -240,8 +227,14 @@ def from_groups(
         )
 
     own, t = against(best), scipy.special.stdtrit(degrees, 0.975)
+    figure = Figure.symmetric(distortion, deviation(left_out), t)
+    if left_out is not None:
+        bounded = np.minimum(sums, scale * rows)
+        mean = bounded.sum(axis=0) / rows.sum()
+        reach = t * deviation((bounded.sum(axis=0) - bounded) / (rows.sum() - rows))
+        figure = replace(figure, below=np.minimum(figure.below, distortion - mean + reach))
     return Errors(
-        Figure.symmetric(distortion, deviation(left_out), t),
+        figure,
         Figure.symmetric(own.gain, own.std_error, t),
         bar,
         None if compared is None else against(_by_column(compared, distortion)),
@@ -260,8 +253,12 @@ def from_redraws(
     compared: NDArray[np.intp] | None = None,
     rounding: Array | float = 0.0,
     noisy: bool = True,
+    share: float = 1.0,
 ) -> Errors:
     """Return errors of any attack with error bars from other draws of the release.
+
+    The lower end of an error's interval also follows from draws cut off at the variance, whose mean
+    is no larger. So an attack that is sometimes far worse than a guess has a bound.
 
     Parameters
     ----------
@@ -276,8 +273,13 @@ def from_redraws(
         Rounding error of each error.
     noisy : bool
         Whether the copies have noise.
+    share : float
+        Share of the records that were drawn again; the spread then shrinks by its square root.
     """
-    members, R = Members.of(coalitions), len(again)
+    members, R, part = Members.of(coalitions), len(again), share < 1.0
+    if part:
+        spread = (again - again.mean(axis=0)) * np.sqrt(share)
+        again = np.maximum(distortion + spread, 0.0)
 
     def alone(errors: Array, single: NDArray[np.intp]) -> Array:
         return np.asarray(np.take_along_axis(errors, single, axis=0))
@@ -299,8 +301,13 @@ def from_redraws(
             steady(again[:, compared], collusion_gain(again, again[:, compared], scale)),
             np.full_like(distortion, R - 1),
         )
-    below, above = (np.maximum(each, Z_95 * rounding) for each in reaches(distortion, again))
-    low, high = (np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, others))
+    below, above = (np.maximum(each, Z_95 * rounding) for each in reaches(distortion, again, part))
+    bounded = np.minimum(distortion, scale)
+    least = bounded - reaches(bounded, np.minimum(again, scale), part)[0]
+    below = np.minimum(below, distortion - least + Z_95 * rounding)
+    low, high = (
+        np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, others, part)
+    )
     nothing = np.full_like(distortion, np.nan)
     return Errors(
         Figure(distortion, np.hypot(_deviation(again), rounding), below, above, nothing),
@@ -310,8 +317,10 @@ def from_redraws(
     )
 
 
-def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
+def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, Array]:
     """Return the distances of 95 % interval ends from a figure, given R redraws, (R, …).
+
+    ``centred`` redraws show the spread alone; the interval is then ``t_{0.975}(R−1) · s``.
 
     The interval should contain the mean over draws, which the redraws estimate with standard error
     ``s/√R``. It has two parts:
@@ -324,7 +333,8 @@ def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
     symmetric ``t_{0.975} s`` would always miss the mean for figures in the rarer one.
     """
     R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
-    reach, mean_reach = quantile(0.925, R - 1) * spread, quantile(0.75, R - 1) * spread / np.sqrt(R)
+    reach = quantile(0.975 if centred else 0.925, R - 1) * spread
+    mean_reach = quantile(0.75, R - 1) * spread / np.sqrt(R)
     same = (spread == 0) & (again[0] == figure)  # then the mean differs by rounding only
     low = np.maximum(reach, figure - mean + mean_reach)
     high = np.maximum(reach, mean - figure + mean_reach)

@@ -14,6 +14,8 @@ CHUNK_VALUES = 2**15
 REDRAWS = 39
 """Redraws of moments. They all miss an event of probability 1/20 in 13 % of audits; ten would miss it
 in 60 %."""
+ROWS_AGAIN = 20_000
+"""Records of a large table that are perturbed again, for error bars."""
 MOST_TAUGHT = 20_000
 """Records for the insider learner on copies without a law."""
 TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 400

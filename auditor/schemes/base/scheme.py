@@ -299,6 +299,10 @@ class Scheme(Plugin):
         """Return the columns of copies from files beside the audited ones."""
         return []
 
+    def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
+        """Return the scheme that draws such copies again; None if they cannot be drawn."""
+        return self if self.makes_copies else None
+
     @property
     def distribution(self) -> str | None:
         """Distribution of added noise; None if none is added."""
