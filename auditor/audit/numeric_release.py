@@ -15,6 +15,7 @@ from auditor.audit.insider.gain import MOST_VALUES, insider_gains
 from auditor.audit.insider.noise_gain import noise_gains, unresolved
 from auditor.audit.insider_noise.records import insider_noise_records
 from auditor.audit.law_tests.numeric import law_rows, looked_at
+from auditor.audit.measures.blank_guesses import blank_records
 from auditor.audit.measures.empirical_guarantee import release_guarantees
 from auditor.audit.measures.entropy import entropy_records
 from auditor.audit.measures.entropy_bound import floor_records
@@ -42,6 +43,7 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
         scheme_record(context, name, float(value)) for name, value in facts.items() if asked(name)
     )
     yield from release_guarantees(context, scenario, release, opened.law, opened.coalitions)
+    yield from blank_records(context, release, opened.coalitions)
     if opened.gathered.noise is not None:
         yield from noise_records(context, opened.gathered.noise)
     if asked("entropy-privacy"):

@@ -38,6 +38,21 @@ def format_option(*forms: str, about: str = "What to print.") -> Callable[[Any],
     )
 
 
+def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a table's file, ``--sheet`` and ``--blank``."""
+    about = "A word or number of the file that means no value, in place of NA, None …; '' for none"
+    command = several("--blank", metavar="WORD", about=about)(command)
+    about = "Sheet of an Excel workbook; the first by default. Also: FILE.xlsx#NAME."
+    return click.option("--sheet", metavar="NAME", help=about)(command)
+
+
+def with_file_options(data: str, sheet: str | None, blank: Sequence[str]) -> str:
+    """Return the name of a table's file with its options."""
+    from auditor.results.files import with_reading
+
+    return with_reading(data, sheet, blank or None)
+
+
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
 full_option = click.option(
     "--full",
@@ -167,13 +182,15 @@ def one_line_warnings() -> Iterator[None]:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AuditorWarning)
-        yield
-    for message in dict.fromkeys(
-        str(each.message) for each in caught if issubclass(each.category, AuditorWarning)
-    ):
-        say(bounded(f"warning: {message}"))
-    for category, file, line in dict.fromkeys(
-        (each.category, each.filename, each.lineno) for each in caught
-    ):
-        if not issubclass(category, AuditorWarning):
-            tell_warning(category, file, line)
+        try:
+            yield
+        finally:
+            for message in dict.fromkeys(
+                str(each.message) for each in caught if issubclass(each.category, AuditorWarning)
+            ):
+                say(bounded(f"warning: {message}"))
+            for category, file, line in dict.fromkeys(
+                (each.category, each.filename, each.lineno) for each in caught
+            ):
+                if not issubclass(category, AuditorWarning):
+                    tell_warning(category, file, line)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import rich_click as click
 from auditor.cli.arguments import (
     each,
     file_option,
+    file_options,
     format_option,
     full_option,
     one_line_warnings,
@@ -23,10 +25,11 @@ from auditor.cli.arguments import (
     set_option,
     tell_of_broken_plugins,
     warn_of_broken_plugins,
+    with_file_options,
 )
 from auditor.cli.guard import guarded
 from auditor.cli.run import FORMATS
-from auditor.errors import AuditorError, bounded
+from auditor.errors import AuditorError, AuditorWarning, bounded
 from auditor.process.console import put, say, tell
 
 COMPARISONS = ("table", "html", "markdown", "json")
@@ -103,9 +106,16 @@ def show(name: str) -> None:
     help="Start from an example of this kind: uniform, published, k-anonymity, serial or levels.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@file_options
 @guarded
 def new(
-    files: Sequence[str], data: str | None, copies: Sequence[str], template: str | None, force: bool
+    files: Sequence[str],
+    data: str | None,
+    copies: Sequence[str],
+    template: str | None,
+    force: bool,
+    sheet: str | None,
+    blank: Sequence[str],
 ) -> None:
     """Write a commented scenario; with --data, one that fits a table."""
     file, copies = _scenario_and_copies(files, copies)
@@ -118,7 +128,7 @@ def new(
     if data is None:
         _write_template(Path(file), template, force)
     else:
-        _write_draft(Path(file), data, copies, force)
+        _write_draft(Path(file), with_file_options(data, sheet, blank), copies, force)
     tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
 
 
@@ -146,12 +156,15 @@ def _write_template(path: Path, name: str | None, force: bool) -> None:
 
 def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
     from auditor.data.describe import categories_in_clear, describe
+    from auditor.data.load import file_notes
     from auditor.scenario.new.draft import draft, source_for, source_named
 
     _check_new([path], force)  # before reading the table
     warn_of_broken_plugins()
     with one_line_warnings():
         source = source_named(data)
+        for note in file_notes(source):
+            warnings.warn(AuditorWarning(note), stacklevel=1)
         files, found = [source_named(copy) for copy in copies], describe(source)
         named = {source_for(copy, path): describe(copy) for copy in files}
         clear = categories_in_clear(source, found, files)

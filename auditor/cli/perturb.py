@@ -12,6 +12,7 @@ from click.globals import get_current_context
 
 from auditor.cli.arguments import (
     all_overrides,
+    file_options,
     names,
     numbers,
     one_line_warnings,
@@ -19,6 +20,7 @@ from auditor.cli.arguments import (
     several,
     spans,
     warn_of_broken_plugins,
+    with_file_options,
 )
 from auditor.cli.guard import guarded
 from auditor.errors import AuditorError
@@ -51,7 +53,18 @@ NOT_EXTENDED = (
     "cannot be extended later: make all that you will need now."
 )
 
-WITH_APPEND = {"data", "append", "seed", "missing", "forms", "earlier", "key", "repeats"}
+WITH_APPEND = {
+    "data",
+    "sheet",
+    "blank",
+    "append",
+    "seed",
+    "missing",
+    "forms",
+    "earlier",
+    "key",
+    "repeats",
+}
 """Parameters that may be given with --append."""
 ONLY_WITH_APPEND = {"earlier", "key", "repeats"}
 
@@ -200,9 +213,12 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     is_flag=True,
     help="With --append and --key: perturb records that are out already once more.",
 )
+@file_options
 @guarded
 def perturb(
     data: str,
+    sheet: str | None,
+    blank: tuple[str, ...],
     append: str | None,
     seed: int | None,
     missing: Blank,
@@ -227,6 +243,7 @@ def perturb(
     drawn again, and noise keeps the scale of the first batch.
     """
     warn_of_broken_plugins()
+    data = with_file_options(data, sheet, blank)
     if append is None:
         _refuse_given(ONLY_WITH_APPEND, "goes with --append")
         _release(data, seed, missing, forms, **release)
@@ -359,4 +376,9 @@ def _sized(
     handled: Any = "drop" if missing == "keep" else missing
     table = load_table(data, columns=columns, rows=rows, missing=handled, rng=stream(0, "data"))
     check_bounds(table, bounds)
+    if table.blanks is not None and table.blanks.any():
+        raise AuditorError(
+            f"--{currency} is not kept by --missing mean: one record also moves each of "
+            f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
+        )
     return levels, parameters, columns

@@ -27,7 +27,7 @@ from auditor.data.formats.parts import Held, Records
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.text.column_names import counted
-from auditor.types import Array
+from auditor.types import Array, Flags
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class Cleaned:
     numbers : FileRows
     survey : Survey
     chosen : Categories
+    blanks : ndarray of shape (n, N) or None
+        Cells that hold their column's mean.
     """
 
     numeric: tuple[str, ...]
@@ -68,6 +70,7 @@ class Cleaned:
     numbers: FileRows
     survey: Survey
     chosen: Categories
+    blanks: Flags | None = None
 
     def categories(self, rows: Array | FileRows, scan: Scan) -> CategoricalTable | None:
         """Return the records as categories; None without categorical columns.
@@ -151,10 +154,11 @@ def cleaned(
     gaps = any(columns[name].missing.count for name in names)
     required = tuple(names) if drop and gaps else ()
     rows = FileRows(tuple(pieces), tuple(counts), Numbers(numeric, required))
-    if asked.missing == "mean" and gaps and numeric:
-        missing = np.array([columns[name].missing.count for name in numeric])
-        rows = replace(rows, decode=Numbers(numeric, fill=_means(rows, missing)))
-    return Cleaned(numeric, required, rows, found, chosen)
+    blanks = None
+    if asked.missing == "mean" and any(columns[name].missing.count for name in numeric):
+        means, blanks = _means(rows)
+        rows = replace(rows, decode=Numbers(numeric, fill=means))
+    return Cleaned(numeric, required, rows, found, chosen, blanks)
 
 
 def held(rows: FileRows) -> NDArray[Any] | FileRows:
@@ -219,8 +223,11 @@ def blocks_of(rows: Array | FileRows) -> Any:
         yield rows[a:b] if isinstance(rows, np.ndarray) else rows.read(a, b)
 
 
-def _means(rows: FileRows, missing: NDArray[np.int64]) -> Array:
-    """Return the means of the present values, shape (N,), summed by block."""
-    with np.errstate(over="ignore"):
-        total = sum(np.nansum(x, axis=0) for x in blocks_of(rows))
-    return np.asarray(total / (rows.shape[0] - missing))
+def _means(rows: FileRows) -> tuple[Array, Flags]:
+    """Return the means of the present values, (N,), summed by block, and the blanks, (n, N)."""
+    total, blanks = np.zeros(rows.shape[1]), np.empty(rows.shape, dtype=bool)
+    for (a, b), x in zip(row_blocks(*rows.shape), blocks_of(rows), strict=True):
+        blanks[a:b] = np.isnan(x)
+        with np.errstate(over="ignore"):
+            total = total + np.nansum(x, axis=0)
+    return total / (len(blanks) - blanks.sum(axis=0)), blanks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
-from auditor.results.files import located
+from auditor.results.files import TableFile, located, name_of, reading_of, split_name
 from auditor.text.column_names import counted, listed, nearest, quoted
 from auditor.types import Array, Codes, Flags, Indices
 
@@ -100,14 +100,19 @@ def named_after(path: Path) -> Iterator[None]:
         raise AuditorError(f"{prefix}{error}") from None
 
 
-def copy_file(name: str, base: Path | None) -> Path:
-    """Return the path of a copy's file.
+def copy_file(name: str, base: Path | None, original: str = "") -> Path:
+    """Return the path of a copy's file, read with the blanks of the original.
 
     Relative to the scenario's folder, else the current one.
     """
     for path in located(name, base):
         if path.is_file():
-            return path
+            blank = split_name(original)[1].blank
+            return (
+                path
+                if blank is None
+                else TableFile.of(path, replace(reading_of(path), blank=blank))
+            )
     raise AuditorError(f"copies: no such file: {quoted(name)}")
 
 
@@ -268,7 +273,7 @@ def read_codes(
         outside the domain.
     """
     with named_after(path):
-        frame = read_columns(str(path), list(data.names))
+        frame = read_columns(name_of(path), list(data.names))
         complete = are_complete(frame, data.names)
         kept, places = _matched(path, complete, keys, data.rows, dropped)
     if keys is None:

@@ -30,6 +30,7 @@ from auditor.data.formats.parts import (
     Piece,
     Records,
     as_spelt,
+    blank_words,
     column_as_written,
     first_rows,
     parts,
@@ -44,7 +45,7 @@ from auditor.errors import DataError, PluginError
 from auditor.numerics.random_streams import stream
 from auditor.parameters import is_whole
 from auditor.process.deferred import pd
-from auditor.results.files import located
+from auditor.results.files import TableFile, located, reading_of, split_name
 from auditor.text.column_names import counted, listed, nearest, quoted
 from auditor.types import Array, Indices
 
@@ -183,6 +184,7 @@ def load_table(
         dates=dict(dates),
         keys=keys,
         units=units,
+        blanks=found.blanks,
         dropped=missing == "drop",
     )
     if drawn:
@@ -337,7 +339,14 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
     Of a folder, the notes of the first part that has any.
     """
     found = files_of(source, base=base) if is_file(source) else []
-    return next((notes for path in found if (notes := reading.notes_of(path))), [])
+    notes = list(next((notes for path in found if (notes := reading.notes_of(path))), []))
+    for name, words in blank_words([piece for path in found for piece in pieces_of(path)]).items():
+        which = ", ".join(f"{word!r} ({number:,} times)" for word, number in sorted(words.items()))
+        notes.append(
+            f"{found[0].name}: column {quoted(name)}: {which} read as blank; "
+            "to keep words as values state those that are none: `blank: []` under `data:`, or --blank ''"
+        )
+    return notes
 
 
 def _units(cells: pd.Series[Any]) -> Indices:
@@ -440,13 +449,15 @@ def files_of(
     path = _find(source, base)
     for name in parameters or ():
         raise DataError(f"a file has no parameter {quoted(name)}{nearest(name, OPTIONS)}")
-    return parts(path) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    return [TableFile.of(part, reading_of(path)) for part in parts(path)]
 
 
 def _find(source: str, base: Path | None) -> Path:
     there = located(source, base)
     folders = [path for path in there if path.is_dir()]
-    if not source.lower().endswith(file_kinds.SUFFIXES):
+    if not split_name(source)[0].lower().endswith(file_kinds.SUFFIXES):
         if folders:
             return folders[0]
         raise DataError(

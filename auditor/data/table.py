@@ -82,6 +82,8 @@ class Table:
         Identifiers of the records.
     units : ndarray of shape (n,), or None
         Number of each record's unit.
+    blanks : ndarray of shape (n, N), or None
+        Cells that were blank, and hold their column's mean.
     cut : Cut or None
         Place of this table in a larger one.
     dropped : bool
@@ -106,6 +108,7 @@ class Table:
     dates: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     keys: RecordKeys | None = field(default=None, repr=False)
     units: NDArray[np.intp] | None = field(default=None, repr=False)
+    blanks: NDArray[np.bool_] | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False)
     dropped: bool = False
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
@@ -172,6 +175,7 @@ class Table:
             else CategoricalTable(data.attributes, data.codes[rows]),
             keys=None,
             units=None if self.units is None else self.units[rows],
+            blanks=None if self.blanks is None else self.blanks[np.ix_(rows, columns)],
             cut=Cut(self, rows, columns),
             first_batch=None,
             population=None,
@@ -262,6 +266,7 @@ class Table:
             standardized=False,
             keys=None,
             units=None if self.units is None else self.units[:rows],
+            blanks=None if self.blanks is None else self.blanks[:rows],
             cut=None,
             first_batch=None,
             population=None,
@@ -277,8 +282,9 @@ class Table:
             digest.update(self.categorical.fingerprint().encode())
         if self.keys is not None:
             digest.update(self.keys.digest.encode())
-        if self.units is not None:
-            digest.update(self.units.tobytes())
+        for also in (self.units, self.blanks):
+            if also is not None:
+                digest.update(also.tobytes())
         if self.first_batch is not None:
             digest.update(f"first batch {self.first_batch}".encode())
         return digest.hexdigest()

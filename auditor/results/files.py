@@ -10,13 +10,99 @@ import tempfile
 import time
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode
 
 from auditor.errors import AuditorError, StorageError, shortened
 from auditor.text.safe_text import CONTROL, clean
 
 LEFT_OVER_SECONDS = 3600.0
 """Age of an unfinished file that no running program writes."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a table's file.
+
+    Attributes
+    ----------
+    sheet : str or None
+        Sheet of a workbook; the first by default.
+    blank : tuple of str, optional
+        Words and numbers that mean no value; by default the words of pandas.
+    """
+
+    sheet: str | None = None
+    blank: tuple[str, ...] | None = None
+
+
+class TableFile(type(Path())):  # type: ignore[misc]
+    """Path of a file with its ``reading``."""
+
+    reading = Reading()
+
+    @classmethod
+    def of(cls, path: Path, reading: Reading) -> Path:
+        """Return a path with a reading."""
+        found: Any = cls(path)
+        found.reading = reading
+        return found  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> Any:
+        return TableFile.of, (Path(str(self)), self.reading)
+
+
+def reading_of(path: Path) -> Reading:
+    """Return how to read a file."""
+    return path.reading if isinstance(path, TableFile) else Reading()
+
+
+def with_reading(name: str, sheet: str | None, blank: Iterable[object] | None) -> str:
+    """Return a file's name with its reading, as ``split_name`` takes it apart.
+
+    Examples
+    --------
+    >>> with_reading("book.xlsx", "Wages", None), with_reading("a.csv", None, [-9]), with_reading("a.csv", None, [])
+    ('book.xlsx#sheet=Wages', 'a.csv#blank=-9', 'a.csv#blank=')
+    """
+    stated: dict[str, list[str]] = {} if sheet is None else {"sheet": [sheet]}
+    if blank is not None:
+        stated["blank"] = [str(mark) for mark in blank] or [""]
+    return f"{name}#{urlencode(stated, doseq=True)}" if stated else name
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a file with its reading."""
+    reading = reading_of(path)
+    return with_reading(str(path), reading.sheet, reading.blank)
+
+
+def split_name(name: str) -> tuple[str, Reading]:
+    """Return a file's name and its reading, which may follow ``#``.
+
+    Raises
+    ------
+    AuditorError
+        The file has an unknown option.
+
+    Examples
+    --------
+    >>> split_name("book.xlsx#Wages")
+    ('book.xlsx', Reading(sheet='Wages', blank=None))
+    """
+    bare, mark, text = name.rpartition("#")
+    if not mark or (not Path(bare).suffix and not bare.endswith(("/", "\\"))):
+        return name, Reading()
+    stated = parse_qs(text, keep_blank_values=True) if "=" in text else {"sheet": [text]}
+    if unknown := stated.keys() - {"sheet", "blank"}:
+        raise AuditorError(
+            f"{shortened(clean(bare), 100)}: has no option {shortened(clean(min(unknown)), 50)!r}; "
+            "a file's name may end with #sheet=NAME or #blank=WORD"
+        )
+    blank = tuple(filter(None, stated["blank"])) if "blank" in stated else None
+    return bare, Reading(stated.get("sheet", [None])[0], blank)
 
 
 def located(name: str, base: Path | None = None) -> list[Path]:
@@ -35,11 +121,11 @@ def located(name: str, base: Path | None = None) -> list[Path]:
     >>> located("a" * 5_000), located("~nobody-of-that-name/x.csv"), located(chr(0))
     ([], [], [])
     """
+    bare, reading = split_name(name)
     try:
-        written = Path(name).expanduser()
-        there = [
-            path for path in dict.fromkeys(((base or Path()) / written, written)) if path.exists()
-        ]
+        there = _there(name, base)
+        if not there and bare != name:
+            there = [TableFile.of(path, reading) for path in _there(bare, base)]
     except (OSError, RuntimeError, ValueError):
         return []
     if there and CONTROL.search(name):
@@ -51,6 +137,12 @@ def located(name: str, base: Path | None = None) -> list[Path]:
             f"{shortened(name, 100)}: expected a file or a folder; got a pipe or a device"
         )
     return there
+
+
+def _there(name: str, base: Path | None) -> list[Path]:
+    written = Path(name).expanduser()
+    every = dict.fromkeys(((base or Path()) / written, written))
+    return [path for path in every if path.exists()]
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool = False) -> None:

@@ -18,7 +18,7 @@ from auditor import registry
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.data.columns.checks import kind_of
-from auditor.data.copies import read_copy
+from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.file_kinds import SAID
 from auditor.data.formats.readers import header
 from auditor.data.formats.release_folder import SUFFIXES, TableFiles
@@ -119,7 +119,8 @@ def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
     if law is not None:
         scheme.check_levels(levels)
     scheme.check_table(table, DataUse(asked.original))
-    arrays = [read_copy(Path(name), table, exact=True).values for name in copies]
+    files = [copy_file(name, None, asked.original) for name in copies]
+    arrays = [read_copy(path, table, exact=True).values for path in files]
     for name, copy in zip(copies, arrays, strict=True):
         if np.isnan(copy).any():
             lacking = "has missing cells; a scenario with the scheme `published` audits what all copies have in full"

@@ -152,6 +152,8 @@ def _write(
 
     ``manifest`` returns the folder's manifest, given the entries on these copies.
     """
+    for note in file_notes(asked.data):
+        warnings.warn(AuditorWarning(note), stacklevel=3)
     blank = blank_cells(asked.raw()) if asked.treatment.missing == "drop" else None
     kept = Kept(asked.data, keep, asked.rows, blank) if keep else None
     with plugin_errors():
@@ -176,7 +178,7 @@ def _write(
         )
 
     stated = write_release(folder, paths, parts, whole, replaced)
-    notes = [*file_notes(asked.data), *drawn.notes]
+    notes = list(drawn.notes)
     released = (*drawn.stated["attributes"], *keep)
     if is_file(asked.data) and (
         left := [name for name in column_names(asked.data) if name not in released]
@@ -283,8 +285,9 @@ def beside(
 
 
 def _is_parquet(data: str) -> bool:
-    return data.lower().endswith(".parquet") or any(
-        path.is_dir() and any(path.glob("*.parquet")) for path in located(data)
+    return any(
+        path.suffix.lower() == ".parquet" or (path.is_dir() and any(path.glob("*.parquet")))
+        for path in located(data)
     )
 
 

@@ -311,6 +311,7 @@ def notes_of_blanks(
     where = f"{counted(total, 'blank cell')} in {incomplete:,} of {counted(records, 'record')}, most in column {most}"
     yield {
         "drop": f"dropped: {where}; these records are in no copy",
-        "mean": f"filled in: {where}; the column's mean was perturbed in their place, and no recipient can tell them from others",
+        "mean": f"filled in: {where}; the column's mean was perturbed in their place. A value near it tells that "
+        "the cell was blank: audit with `missing: mean` (blank_guessed). One record moves all filled cells",
         "keep": f"kept blank in every copy: {where}; every recipient sees which cells are blank, and of whom if records can be told",
     }[missing]

@@ -20,7 +20,7 @@ from auditor.data.request import DataUse
 from auditor.errors import AuditorError, did_you_mean, shortened
 from auditor.field_paths import format_path
 from auditor.parameters import FieldError, Path, Whole, is_number, kind_of, shown
-from auditor.results.files import located
+from auditor.results.files import located, split_name, with_reading
 from auditor.scenario.problems import NAMES_SCHEMA, Form, Names, Problems
 
 MOST_ROWS = 10**9
@@ -144,6 +144,10 @@ class DataForm(Form):
         None, description="records of the first batch, to which noise is scaled"
     )
     missing: Literal["refuse", "drop", "mean"] = "refuse"
+    blank: list[str | int | float] | None = Field(
+        None, description="words and numbers of a file that mean no value; default NA, None …"
+    )
+    sheet: str | None = Field(None, description="sheet of an Excel workbook; default the first")
     standardize: bool = False
     # `moments` and `figures` of earlier scenarios are read as `rounded`
     disclosure: Literal["rounded", "public", "moments", "figures"] = "rounded"
@@ -215,6 +219,8 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     if not isinstance(source, str):
         return None
     own = {key: item for key, item in given.items() if key not in common}
+    if form is not None:
+        source = with_reading(source, form.sheet, form.blank)
     parameters = _source_parameters(source, own, problems, base)
     if form is None:
         return None
@@ -254,7 +260,8 @@ def _source_parameters(
         return {}
     folder = any(path.is_dir() for path in there)
     given = shortened(repr(source), 120)
-    if not source.lower().endswith(SUFFIXES) and not (folder and ("/" in source or "\\" in source)):
+    bare = split_name(source)[0]
+    if not bare.lower().endswith(SUFFIXES) and not (folder and ("/" in bare or "\\" in bare)):
         hint = did_you_mean(source, registry.names("source"))
         if folder:
             hint = f"; write {source + '/'!r} for the folder of that name"

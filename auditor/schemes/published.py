@@ -87,10 +87,9 @@ class FileScheme(Scheme):
             else ""
         )
 
-    @property
-    def paths(self) -> list[Path]:
-        """The files, in order of release."""
-        return [copy_file(name, self.base) for name in self.parameters.copies]
+    def files(self, table: Table) -> list[Path]:
+        """Return the files in order of release, read with the blanks of the original."""
+        return [copy_file(name, self.base, table.source) for name in self.parameters.copies]
 
     @property
     def audited_table(self) -> Table:
@@ -183,7 +182,7 @@ class Published(FileScheme):
                 "law: `serial` noise follows on from record to record, and between those that all copies have in full some are missing; "
                 "audit a stretch that is whole, or leave `law` out"
             )
-        for note in (*chain.from_iterable(map(notes_of, self.paths)), *common.notes):
+        for note in (*chain.from_iterable(map(notes_of, self.files(table))), *common.notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for copy in copies if not self.parameters.aligned else ():
             columns = np.flatnonzero(copy.said)
@@ -214,21 +213,24 @@ class Published(FileScheme):
         """Return the columns of the files that are not audited, in the audited records."""
         whole, key = table.whole, self.parameters.key
         files = [
-            (path, copy.rows) for path, copy in zip(self.paths, self._read(whole), strict=True)
+            (path, copy.rows)
+            for path, copy in zip(self.files(whole), self._read(whole), strict=True)
         ]
         audited = [*table.attributes, *([] if key is None else [key])]
         found = shown_columns(files, audited)
         return [column._replace(values=table.cut_out(column.values)) for column in found]
 
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
-        stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self.paths]
+        stamps = [
+            (str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self.files(table)
+        ]
         return remembered(
             (tuple(stamps), self.parameters.key, table.fingerprint()),
             lambda: common_part(table, list(copies)),
         )
 
     def _read(self, table: Table, exact: bool = False, why: str = "") -> Iterator[Copy]:
-        for path in self.paths:
+        for path in self.files(table):
             yield read_copy(path, table, self.parameters.key, exact, why)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:

@@ -125,15 +125,17 @@ class PublishedCategories(FileScheme, UniformScheme):
             )
         copies = [
             read_codes(path, data, self._keys(table), asked.rows is None, why, table.dropped)
-            for path in self.paths
+            for path in self.files(table)
         ]
         for note in (
-            *chain.from_iterable(map(notes_of, self.paths)),
+            *chain.from_iterable(map(notes_of, self.files(table))),
             *self._audited(table, copies).notes,
         ):
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for path, copy in (
-            zip(self.paths, copies, strict=True) if by_row and not self.parameters.aligned else ()
+            zip(self.files(table), copies, strict=True)
+            if by_row and not self.parameters.aligned
+            else ()
         ):
             _check_alignment(path.name, data.codes[copy.full], copy.codes[copy.full], data.size)
 
@@ -141,7 +143,8 @@ class PublishedCategories(FileScheme, UniformScheme):
         """Return the records complete in the original and all copies."""
         data, keys = categories_of(table), self._keys(table)
         return self._audited(
-            table, [read_codes(path, data, keys, dropped=table.dropped) for path in self.paths]
+            table,
+            [read_codes(path, data, keys, dropped=table.dropped) for path in self.files(table)],
         )
 
     def handed_in(self, table: Table) -> list[Array]:
@@ -153,7 +156,8 @@ class PublishedCategories(FileScheme, UniformScheme):
         whole, key = table.whole, self.parameters.key
         data, keys = categories_of(whole), self._keys(whole)
         copies = [
-            (path, read_codes(path, data, keys, dropped=whole.dropped)) for path in self.paths
+            (path, read_codes(path, data, keys, dropped=whole.dropped))
+            for path in self.files(whole)
         ]
         files = [(path, copy.rows) for path, copy in copies]
         found = shown_columns(files, [*data.names, *([] if key is None else [key])])
@@ -165,7 +169,7 @@ class PublishedCategories(FileScheme, UniformScheme):
             return Audited(table)
         lacking = [
             f"{path.name} lacks {table.rows - int(copy.full.sum()):,}"
-            for path, copy in zip(self.paths, copies, strict=True)
+            for path, copy in zip(self.files(table), copies, strict=True)
         ]
         if len(rows) < FEWEST_RECORDS:
             few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
@@ -175,7 +179,7 @@ class PublishedCategories(FileScheme, UniformScheme):
         data = categories_of(table)
         telling = [
             told
-            for path, copy in zip(self.paths, copies, strict=True)
+            for path, copy in zip(self.files(table), copies, strict=True)
             if (told := _tells(path.name, data, copy.full))
         ]
         return Audited(table.part(rows, np.arange(table.width)), (*notes, *telling), bool(telling))
@@ -222,7 +226,8 @@ class PublishedCategories(FileScheme, UniformScheme):
 
         One release is cached for later passes.
         """
-        whole, paths = self.audited_table.whole, self.paths
+        whole = self.audited_table.whole
+        paths = self.files(whole)
         data = categories_of(whole)
         key = (
             data.fingerprint(),

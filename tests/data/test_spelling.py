@@ -10,7 +10,7 @@ import pytest
 
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats.text_files import Marks, as_numbers
-from auditor.data.load import file_notes, load_table
+from auditor.data.load import load_table
 from auditor.errors import DataError
 from auditor.runs.copy_files import write_copies
 
@@ -81,14 +81,6 @@ def test_columns_may_be_named_by_years_but_not_by_other_numbers(tmp_path):
     path.write_text("2019,2020,2150,town\n1,2,3,x\n4,1,7,y\n")
     with pytest.raises(DataError, match="number or a date for a name"):
         load(path, columns=["2020"])
-
-
-def test_words_that_are_read_as_blank_are_noted(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("cover,pay\nFull,1\nNone,NA\nBasic,3\n")
-    assert file_notes(str(path)) == [
-        "t.csv: column 'cover': 'None' is read as blank; write another word if it is an answer"
-    ]
 
 
 def test_sas_transport_of_version_8(tmp_path):

@@ -36,7 +36,7 @@ from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 from auditor.scenario.read_measures import Guarantee
-from auditor.schemes.base.guarantees import Guarantees
+from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, undo_root
 from auditor.types import Array, Coalition
 
@@ -220,7 +220,8 @@ def guarantees_of(scenario: Scenario, release: Release, law: NoiseLaw | None) ->
         return None
     measure = scenario.measure("guarantees")
     delta = Guarantee().delta if measure is None else float(measure.options["delta"])
-    return Guarantees(law, spans, delta, release.table.unit_size)
+    table = release.table
+    return Guarantees(law, spans, delta, table.unit_size, Filled.of(table.blanks))
 
 
 def release_guarantees(

@@ -16,7 +16,8 @@ from zipfile import ZipFile
 
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd
-from auditor.text.column_names import counted
+from auditor.results.files import reading_of
+from auditor.text.column_names import counted, nearest, quoted
 
 T = TypeVar("T")
 
@@ -29,14 +30,13 @@ def remembered(files: int) -> Callable[[Callable[[Path], T]], Callable[[Path], T
 
     def decorate(find: Callable[[Path], T]) -> Callable[[Path], T]:
         @lru_cache(maxsize=files)
-        def found(path: str, changed: int, size: int) -> T:
-            del changed, size  # part of the cache's key
-            return find(Path(path))
+        def found(path: Path, *_: object) -> T:
+            return find(path)
 
         @wraps(find)
         def of(path: Path) -> T:
             status = path.stat()
-            return found(str(path), status.st_mtime_ns, status.st_size)
+            return found(path, reading_of(path), status.st_mtime_ns, status.st_size)
 
         return of
 
@@ -126,20 +126,28 @@ def _sas(path: Path, notes: list[str]) -> pd.DataFrame:
 
 
 def _excel(path: Path, notes: list[str]) -> pd.DataFrame:
-    """Read the first sheet; keep repeated and blank names of its first row."""
+    """Read one sheet; keep repeated and blank names of its first row."""
     import openpyxl  # an extra
 
     with ZipFile(path) as packed:
         check_size(path, sum(part.file_size for part in packed.infolist()))
     book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     try:
-        _check_extent(path, book.worksheets[0])
-        others = len(book.sheetnames) - 1
+        names = [sheet.title for sheet in book.worksheets]
+        sheet = reading_of(path).sheet
+        if sheet not in (None, *names):
+            raise DataError(f"{path.name}: has no sheet {quoted(sheet)}{nearest(sheet, names)}")
+        sheet = sheet or names[0]
+        _check_extent(path, book[sheet])
     finally:
         book.close()
-    if others:
-        notes.append(f"the first sheet is read, and {counted(others, 'other')} not")
-    cells = pd.read_excel(path, header=None, dtype=object)
+    if len(names) > 1 and reading_of(path).sheet is None:
+        others = counted(len(names) - 1, "other")
+        notes.append(f"the first sheet is read, and {others} not; `sheet: NAME` names another")
+    words: Any = {}
+    if reading_of(path).blank is not None:
+        words = {"keep_default_na": False, "na_values": [""]}
+    cells: pd.DataFrame = pd.read_excel(path, sheet_name=sheet, header=None, dtype=object, **words)
     frame = cells.iloc[1:].reset_index(drop=True).infer_objects()
     return frame.set_axis(["" if pd.isna(name) else str(name) for name in cells.iloc[0]], axis=1)
 

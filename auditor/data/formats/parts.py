@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,9 +27,10 @@ from auditor.data.formats.file_kinds import (
     remembered,
 )
 from auditor.data.formats.headers import LOOKED_AT
-from auditor.data.formats.text_files import opened, start_of, text_frame
+from auditor.data.formats.text_files import BLANKS, opened, start_of, text_frame
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
+from auditor.results.files import reading_of
 from auditor.text.column_names import listed, quoted
 
 CSV_BYTES = 2**22
@@ -46,7 +48,7 @@ class Piece:
 
     Attributes
     ----------
-    path : str
+    path : Path
     place : int
         Number of the row group, or byte offset; 0 in a file that is held whole.
     stop : int
@@ -57,7 +59,7 @@ class Piece:
         Lines of a CSV file before it.
     """
 
-    path: str
+    path: Path
     place: int
     stop: int = 0
     rows: int = -1
@@ -74,20 +76,22 @@ class Piece:
         DataError
             The file cannot be read or is damaged.
         """
-        path = Path(self.path)
+        path = self.path
         with reading.reader_errors(path):
             if is_parquet(path):
                 for table in _batches(self, columns):
-                    yield _frame(table, as_written)
+                    frame = _frame(table, as_written)
+                    yield frame if as_written else _blanked(frame, path)
             elif is_text(path):
                 yield _text_frame(self, columns, as_written)
             else:
-                whole = labelled(path) if as_written else held(path).frame
-                yield whole[list(columns)].head(self.rows)
+                frame = (labelled(path) if as_written else held(path).frame)[list(columns)]
+                frame = frame.head(self.rows)
+                yield frame if as_written else _blanked(frame, path)
 
 
 def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
-    left, known = piece.rows, _metadata(Path(piece.path))
+    left, known = piece.rows, _metadata(piece.path)
     with pq.ParquetFile(
         piece.path,
         metadata=known,
@@ -121,6 +125,17 @@ def _frame(table: pa.Table, as_written: bool = False) -> pd.DataFrame:
     return frame
 
 
+def _blanked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return columns without the words and numbers that mean no value."""
+    marks = reading_of(path).blank
+    if not marks:
+        return frame
+    numbers = pd.to_numeric(pd.Series(marks, dtype=object), errors="coerce").dropna()
+    columns = frame.select_dtypes(["number", "object", "string", "category"]).columns
+    found = frame[columns]
+    return frame.assign(**found.mask(found.isin([*marks, *numbers])))
+
+
 def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
     """Return one column of the pieces' records."""
     frames = (frame for piece in pieces for frame in piece.frames([column], as_written=True))
@@ -147,6 +162,18 @@ def as_spelt(pieces: Sequence[Piece], attribute: Attribute) -> Attribute:
     return replace(attribute, labels=tuple({**labels, **spelt}.values()))
 
 
+def blank_words(pieces: Sequence[Piece]) -> dict[str, Counter[str]]:
+    """Return the words that are read as blank, and their numbers, by column of text."""
+    found: dict[str, Counter[str]] = {}
+    for piece in pieces:
+        names = start_of(piece.path).words if is_text(piece.path) else []
+        for frame in piece.frames(names, as_written=True) if names else ():
+            for name in names:
+                cells = frame[name][frame[name].isin(BLANKS)]
+                found.setdefault(name, Counter()).update(cells.tolist())
+    return found
+
+
 def coded_columns(piece: Piece) -> frozenset[str]:
     """Return a file's text columns with leading zeros among the first cells.
 
@@ -154,7 +181,7 @@ def coded_columns(piece: Piece) -> frozenset[str]:
     """
     if not is_text(piece.path):
         return frozenset()
-    names = reading.header(Path(piece.path))
+    names = reading.header(piece.path)
     (frame,) = replace(piece, rows=LOOKED_AT // len(names)).frames(names, as_written=True)
     return frozenset(name for name in names if frame[name].str.fullmatch(r"\s*0\d+\s*").any())
 
@@ -172,7 +199,7 @@ class Held:
 
     table: Frame = field(repr=False)
     rows: int
-    path: str = "table"
+    path: Path = Path("table")
 
     def frames(self, columns: Sequence[str]) -> Iterator[Frame]:
         """Yield some columns."""
@@ -187,10 +214,11 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
     if is_parquet(pieces[0].path):
         tables: list[pa.Table] = []
         for piece in pieces:
-            with reading.reader_errors(Path(piece.path)):
+            with reading.reader_errors(piece.path):
                 tables += _batches(piece, names)
-        with reading.reader_errors(Path(pieces[-1].path)):
-            return _frame(pa.concat_tables(tables, promote_options="permissive"))
+        with reading.reader_errors(pieces[-1].path):
+            frame = _frame(pa.concat_tables(tables, promote_options="permissive"))
+            return _blanked(frame, pieces[-1].path)
     frames: list[pd.DataFrame] = []
     for found in in_threads(lambda piece: list(piece.frames(names)), pieces):
         frames += found
@@ -205,11 +233,11 @@ def pieces_of(path: Path) -> list[Piece]:
     if is_text(path):
         return text_pieces(path)
     if not is_parquet(path):
-        return [Piece(str(path), 0, rows=len(held(path).frame))]
+        return [Piece(path, 0, rows=len(held(path).frame))]
     with reading.reader_errors(path):
         known = _metadata(path)
         counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
-    return [Piece(str(path), group, rows=rows) for group, rows in enumerate(counts) if rows]
+    return [Piece(path, group, rows=rows) for group, rows in enumerate(counts) if rows]
 
 
 def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
@@ -247,7 +275,7 @@ def text_pieces(path: Path) -> list[Piece]:
         start = line = 0
         while start < size:
             stop, lines = _next_cut(file, start, size)
-            pieces.append(Piece(str(path), start, stop, line=line))
+            pieces.append(Piece(path, start, stop, line=line))
             start, line = stop, line + lines
     return pieces
 
@@ -268,7 +296,7 @@ def _next_cut(file: IO[bytes], start: int, size: int) -> tuple[int, int]:
 
 
 def _text_frame(piece: Piece, columns: Sequence[str], as_written: bool) -> pd.DataFrame:
-    path = Path(piece.path)
+    path = piece.path
     start = start_of(path)
     place, line = max((piece.place, piece.line), (start.stop, start.lines))
     with opened(path) as file:

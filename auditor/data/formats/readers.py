@@ -18,6 +18,7 @@ from auditor.data.formats.headers import LOOKED_AT, check_names, check_records
 from auditor.data.formats.text_files import start_of
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
+from auditor.results.files import reading_of
 from auditor.text.column_names import counted
 
 
@@ -47,6 +48,8 @@ def _header(path: Path, empty: bool) -> tuple[list[str], list[str]]:
     with reader_errors(path):
         if path.stat().st_size == 0:
             raise DataError(f"{path.name}: the file is empty")
+        if reading_of(path).sheet is not None and name_of(path) != "Excel":
+            raise DataError(f"{path.name}: has no sheets, as Excel workbooks have")
         if is_text(path):
             start = start_of(path)
             if not start.width and not empty:

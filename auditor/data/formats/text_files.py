@@ -23,7 +23,8 @@ from auditor.data.formats.file_kinds import PACKED, bounded, check_size, remembe
 from auditor.data.formats.headers import LOOKED_AT, check_names, check_records, is_value
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd
-from auditor.text.column_names import listed, quoted
+from auditor.results.files import reading_of
+from auditor.text.column_names import quoted
 from auditor.text.safe_text import with_formula
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -65,8 +66,8 @@ class Start(NamedTuple):
         preceding blank lines.
     stop, lines : int
         Bytes and line breaks of the file before its first record.
-    blanks : dict
-        Column of text → words among its first cells that are read as blank.
+    words : list of str
+        Columns of text with words among the first cells that are read as blank.
     """
 
     encoding: str
@@ -77,19 +78,13 @@ class Start(NamedTuple):
     line: bytes
     stop: int
     lines: int
-
-    blanks: dict[str, list[str]]
+    words: list[str]
 
     @property
     def notes(self) -> list[str]:
         """Notes for the reader."""
         said = {"utf-16": "is UTF-16", "cp1252": "is not UTF-8, and read as Latin-1 (Windows-1252)"}
-        notes = [said[self.encoding]] if self.encoding in said else []
-        for name, tokens in self.blanks.items():
-            notes.append(
-                f"column {quoted(name)}: {listed(tokens)} is read as blank; write another word if it is an answer"
-            )
-        return notes
+        return [said[self.encoding]] if self.encoding in said else []
 
 
 @remembered(files=1024)
@@ -136,17 +131,17 @@ def start_of(path: Path) -> Start:
         "".join(header[:used]).encode(),
         len(before.encode()),
         before.count("\n"),
-        _blanks(names, few),
+        [] if reading_of(path).blank is not None else _with_words(names, few),
     )
 
 
-def _blanks(names: Sequence[str], records: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-    found = {}
-    for name, cells in zip(names, map(set, zip_longest(*records, fillvalue="")), strict=False):
-        tokens = sorted(cells & BLANKS)
-        if tokens and any(cell.strip() and not is_value(cell) for cell in cells - BLANKS):
-            found[name] = tokens
-    return found
+def _with_words(names: Sequence[str], records: Sequence[Sequence[str]]) -> list[str]:
+    columns = zip(names, map(set, zip_longest(*records, fillvalue="")), strict=False)
+    return [
+        name
+        for name, cells in columns
+        if cells & BLANKS and any(cell.strip() and not is_value(cell) for cell in cells - BLANKS)
+    ]
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -181,6 +176,8 @@ def text_frame(
         if as_text
         else {"decimal": start.marks.decimal or NEITHER, **_exact_floats()}
     )
+    if not as_text and (blank := reading_of(path).blank) is not None:
+        options |= {"keep_default_na": False, "na_values": ["", *blank]}
     # All columns are read: with `usecols` pandas does not detect a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
         io.BytesIO(start.line + text),

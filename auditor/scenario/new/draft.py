@@ -22,7 +22,7 @@ from auditor.data.columns.kinds import Column
 from auditor.data.describe import Description
 from auditor.data.request import is_file
 from auditor.errors import ScenarioError
-from auditor.results.files import located
+from auditor.results.files import located, reading_of, split_name, with_reading
 from auditor.scenario.new.selection import select
 from auditor.scenario.yaml.document import scalar
 from auditor.text.column_names import counted, listed, quoted
@@ -73,13 +73,15 @@ def draft(
     # errors of few records vary: more noise keeps a safe table clear of the bound
     level = math.ceil(2.0 + 60.0 / math.sqrt(records))
     safe = ["corner-wave"] * bool(noisy) + ["uniform-multilevel"] * bool(chosen.categories)
+    bare, reading = split_name(source)
     page = Environment(
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined
     )
     template = files("auditor").joinpath("scenario/new/draft.yaml.jinja")
     return page.from_string(template.read_text(encoding="utf-8")).render(
-        name=Path(source).name if is_file(source) else source,
-        source=source,
+        name=Path(bare).name if is_file(source) else source,
+        source=bare,
+        reading=reading,
         found=found,
         chosen=chosen,
         copies=list(copies),
@@ -123,7 +125,8 @@ def source_for(source: str, scenario: Path) -> str:
     if not is_file(source) or Path(source).expanduser().is_absolute() or not there:
         return source
     path = Path(os.path.relpath(there[0], scenario.parent)).as_posix()
-    return f"{path}/" if there[0].is_dir() else path
+    path = f"{path}/" if there[0].is_dir() else path
+    return with_reading(path, reading_of(there[0]).sheet, reading_of(there[0]).blank)
 
 
 def text(value: str) -> str:

@@ -76,10 +76,41 @@ class Length:
         )
 
 
-def largest_length(C: Array, spans: Array) -> Length:
+@dataclass(frozen=True)
+class Filled:
+    """Cells that hold a column's mean, and so move with every present value.
+
+    A change of one record by Δ, to or from a blank as well, moves each filled cell of column j by
+    at most ``Δ_j / present_j``.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (N, N)
+        Number of records whose cells in both columns are filled.
+    present : ndarray of shape (N,)
+        Number of present values.
+    """
+
+    pairs: Array = field(repr=False)
+    present: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, blanks: NDArray[np.bool_] | None) -> Filled | None:
+        """Return the filled cells, given the indicator of blanks, (n, N)."""
+        if blanks is None:
+            return None
+        cells = blanks.astype(np.float64)
+        return cls(cells.T @ cells, len(cells) - cells.sum(axis=0))
+
+    def factor(self, records: int) -> Array:
+        """Return the factor of Q for a change of some records, shape (N, N)."""
+        return np.asarray(records + records**2 * self.pairs / np.outer(self.present, self.present))
+
+
+def largest_length(C: Array, spans: Array, factor: Array | float = 1.0) -> Length:
     """Return the largest ``√(Δᵀ C⁻¹ Δ)`` over the box ``|Δ_j| ≤ spans_j``.
 
-    Infinite where C is singular. Eigenvalues are lowered by the rounding error, so that rounding
+    ``factor`` multiplies Q entry by entry. Infinite where C is singular. Eigenvalues are lowered by the rounding error, so that rounding
     never overstates privacy.
     """
     N = len(C)
@@ -90,7 +121,7 @@ def largest_length(C: Array, spans: Array) -> Length:
         return Length(math.inf, spans)
     u = spans / size
     # vᵀ Q v is the squared length of the corner with signs v
-    Q = np.outer(u, u) * ((vectors / values) @ vectors.T)
+    Q = factor * np.outer(u, u) * ((vectors / values) @ vectors.T)
     if N <= MOST_CORNERS:
         signs = _worst_corner(Q)
         return Length(math.sqrt(float(signs @ Q @ signs)), signs * spans)
@@ -169,6 +200,7 @@ APART = (
 )
 FAR = "infinite: beyond some 74, up to where μ is computed"
 UNSTATED = "infinite: none is stated of such noise whose values hang together"
+FILLED = "infinite: none is stated where blanks hold the mean, except of Gaussian and Laplace noise"
 WHOLE = 1e-9
 """Rounding tolerance of a change in units that must be a whole number."""
 
@@ -207,9 +239,15 @@ class Guarantees:
     spans: Array = field(repr=False)
     delta: float
     records: int = 1
+    filled: Filled | None = field(default=None, repr=False)
+    """Cells that hold a mean; one record moves them all."""
 
     def of(self, copies: Sequence[int]) -> Guarantee:
         """Return the guarantee of a coalition, by copy numbers from 1."""
+        if self.filled is not None and (
+            self.law.distribution not in ("gaussian", "laplace") or self._is_serial
+        ):
+            return _nothing(FILLED)
         if self.law.distribution == "gaussian":
             return self._gaussian(self.length(copies))
         assert isinstance(self.law, KroneckerNoise)
@@ -250,7 +288,7 @@ class Guarantees:
     def length(self, copies: Sequence[int]) -> Length:
         """Return the largest Mahalanobis length of a change under Gaussian noise."""
         if isinstance(self.law, DenseNoise):
-            return largest_length(self._combined(copies), self.spans)
+            return largest_length(self._combined(copies), self.spans, self._factor)
         index = np.asarray(copies, dtype=np.intp) - 1
         _, v = best_unbiased_combination(self.law.level_covariance[np.ix_(index, index)])
         # An adversary who knows all other records also knows their noise, so the conditional
@@ -261,7 +299,18 @@ class Guarantees:
     @cached_property
     def _length(self) -> Length:
         assert isinstance(self.law, KroneckerNoise)
-        return largest_length(self.law.shape, self.spans)
+        return largest_length(self.law.shape, self.spans, self._factor)
+
+    @property
+    def _is_serial(self) -> bool:
+        return isinstance(self.law, KroneckerNoise) and self.law.serial is not None
+
+    @property
+    def _factor(self) -> Array | float:
+        """Factor of Q; of serial noise squared by group privacy."""
+        if self.filled is not None:
+            return self.filled.factor(self.records)
+        return float(self.records**2 if self._is_serial else self.records)
 
     def _combined(self, copies: Sequence[int]) -> Array:
         assert isinstance(self.law, DenseNoise)
@@ -276,9 +325,7 @@ class Guarantees:
         return makes_useless(self.law)
 
     def _gaussian(self, found: Length) -> Guarantee:
-        serial = isinstance(self.law, KroneckerNoise) and self.law.serial is not None
-        times = self.records if serial else math.sqrt(self.records)  # by group privacy, if serial
-        mu, note = times * found.value, found.note
+        mu, note = found.value, found.note
         if math.isinf(mu):
             return _nothing(NO_NOISE)
         return {
@@ -294,25 +341,33 @@ class Guarantees:
         Losses of values and copies add up: ε and ρ exactly, μ² as a bound.
         """
         assert isinstance(self.law, KroneckerNoise)
+        moves = [(j, float(change), self.records) for j, change in enumerate(self.changes)]
+        if self.filled is not None:  # all records of a unit move a filled cell together
+            shifts = self.records * self.changes / self.filled.present
+            moves += [
+                (j, float(shifts[j]), int(k)) for j, k in enumerate(self.filled.pairs.diagonal())
+            ]
         each = [
-            loss(self.law.density_at(level, j), float(change))
+            (times, *loss(self.law.density_at(level, j), change))
             for level in levels
-            for j, change in enumerate(self.changes)
-        ] * self.records
-        pure = math.fsum(e for e, _, _ in each)
-        mu = math.hypot(*(m for _, m, _ in each))
-        rho = math.fsum(r for _, _, r in each)
+            for j, change, times in moves
+            if times
+        ]
+        pure = math.fsum(times * e for times, e, _, _ in each)
+        mu = math.sqrt(math.fsum(times * m**2 for times, _, m, _ in each))
+        rho = math.fsum(times * r for times, _, _, r in each)
+        several = len(each) > 1 or self.records > 1
         at_delta = min(
             pure, gaussian_epsilon(mu, self.delta), concentrated_epsilon(rho, self.delta)
         )
         if math.isinf(at_delta):
             return _nothing(FAR)
         return {
-            "gaussian_dp": Figure(mu, FAR if math.isinf(mu) else BY_VALUE if len(each) > 1 else ""),
+            "gaussian_dp": Figure(mu, FAR if math.isinf(mu) else BY_VALUE if several else ""),
             "concentrated_dp": Figure(rho),
             "epsilon": Figure(pure, UNBOUNDED if math.isinf(pure) else ""),
             "epsilon_at_delta": Figure(at_delta, BY_VALUE)
-            if len(each) > 1
+            if several
             else self._one_at_delta(levels[0], pure, at_delta),
         }
 
