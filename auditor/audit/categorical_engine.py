@@ -15,7 +15,7 @@ from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution
+from auditor.results.records import Distribution, Picture
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import categories_of
 
@@ -49,6 +49,6 @@ class CategoricalEngine:
 
     def audit(
         self, request: ReleaseRequest, evidence: ReleaseEvidence
-    ) -> tuple[Measurements, list[Distribution]]:
+    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
         """Return all records of one release, and fill in the evidence."""
         return CategoricalSession(self.open(request), request.pooling).run(evidence)

@@ -15,7 +15,7 @@ from auditor.data.table import Audited
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution
+from auditor.results.records import Distribution, Picture
 from auditor.scenario.model import SchemeUse
 from auditor.schemes.base.scheme import by_engine
 from auditor.types import Coalition
@@ -34,7 +34,7 @@ class Engine(Protocol):
 
     def audit(
         self, request: ReleaseRequest, evidence: ReleaseEvidence
-    ) -> tuple[Measurements, list[Distribution]]:
+    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
         """Return all records of one release, and fill in the evidence."""
 
 

@@ -14,6 +14,8 @@ from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.cells import attack_outcome
 from auditor.audit.attempts.opened import Opened
+from auditor.audit.attempts.pictured import number_counts
+from auditor.audit.base.joint_counts import PER_DEVIATION, JointCounts
 from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release, open_release
@@ -41,7 +43,7 @@ from auditor.audit.numeric_release import (
 from auditor.numerics.passes import added_up
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement
+from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import AttackUse
 from auditor.types import Coalition
 
@@ -71,7 +73,7 @@ class NumericEngine:
 
     def audit(
         self, request: ReleaseRequest, evidence: ReleaseEvidence
-    ) -> tuple[Measurements, list[Distribution]]:
+    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
         """Return all records of one release, and fill in the evidence."""
         stripes = None
         if request.share is not None and request.table.streamed:
@@ -163,6 +165,15 @@ class NumericSession(Session):
             )
             return Attempt(Measurements.of(found), [])
         return attack_outcome(opened, attack, use.id, knowledge, self.context, self.baseline)
+
+    def joint_counts(
+        self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
+    ) -> tuple[JointCounts, float]:
+        """Return an attribute's counts, and a cell's width in standard deviations."""
+        column = self.context.attributes.index(attribute)
+        attack = made_attack(use)
+        counts = number_counts(self.opened, attack, knowledge, coalition, column)
+        return counts, 1.0 / PER_DEVIATION
 
     def later_records(self) -> list[Measurement]:
         """Return figures of copies without a stated law."""

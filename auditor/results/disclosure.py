@@ -34,7 +34,13 @@ import numpy as np
 
 from auditor.results.measurements import Measurements
 from auditor.results.metrics import GUARANTEES, METRICS, base
-from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Measurement
+from auditor.results.records import (
+    DataSummary,
+    Distribution,
+    ExpectationRecord,
+    Measurement,
+    Picture,
+)
 from auditor.types import Array
 
 FEWEST_RECORDS = 10
@@ -66,6 +72,10 @@ class Results(Protocol):
     @property
     def distributions(self) -> list[Distribution]:
         """One record for each histogram."""
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """One record for each release."""
 
     @property
     def expectations(self) -> list[ExpectationRecord]:
@@ -104,6 +114,11 @@ def disclosed(result: R) -> R:
                 spread
                 for each in result.distributions
                 for spread in _distribution(each, _table(result.data, each.sweep))
+            ],
+            "pictures": [
+                picture
+                for each in result.pictures
+                for picture in _picture(each, _table(result.data, each.sweep))
             ],
             "expectations": [
                 _verdict(record, min(private, key=lambda table: table.rows))
@@ -262,6 +277,21 @@ def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribu
         spread.edges[-1] or 1.0
     )
     return [spread._replace(edges=tuple(edge * factor for edge in spread.edges))]
+
+
+def _picture(exact: Picture, table: DataSummary) -> Sequence[Picture]:
+    if table.disclosure != "private":
+        return [exact]
+    if _too_few(table):
+        return []
+
+    def written(bins: Any) -> Any:
+        shares = np.array([one[-1] for one in bins])
+        moved = half_steps(shares, np.sqrt(np.abs(shares * (1.0 - shares)) / exact.records))
+        return tuple((*one[:-1], share) for one, share in zip(bins, moved.tolist(), strict=True))
+
+    parts = ("original", "shown", "estimate", "joint")
+    return [exact._replace(**{part: written(getattr(exact, part)) for part in parts})]
 
 
 def _summary(exact: DataSummary) -> DataSummary:

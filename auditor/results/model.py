@@ -31,6 +31,7 @@ from auditor.results.records import (
     Distribution,
     ExpectationRecord,
     Measurement,
+    Picture,
 )
 from auditor.results.remedies import Remedy
 from auditor.text.safe_text import clean, escaped
@@ -184,6 +185,7 @@ class AuditResult(BaseModel):
         PlainSerializer(lambda table: [record._asdict() for record in table]),
     ]
     distributions: list[Distribution] = Field(default_factory=list)
+    pictures: list[Picture] = Field(default_factory=list)
     attack_kinds: dict[str, str] = Field(
         default_factory=dict, description="kind of each attack, by name"
     )
@@ -273,6 +275,7 @@ class AuditResult(BaseModel):
             ],
             **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
             "distributions": [spread._asdict() for spread in self.distributions],
+            "pictures": [picture._asdict() for picture in self.pictures],
         }
         yield _encoded(head)[:-1] + b',"measurements":'
         if table is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from auditor.errors import AuditorError
@@ -28,6 +28,7 @@ from auditor.results.records import (
     Distribution,
     ErrorBar,
     Measurement,
+    Picture,
     Status,
 )
 
@@ -96,6 +97,28 @@ class _Spread(TypedDict):
     above: Share
 
 
+Place = Annotated[int, Field(ge=0, le=10**4)]
+Bins = list[Annotated[tuple[Place, Place, Share], Strict(False)]]
+
+
+class _Picture(TypedDict):
+    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
+    sweep: Point
+    scheme: str
+    knowledge: str
+    attack: str
+    coalition: Copies
+    attribute: str
+    copy: Annotated[int, Field(ge=0, lt=COPIES)]
+    records: Annotated[int, Field(ge=1)]
+    cells: Place
+    width: Share
+    original: Bins
+    shown: Bins
+    estimate: Bins
+    joint: list[Annotated[tuple[Place, Place, Place, Place, Share], Strict(False)]]
+
+
 def no_results(file: Path, why: str | ValidationError) -> AuditorError:
     """Return the error of a file that holds no results, without any of its values."""
     if isinstance(why, ValidationError):
@@ -130,6 +153,8 @@ def read(file: Path) -> dict[str, Any]:
         document["measurements"] = _records(file, "measurements", found, _Row, Measurement)
     spreads = document.get("distributions", [])
     document["distributions"] = _records(file, "distributions", spreads, _Spread, Distribution)
+    pictures = document.get("pictures", [])
+    document["pictures"] = _records(file, "pictures", pictures, _Picture, Picture)
     for place, record in enumerate(document["measurements"]):
         low, high = record.ci_low, record.ci_high
         if low is not None and high is not None and low > high:

@@ -107,6 +107,43 @@ class Distribution(NamedTuple):
     above: float
 
 
+class Picture(NamedTuple):
+    """Originals, a copy and estimates of one attribute, as shares of the records by bin.
+
+    A bin is a run of cells, ``(first, stop, share)``, with ten records or more, or none.
+
+    Attributes
+    ----------
+    copy : int
+        The coalition's copy nearest to the originals; 0 if no copy shows the attribute.
+    records : int
+        Number of records counted.
+    cells : int
+        Cells of numbers are centred on the mean, and the outermost are open. Categories are cells
+        ordered by frequency.
+    width : float
+        Width of a cell in standard deviations; 0 for categories.
+    original, shown, estimate : tuples of bins
+    joint : tuple of (int, int, int, int, float)
+        Bins of the original and of the estimate, and their share.
+    """
+
+    sweep: dict[str, Any]
+    scheme: str
+    knowledge: str
+    attack: str
+    coalition: tuple[int, ...]
+    attribute: str
+    copy: int
+    records: int
+    cells: int
+    width: float
+    original: tuple[tuple[int, int, float], ...]
+    shown: tuple[tuple[int, int, float], ...]
+    estimate: tuple[tuple[int, int, float], ...]
+    joint: tuple[tuple[int, int, int, int, float], ...]
+
+
 class ExpectationRecord(BaseModel):
     """A statement of the scenario, and its verdict.
 

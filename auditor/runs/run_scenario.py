@@ -136,6 +136,7 @@ def run_scenario(
         expectations=judge(scenario, evidence, missing),
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
+        pictures=[picture for audit in audits for picture in audit.pictures],
         attack_kinds={name: str(registry.get("attack", name).attack_kind) for name in attacks},
         untried=left_out,
         partial=partial,

@@ -27,6 +27,7 @@ from ..figures.reading import (
 from ..figures.strongest import Spread, spreads
 from .chart import ROWS, Chart, Rows, title_of
 from .spec import ERROR_TITLE, Part, field, quantity, sizes_axis, view
+from .values_chart import values
 
 SECONDS = "seconds"
 RECORDS = ("attribute", "adversary", "point")
@@ -37,7 +38,7 @@ ERROR_AXIS = quantity(ERROR_TITLE, tickCount=6)
 
 def charts(reading: Reading, prefix: str) -> list[Chart]:
     """Return every chart that has something to compare, in the page's order."""
-    made = [collusion, coalitions, errors, measures, frontier]
+    made = [values, collusion, coalitions, errors, measures, frontier]
     found = [one(reading, prefix) for one in made]
     for place, path in enumerate(swept_paths(reading)):
         found += [sweep(reading, prefix, path, place, timed=timed) for timed in (False, True)]

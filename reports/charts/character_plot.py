@@ -12,6 +12,7 @@ STYLES = ("color(32)", "color(166)", "color(35)", "color(133)", "color(136)", "c
 """Colours after Okabe and Ito, readable on dark and light terminals."""
 STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 """Ends of the y axis, in powers of ten."""
+BLOCKS = " ▁▂▃▄▅▆▇█"
 Line = Sequence[tuple[float, float]]
 """Points of a series."""
 
@@ -46,6 +47,12 @@ def plot(lines: Sequence[Line], width: int, height: int) -> list[Text]:
         made.append(text)
     ends = f"{left:g}".ljust(columns - len(f"{right:g}")) + f"{right:g}"
     return [*made, Text(" " * 7 + "└" + "─" * columns), Text(" " * 8 + ends)]
+
+
+def sparklines(rows: Sequence[Sequence[float]]) -> list[str]:
+    """Draw rows of columns on a common scale from 0."""
+    top = max((height for row in rows for height in row), default=0.0) or 1.0
+    return ["".join(BLOCKS[math.ceil(8 * height / top)] for height in row) for row in rows]
 
 
 def _top(highest: float) -> float:

@@ -23,7 +23,14 @@ from .spec import Part
 
 ROWS = 6000
 """Rows per chart, which limit the size of the page."""
-FIELDS = {"figure": "f", "attribute": "a", "adversary": "v", "point": "p", "coalition": "g"}
+FIELDS = {
+    "figure": "f",
+    "attribute": "a",
+    "adversary": "v",
+    "point": "p",
+    "coalition": "g",
+    "release": "z",
+}
 """Column that each control filters by."""
 LABELS = {"figure": "Metric", "point": "Sweep point"}
 """Labels of controls, if they differ from the capitalized name."""
@@ -129,6 +136,7 @@ class Rows:
         texts = {
             "figure": fields.pop("figure", ("", "")),
             "coalition": fields.pop("coalition", ("", "")),
+            "release": fields.pop("release", ("", "")),
             "attribute": (attribute_text(attribute), fields.pop("title", "")),
             "adversary": (fields.pop("adversary", itself), ""),
             "point": (self.reading.point_text(setting.point) or "–", ""),

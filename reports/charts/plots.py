@@ -21,6 +21,7 @@ from .spec import CONFIG
 WIDTH, PAIR = 560, 360
 """Width in pixels of a single chart and of each of two side by side."""
 KEYS = {
+    "values": "values",
     "collusion": "collusion",
     "coalitions": "map",
     "errors": "errors",

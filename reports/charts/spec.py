@@ -75,7 +75,7 @@ def view(
     *wanted: str,
     tips: Part | None = None,
     more: Part | None = None,
-    extra: Sequence[Part] = (),
+    marks: str = "points",
     height: int = 340,
 ) -> Part:
     """Return a Vega-Lite document with the named layers.
@@ -87,7 +87,7 @@ def view(
     names : sequence of str
         Series in the order of the legend.
     layers : sequence of str
-        Keys of ``made``; the legend selects in the last layer, ``points``.
+        Keys of ``made``, below ``marks``, in which the legend selects.
     wanted : str
         Filters of the rows.
     tips : dict, optional
@@ -100,6 +100,7 @@ def view(
     up = {"y": y}
     bar = {"y": {**y, "field": "lo"}, "y2": {"field": "hi"}}
     reach = {"x": {**x, "field": "xlo"}, "x2": {"field": "xhi"}, **up}
+    area = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "hi"}}
     stated = {"y": {**y, "field": "t"}, "detail": [field("s:N"), field("o:N")], "color": INK}
     tip = [field(f"{name}:N", title=title) for name, title in (TIPS | (tips or {})).items()]
     look = {"shape": series(names, SHAPES), "size": falling(names, 170, 48), "tooltip": tip}
@@ -117,7 +118,12 @@ def view(
         "ring": layer(
             "point", base | up, *wanted, "datum.w == 1", filled=False, size=230, strokeWidth=2
         ),
-        "points": layer("point", base | up | look, *wanted, filled=True) | {"name": "points"},
+        "points": layer("point", base | up | look, *wanted, filled=True),
+        "rects": layer("rect", base | area, *wanted, "datum.k == 1"),
+        "diagonal": layer(
+            "rule", area | {"color": INK}, *wanted, "datum.k == 2", strokeDash=[3, 4]
+        ),
+        "columns": layer("rect", base | area | {"y2": {"datum": 0}, "tooltip": tip}, *wanted),
     }
     legend = {"name": "legend", "bind": "legend", "views": ["points"]}
     return {
@@ -126,5 +132,5 @@ def view(
         "width": "container",
         "height": height,
         "params": [legend | {"select": {"type": "point", "fields": ["s"]}}],
-        "layer": [*(made[name] for name in layers), *extra, made["points"]],
+        "layer": [*(made[name] for name in layers), made[marks] | {"name": "points"}],
     }

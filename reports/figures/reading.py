@@ -222,6 +222,15 @@ class Reading:
         variance, unit = self._variances(point).get(attribute), self.unit_of(point, attribute)
         return None if variance is None or unit is None else math.sqrt(variance) * unit
 
+    def mean_of(self, point: int, attribute: str) -> float | None:
+        """Return an attribute's mean in its own units; None if unknown."""
+        unit = self.unit_of(point, attribute)
+        for table in self.result.data:
+            for one in table.attributes if self.point_of(table.sweep) == point else ():
+                if one.name == attribute and one.mean is not None and unit is not None:
+                    return one.mean * unit
+        return None
+
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return the number of copies of a scheme at a sweep point."""
         return self._copies.get((point, scheme), 0)

@@ -14,6 +14,7 @@ from auditor.results.renderer import clean, escaped
 
 from ..charts.audit_charts import charts
 from ..charts.chart import Chart
+from ..charts.values_chart import described, pictures, values_lines
 from ..figures.figures import SCALE, Name, Text, braces, clipped, counted, number, with_error
 from ..figures.labels import label
 from ..figures.matrix import (
@@ -93,11 +94,13 @@ def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False)
     found, first = verdicts(reading), headline(reading, verdicts(reading))
     drawn = [] if brief else charts(reading, id)
     paper = reproduces_a_figure(result)
-    use, others = _leading_chart(drawn, paper=paper)
+    shown = [one for one in drawn if one.id.endswith("-values")]
+    use, others = _leading_chart([one for one in drawn if one not in shown], paper=paper)
     expected = _expectations(result, brief=brief, first=paper)
-    pictures = [_exposure(reading, found, brief=brief, first=not paper), *_charts(use, first=True)]
+    bars = _exposure(reading, found, brief=brief, first=not paper)
+    data, leading = _values(reading, shown, first=not paper), _charts(use, first=True)
     sections = [
-        *([*pictures[1:], expected, pictures[0]] if paper else [*pictures, expected]),
+        *([*leading, expected, bars, *data] if paper else [*data, bars, *leading, expected]),
         _comparison(reading, brief=brief),
         *([_gaps(reading, failed=True)] if brief else _rest(reading, found, others)),
     ]
@@ -170,6 +173,23 @@ def _exposure(
     lead = "share unknown to the strongest attack" if brief else STAYS
     blocks = [tree.Paragraph(lead, "lead"), tree.Bars(shown), *notes] if shown else notes
     return tree.Section("exposure", "Exposure by attribute", blocks, first)
+
+
+def _values(reading: Reading, drawn: Sequence[Chart], *, first: bool) -> list[tree.Section]:
+    return [
+        tree.Section(
+            "values",
+            "Values before and after",
+            [
+                *(tree.Paragraph(chart.caption, "lead", media=(tree.PAGE,)) for chart in drawn),
+                *(tree.Figure(chart, media=(tree.PAGE,)) for chart in drawn),
+                tree.Paragraph(described(reading, one), "lead", media=tree.TEXT),
+                tree.Items(values_lines(one), media=tree.TEXT),
+            ],
+            first,
+        )
+        for one in pictures(reading)[:1]
+    ]
 
 
 def _charts(drawn: Sequence[Chart], *, first: bool = False) -> list[tree.Section]:

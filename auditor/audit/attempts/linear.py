@@ -36,9 +36,7 @@ def linear_errors(
 ) -> Errors:
     """Return the errors of every necessary coalition; fill the tally."""
     release, law, needed = opened.release, opened.law_within, opened.needed
-    view = opened.gathered.view(knowledge)
-    (batches,) = fitted_maps(attack, [view], needed, [release.transformed])
-    maps = Maps.pad(batches, needed, release.copies)
+    batches, maps = padded_maps(opened, attack, knowledge)
     check_finite_maps(maps.weights, maps.offsets)
     if (maps.weighed & ~holding(needed, release.copies)).any():
         raise PluginError("the attack weighs copies that the coalition does not hold")
@@ -69,6 +67,15 @@ def linear_errors(
     # no theory of gains: the pair of maps may differ by luck, not by pooling
     expected = held_out_theory(maps, Moments.merge(judged), law)
     return errors.expecting(rounded_off(expected, with_total(np.diag(K_X))))
+
+
+def padded_maps(
+    opened: Opened, attack: LinearAttack, knowledge: Knowledge
+) -> tuple[list[Sequence[Affine]], Maps]:
+    """Return the maps of every necessary coalition, as fitted and padded to all copies."""
+    view, release = opened.gathered.view(knowledge), opened.release
+    (batches,) = fitted_maps(attack, [view], opened.needed, [release.transformed])
+    return batches, Maps.pad(batches, opened.needed, release.copies)
 
 
 def fitted_maps(

@@ -109,6 +109,18 @@ def _over_rows(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
 ) -> tuple[list[Reconstruction], Array, list[int], Array]:
     """Return fitted attacks, squared errors by row group, sizes of groups, and theory."""
+    fitted, held = fitted_to_rows(opened, attack, knowledge)
+    blocks, counts = opened.judged(knowledge)
+    sums, expected = tally_rows(
+        fitted, held, blocks, counts, tally, counters.records, counters.inferences
+    )
+    return fitted, sums, [count for groups in counts for count in groups if count], expected
+
+
+def fitted_to_rows(
+    opened: Opened, attack: RowAttack, knowledge: Knowledge
+) -> tuple[list[Reconstruction], list[Coalition]]:
+    """Return the attack fitted to every necessary coalition, and the copies that it reads."""
     view = opened.gathered.view(knowledge)
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
     held = _held(opened, attack, knowledge)
@@ -116,12 +128,7 @@ def _over_rows(
         copies: attack.fit(view.coalition(copies), CopyBlocks(seen, copies))
         for copies in dict.fromkeys(held)
     }
-    fitted = [once[copies] for copies in held]
-    blocks, counts = opened.judged(knowledge)
-    sums, expected = tally_rows(
-        fitted, held, blocks, counts, tally, counters.records, counters.inferences
-    )
-    return fitted, sums, [count for groups in counts for count in groups if count], expected
+    return [once[copies] for copies in held], held
 
 
 def _held(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> list[Coalition]:

@@ -9,7 +9,7 @@ from auditor.audit.base.records import CellContext
 from auditor.results.codec import Pairs
 from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution
+from auditor.results.records import Distribution, Picture
 from auditor.scenario.model import Scenario
 from auditor.types import Coalition
 
@@ -20,6 +20,7 @@ class ReleaseAudit:
 
     measurements: Measurements
     distributions: list[Distribution]
+    pictures: list[Picture]
     evidence: ReleaseEvidence
 
 
@@ -73,4 +74,4 @@ def nothing_of(
     ]
     records = records or [context.empty(None, None, None, "failed", reason)]
     evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
-    return ReleaseAudit(Measurements.of(records), [], evidence)
+    return ReleaseAudit(Measurements.of(records), [], [], evidence)

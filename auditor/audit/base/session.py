@@ -13,13 +13,14 @@ from typing import ClassVar
 from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
+from auditor.audit.base.joint_counts import JointCounts, most_exposed
 from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement
+from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import AttackUse, Scenario
 from auditor.types import Array, Coalition
 
@@ -86,6 +87,12 @@ class Session(ABC):
     ) -> Attempt:
         """Return the outcome of one attack; a failure raises."""
 
+    @abstractmethod
+    def joint_counts(
+        self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
+    ) -> tuple[JointCounts, float]:
+        """Return an attribute's counts, and a cell's width in standard deviations."""
+
     def later_records(self) -> list[Measurement]:
         """Return figures that follow the attacks' in the results."""
         return []
@@ -115,7 +122,7 @@ class Session(ABC):
 
     def run(
         self, evidence: ReleaseEvidence, made: Mapping[int, Attempt] = MappingProxyType({})
-    ) -> tuple[Measurements, list[Distribution]]:
+    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
         """Return all records, and fill in the evidence; ``made`` are attempts made elsewhere."""
         first, cells = Measurements.of(self.release_records()), dict[int, Attempt]()
         told = list[tuple[str, str]]()
@@ -128,4 +135,15 @@ class Session(ABC):
         parts = [first, *(found.measurements for found in cells.values()), later]
         self.testify(evidence, {**made, **cells})
         spreads = [spread for found in cells.values() for spread in found.distributions]
-        return Measurements.concatenated(parts), spreads
+        table = Measurements.concatenated(parts)
+        return table, spreads, self._pictures(table) if self.context.replicate == 1 else []
+
+    def _pictures(self, found: Measurements) -> list[Picture]:
+        """Return the picture of the most exposed attribute, as the strongest attack rebuilds it."""
+        cells = {(use.id, state.label): (use, state) for use, state in cells_of(self.scenario)}
+        worst = most_exposed(found, {key: one[1].in_clear for key, one in cells.items()})
+        with contained():
+            if worst is not None:
+                counts, width = self.joint_counts(*cells[worst[:2]], *worst[2:])
+                return counts.picture(self.context, worst, width)
+        return []

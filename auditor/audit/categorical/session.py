@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import numpy as np
+
 from auditor.adversary.knowledge import Knowledge, Perfect
+from auditor.audit.base.joint_counts import CELLS, RECORDS, JointCounts
 from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.session import Session, cells_of
 from auditor.audit.categorical.attack_records import AttackRecords
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
 from auditor.audit.categorical.counting import Counting
 from auditor.audit.categorical.error_bars import Fit
-from auditor.audit.categorical.fitting import fit_of, fitted_parts, parts_of, view_of
+from auditor.audit.categorical.fitting import fit_of, fitted_parts, parts_of, shares_of, view_of
 from auditor.audit.categorical.other_rows import numbers_beside, other_row_records
 from auditor.audit.categorical.posterior_pass import Fitted, Found, MeasureJob, Try
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
+from auditor.audit.numeric.known_rows import Draw
 from auditor.errors import AuditorError, NotApplicable
+from auditor.numerics.read_only import readable
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
@@ -61,9 +66,7 @@ class CategoricalSession(Session):
         fitted = {key: fit for each in self._parts.values() for key, fit in each.items()}
         if not fitted:
             return
-        known = {key: draw for key, draw in self.counting.draws.items() if draw.clear}
-        known |= {half.name: half.rows for half in self.halves}
-        job = MeasureJob(self.release.data.size, self.release.groups, fitted, known)
+        job = MeasureJob(self.release.data.size, self.release.groups, fitted, self.known)
         with contained() as failure:
             found = self.release.go_through(job)
         if failure.error is not None:
@@ -76,6 +79,12 @@ class CategoricalSession(Session):
                 continue
             for key in parts:
                 self._sums.add(Found({name: found.sums.get(key, {})}))
+
+    @property
+    def known(self) -> dict[str, Draw]:
+        """The rows that are not attacked, by name."""
+        known = {key: draw for key, draw in self.counting.draws.items() if draw.clear}
+        return known | {half.name: half.rows for half in self.halves}
 
     def _find_gaps(self) -> None:
         """Compute the gap between every coalition's belief and its best copy's, if requested."""
@@ -117,6 +126,33 @@ class CategoricalSession(Session):
             self._gaps.get(name, {}),
         )
         return Attempt(Measurements.of(found.records(coalitions)), [])
+
+    def joint_counts(
+        self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
+    ) -> tuple[JointCounts, float]:
+        """Return the counts of the values that the posterior favours, by frequency."""
+        if knowledge.in_clear:
+            raise NotApplicable("guesses of categories depend on the known attributes")
+        release, data = self.release, self.release.data
+        part = parts_of(data, knowledge).get(attribute, np.arange(data.size))
+        shares = shares_of(part, data.prior)
+        cell = np.empty(shares.size, dtype=np.intp)  # the rarest values share the last cell
+        cell[np.argsort(-shares, kind="stable")] = np.arange(shares.size).clip(max=CELLS - 1)
+        values = np.eye(shares.size)[part]
+        cells, counts = cell[part], JointCounts(min(CELLS, shares.size), coalition)
+        head = -(-RECORDS // len(release.groups))
+        for index in range(len(release.groups)):
+            block = release.block(index)
+            x = block.x[:head]
+            copies = [block.copy(copy)[:head] for copy in coalition]
+            counts.add_copies(cells[x], [cells[copy] for copy in copies])
+            for fitted in self._parts[use.id, knowledge.label].values():
+                left = np.ones(x.size, dtype=bool)
+                if fitted.hidden is not None:
+                    left[self.known[fitted.hidden].within(block.first, block.first + x.size)[0]] = 0
+                P = fitted.inferences[coalition].checked(readable(copies))
+                counts.add(cells[x[left]], cell[(P @ values).argmax(axis=1)][left])
+        return counts, 0.0
 
     def later_records(self) -> list[Measurement]:
         """Return the information in other rows and columns, for copies from files."""
