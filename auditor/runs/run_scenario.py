@@ -138,6 +138,7 @@ def run_scenario(
         distributions=[spread for audit in audits for spread in audit.distributions],
         attack_kinds={name: str(registry.get("attack", name).attack_kind) for name in attacks},
         untried=left_out,
+        left_out=list(scenario.left_out),
         partial=partial,
     )
 

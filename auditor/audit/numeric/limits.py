@@ -14,8 +14,6 @@ CHUNK_VALUES = 2**15
 REDRAWS = 39
 """Redraws of moments. They all miss an event of probability 1/20 in 13 % of audits; ten would miss it
 in 60 %."""
-MOST_TAUGHT = 20_000
-"""Records for the insider learner on copies without a law."""
 TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 1_000
 """Most and fewest rows for trees: about a second for two attributes of three copies."""
 TREE_FITS, TREE_TARGETS = 8, 16
