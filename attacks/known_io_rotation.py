@@ -33,6 +33,7 @@ from pydantic import Field
 
 from auditor.plugin import (
     Array,
+    Cost,
     KnownRecords,
     PluginParameters,
     Reconstruction,
@@ -70,6 +71,13 @@ class KnownInputOutputRotation(RowAttack):
         )
         guesses: Annotated[int, Field(ge=1, le=100_000)] = Field(
             100, description="guesses that records-within averages over"
+        )
+
+    def cost_under(self, distribution: str | None) -> Cost:
+        """Return the cost of all guesses."""
+        fit, row, memory = self.cost
+        return Cost(
+            fit + 2e-5 * self.parameters.guesses, row + 5e-9 * self.parameters.guesses, memory
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:

@@ -13,6 +13,7 @@ from auditor.errors import AuditorError, StorageError
 from auditor.parameters import is_whole
 from auditor.progress import watched
 from auditor.results.model import AuditResult
+from auditor.runs.budget import within_budget
 from auditor.runs.check import check_data
 from auditor.runs.finished_tasks import Keep
 from auditor.runs.run_scenario import Listener, run_scenario
@@ -26,6 +27,7 @@ def run(
     workers: int = 1,
     cluster: str | None = None,
     seed: int | None = None,
+    budget: str | float | None = None,
     overrides: Mapping[str, Any] | None = None,
     listener: Listener | None = None,
     output: str | os.PathLike[str] | None = None,
@@ -44,6 +46,8 @@ def run(
         Address of a running Dask scheduler, instead of local processes.
     seed : int, optional
         Replaces the scenario's seed.
+    budget : str or float, optional
+        Work that the audit may take, as ``"30s"``, at a nominal speed; replaces the scenario's.
     overrides : mapping, optional
         Changes, as ``{"data.rows": 1000, "schemes[0].levels": [0.5]}``.
     listener : callable, optional
@@ -74,8 +78,9 @@ def run(
     registry.discover(*registry.AUDITING)
     for failure in registry.failures:
         warnings.warn(str(failure), stacklevel=2)
-    checked = read_scenario(scenario, tuple((overrides or {}).items()), seed)
-    check_data(checked)
+    changes = {**(overrides or {}), **({} if budget is None else {"budget": budget})}
+    checked = read_scenario(scenario, tuple(changes.items()), seed)
+    checked, _ = within_budget(checked, check_data(checked))
     output = None if output is None else Path(output).absolute()  # independent of a plugin's chdir
     keep = None if output is None else Keep(_made(output), resume)
     with watched(checked.title, False if listener is not None else progress) as shown:

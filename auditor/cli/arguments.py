@@ -76,6 +76,18 @@ set_option = several(
 )
 
 
+budget_option = click.option(
+    "--budget",
+    metavar="TIME",
+    help="Work that the audit may take, as 30s or 5min, counted at a nominal speed: the same audit on any machine.",
+)
+
+
+def with_budget(changes: Sequence[str], budget: str | None) -> tuple[str, ...]:
+    """Return changes of the scenario with ``--budget`` as one of them."""
+    return tuple(changes) if budget is None else (*changes, f"budget={budget}")
+
+
 def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
     """Read every scenario and report the errors of all."""
     from auditor.scenario.read import read_scenario

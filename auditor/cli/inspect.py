@@ -13,6 +13,7 @@ from pathlib import Path
 import rich_click as click
 
 from auditor.cli.arguments import (
+    budget_option,
     each,
     file_option,
     file_options,
@@ -25,6 +26,7 @@ from auditor.cli.arguments import (
     set_option,
     tell_of_broken_plugins,
     warn_of_broken_plugins,
+    with_budget,
     with_file_options,
 )
 from auditor.cli.guard import guarded
@@ -40,19 +42,24 @@ LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features
 @scenario_argument
 @set_option
 @seed_option
+@budget_option
 @guarded
-def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
+def check(
+    scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None, budget: str | None
+) -> None:
     """Validate without running, and print the plan and a time estimate."""
     from auditor.process.environment import without_collection
 
     with without_collection():
+        from auditor.runs.budget import within_budget
+        from auditor.runs.check import check_data
         from auditor.runs.plan import outline
 
         # imports the named plugins, or all with third-party packages
-        checked = read_all(scenarios, changes, seed)
+        checked = read_all(scenarios, with_budget(changes, budget), seed)
     tell_of_broken_plugins()
     with one_line_warnings():
-        each(checked, lambda scenario: tell(bounded(outline(scenario))))
+        each(checked, lambda each: tell(bounded(outline(*within_budget(each, check_data(each))))))
 
 
 @click.command(name="list")

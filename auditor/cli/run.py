@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from auditor.cli.arguments import (
+    budget_option,
     each,
     format_option,
     full_option,
@@ -21,6 +22,7 @@ from auditor.cli.arguments import (
     seed_option,
     set_option,
     warn_of_broken_plugins,
+    with_budget,
 )
 from auditor.cli.guard import guarded
 from auditor.errors import FAILED_RUNNING, PluginFailed, bounded
@@ -59,6 +61,7 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 )
 @set_option
 @seed_option
+@budget_option
 @format_option(*FORMATS)
 @full_option
 @click.option(
@@ -81,6 +84,7 @@ def run(
     cluster: str | None,
     changes: tuple[str, ...],
     seed: int | None,
+    budget: str | None,
     form: str,
     full: bool,
     junit_xml: str | None,
@@ -97,6 +101,7 @@ def run(
     from auditor.process import interrupt
     from auditor.runs.workers import dismiss
 
+    changes = with_budget(changes, budget)
     checked: list[Scenario] = []
     results: list[AuditResult] = []
     statuses: list[int] = []
@@ -110,8 +115,8 @@ def run(
                 if junit_xml is not None:
                     check_place(junit_xml)  # before hours of work
                 read = _read(scenarios, changes, seed)
-                crews = _check_all(read, workers)
-                checked += read
+                scenarios_in_budget, crews = _check_all(read, workers)
+                checked += scenarios_in_budget
                 folders = made_folders(
                     Path(output).absolute(), [scenario.name for scenario in checked]
                 )
@@ -167,20 +172,24 @@ def _read(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) ->
     return read
 
 
-def _check_all(scenarios: Sequence[Scenario], workers: int | None) -> list[int]:
-    """Check every scenario against its data and return process numbers.
+def _check_all(
+    scenarios: Sequence[Scenario], workers: int | None
+) -> tuple[list[Scenario], list[int]]:
+    """Check every scenario against its data; return them within their budgets, and process numbers.
 
     A wrong scenario must not cost the time of its predecessors.
     """
+    from auditor.runs.budget import within_budget
     from auditor.runs.check import check_data
     from auditor.runs.plan import workers_worth
 
-    def crew(scenario: Scenario) -> int:
-        tables = check_data(scenario)
-        return workers_worth(scenario, tables) if workers is None else workers
+    def crew(scenario: Scenario) -> tuple[Scenario, int]:
+        scenario, tables = within_budget(scenario, check_data(scenario))
+        return scenario, workers_worth(scenario, tables) if workers is None else workers
 
     with one_line_warnings():
-        return each(scenarios, crew)
+        found = each(scenarios, crew)
+    return [scenario for scenario, _ in found], [number for _, number in found]
 
 
 def _audited(

@@ -59,6 +59,7 @@ HEAD = {
     "references",
     "attack_kinds",
     "untried",
+    "left_out",
 }
 """Fields written unchanged, before the long lists."""
 
@@ -192,6 +193,7 @@ class AuditResult(BaseModel):
     untried: list[str] = Field(
         default_factory=list, description="applicable attacks outside the scenario, by name"
     )
+    left_out: list[str] = Field(default_factory=list, description="what the budget left out")
     partial: Partial | None = Field(
         None, description="progress of a stopped audit; None if complete"
     )

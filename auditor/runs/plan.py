@@ -16,12 +16,12 @@ from auditor.errors import shortened
 from auditor.process.containment import contained
 from auditor.process.environment import may_fork, processors
 from auditor.process.memory import KEPT_BYTES, available, free
-from auditor.runs.check import Tables, check_data
+from auditor.runs.check import Tables
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.read import at_point
 from auditor.text.durations import duration
 
-SECONDS_PER_RUN, SECONDS_PER_CELL = 0.5, 1e-4
+SECONDS_PER_RUN, SECONDS_PER_CELL = 1.0, 1e-4
 """To start, read the scenario and write results; for the records of one cell."""
 WORTH_SHARING = 2.0
 """Least seconds of work for several processes by default."""
@@ -53,15 +53,9 @@ def memory_of(lines: Sequence[Line]) -> int:
     return max(line.memory for line in lines) + 2 * KEPT_BYTES * (len(engines) - 1)
 
 
-def outline(scenario: Scenario) -> str:
-    """Return the plan as text, after a check of the scenario against its data.
-
-    Raises
-    ------
-    AuditorError
-        The data cannot be audited in this way.
-    """
-    lines = plan_lines(scenario, check_data(scenario))
+def outline(scenario: Scenario, tables: Tables) -> str:
+    """Return the plan as text, for the tables of ``check_data``."""
+    lines = plan_lines(scenario, tables)
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
     memory, there, now = memory_of(lines) + sum(line.results for line in lines), available(), free()
@@ -83,6 +77,9 @@ def outline(scenario: Scenario) -> str:
         text.append(
             f"  WARNING: that is more than the {now / 2**20:,.0f} MB free now; end other programs, or audit less at a time"
         )
+    if scenario.budget is not None:
+        out = "; ".join(scenario.left_out) or "nothing"
+        text.append(f"  budget of {scenario.budget:g} s leaves out: {out}")
     for path, swept in scenario.sweep.items():
         listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
         count = f"{len(swept)} {'value' if len(swept) == 1 else 'values'}"
@@ -160,9 +157,9 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
         replicates=replicates,
         coalitions=coalitions,
         cells=coalitions * len(here.knowledge) * len(here.attacks) * replicates,
-        values=work.values * replicates,
+        values=work.values,
         memory=work.memory,
-        work=work.seconds * replicates + work.once,
+        work=work.seconds,
         results=work.results * replicates,
         engine=registry.get("scheme", use.name).engine,
     )

@@ -139,6 +139,7 @@ def run_scenario(
         pictures=[picture for audit in audits for picture in audit.pictures],
         attack_kinds={name: str(registry.get("attack", name).attack_kind) for name in attacks},
         untried=left_out,
+        left_out=list(scenario.left_out),
         partial=partial,
     )
 

@@ -33,6 +33,7 @@ FIELDS = (
     "utility",
     "sweep",
     "replicates",
+    "budget",
     "expect",
 )
 """Sections in order of documentation."""
@@ -176,6 +177,7 @@ class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 
     ``judged`` has the expectations to evaluate; a sweep may multiply the written ``expect``.
+    ``budget`` is work in nominal seconds; ``left_out`` says what it left out.
     ``document`` has plain values before defaults, for sweeps. ``places`` maps fields to file
     positions.
     """
@@ -194,6 +196,8 @@ class Scenario:
     judged: tuple[ExpectationUse, ...] = ()
     cite: tuple[str, ...] = ()
     utility: UtilityUse | None = None
+    budget: float | None = None
+    left_out: tuple[str, ...] = ()
     base: Path | None = None
     name: str = "audit"
     document: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -215,6 +219,7 @@ class Scenario:
             **({} if self.utility is None else {"utility": self.utility.spec()}),
             "sweep": self.sweep,
             "replicates": self.replicates,
+            **({} if self.budget is None else {"budget": self.budget}),
             "expect": [use.spec() for use in self.expect],
         }
 

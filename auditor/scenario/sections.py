@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -14,7 +15,7 @@ from auditor import registry
 from auditor.data.request import DataUse
 from auditor.errors import ScenarioError, did_you_mean
 from auditor.field_paths import Path, parse_path
-from auditor.parameters import FieldError, Whole, shown
+from auditor.parameters import FieldError, Whole, is_number, shown
 from auditor.results import bibliography
 from auditor.scenario.model import SCENARIO_VERSION, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems
@@ -33,9 +34,16 @@ from auditor.scenario.read_plugins import (
 from auditor.scenario.sweep import of_expectations, read_judged, read_sweep, try_values
 from auditor.scenario.yaml.positions import put
 from auditor.text.column_names import listed
+from auditor.text.durations import seconds
 
 MOST_SEED = 2**128
 _VALUES = {"type": "array", "minItems": 1}
+_DURATION = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": r"^\s*\d+\.?\d*\s*(s|min|h)?\s*$"},
+    ]
+}
 _SWEEP = {"type": ["object", "null"], "additionalProperties": _VALUES}
 
 
@@ -44,6 +52,14 @@ def _version(value: Any) -> Any:
         wanted = f"must be {SCENARIO_VERSION}, the version that this program reads"
         raise FieldError(f"{wanted}; got {shown(value)}")
     return value
+
+
+def _duration(value: Any) -> Any:
+    found = seconds(value) if isinstance(value, str) else value
+    if not is_number(found) or not 0 < found < math.inf:
+        wanted = "must be a duration above 0, as 30s, 5min or 1h"
+        raise FieldError(f"{wanted}; got {shown(value)}")
+    return float(found)
 
 
 def _cited(keys: list[str]) -> list[str]:
@@ -77,13 +93,11 @@ class Document(Form):
     attacks: Any = None
     measures: Any = None
     utility: Any = None
-    sweep: Annotated[
-        Any,
-        Schema(
-            {"type": ["object", "null"], "additionalProperties": {"type": "array", "minItems": 1}}
-        ),
-    ] = None
+    sweep: Annotated[Any, Schema(_SWEEP)] = None
     replicates: Whole = Field(1, ge=1, le=100_000)
+    budget: Annotated[float | None, BeforeValidator(_duration), Schema(_DURATION)] = Field(
+        None, description="work of the whole audit, in seconds of a nominal core, as 30s or 5min"
+    )
     expect: Any = None
 
 
@@ -143,6 +157,7 @@ def assemble(
         measures=measures,
         sweep=sweep,
         replicates=form.replicates,
+        budget=form.budget,
         expect=expect,
         judged=read_judged(fields, expect, audited, problems),
         cite=tuple(form.cite),

@@ -5,6 +5,7 @@ import pytest
 from auditor.data.sources.census_like import CensusLike
 from auditor.data.sources.shipped import Cps
 from auditor.errors import AuditorError
+from auditor.runs.check import check_data
 from auditor.runs.plan import outline
 from auditor.scenario.read import read_scenario
 from tests.programs import ROOT, python
@@ -18,7 +19,8 @@ OF_CPS = sorted(
 
 def said(name: str, *changes: tuple[str, object]) -> str:
     try:
-        return outline(read_scenario(ROOT / f"scenarios/{name}.yaml", changes))
+        scenario = read_scenario(ROOT / f"scenarios/{name}.yaml", changes)
+        return outline(scenario, check_data(scenario))
     except AuditorError as error:
         return str(error)
 

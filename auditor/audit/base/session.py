@@ -24,6 +24,8 @@ from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import AttackUse, Scenario
 from auditor.types import Array, Coalition
 
+ROWS_LEARNT = 20_000
+"""Records that an attack on rows learns from, about."""
 INSIDER = -1
 """Number of the attempt that measures the insider's gains by pooling."""
 
@@ -59,6 +61,13 @@ def made_attack(use: AttackUse) -> Attack:
     """Return the attack that runs for one use."""
     attack: Attack = registry.get("attack", use.name)(use.parameters).form()
     return attack
+
+
+def promise(attack: Attack) -> tuple[bool, bool, float]:
+    """Return the rank of an attack by strength per second: the best linear attack comes first."""
+    cost = attack.cost
+    linear = isinstance(attack, LinearAttack)
+    return not attack.best_linear, not linear, cost.fit + ROWS_LEARNT * cost.row
 
 
 def is_linear(use: AttackUse) -> bool:

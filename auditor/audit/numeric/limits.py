@@ -16,8 +16,6 @@ REDRAWS = 39
 in 60 %."""
 ROWS_AGAIN = 20_000
 """Records of a large table that are perturbed again, for error bars."""
-MOST_TAUGHT = 20_000
-"""Records for the insider learner on copies without a law."""
 TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 400
 """Most and fewest rows for trees: about a second for two attributes of three copies."""
 TREE_FITS, TREE_TARGETS = 8, 16

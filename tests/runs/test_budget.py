@@ -1,0 +1,83 @@
+"""A budget of work: the same audit on any machine, and a report of what it leaves out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import auditor
+from auditor.errors import ScenarioError
+from auditor.runs.budget import within_budget
+from auditor.runs.check import check_data
+from auditor.runs.plan import plan_lines, seconds_of
+from auditor.scenario.model import Scenario
+from auditor.scenario.read import read_scenario
+
+SCENARIO = {
+    "data": {"source": "gaussian", "rows": 50_000, "covariance": [[1.0, 0.6], [0.6, 1.0]]},
+    "schemes": [{"name": "corner-wave", "levels": [0.5, 1.0, 2.0, 4.0, 8.0]}],
+    "coalitions": "subsets",
+    "attacks": "all",
+    "expect": [{"normalized_error": {"attack": "udr", "coalition": [2, 3], "at-least": 0.2}}],
+}
+
+
+def cut(budget: object, **changes: object) -> tuple[Scenario, float]:
+    """Return the scenario within a budget, and its estimated work."""
+    asked = read_scenario(SCENARIO | {"budget": budget} | changes)
+    within, tables = within_budget(asked, check_data(asked))
+    return within, seconds_of(plan_lines(within, tables))
+
+
+def test_a_budget_is_kept_and_states_what_it_leaves_out() -> None:
+    whole, work = cut("9 h")
+    assert whole.left_out == ()
+    assert len(whole.attacks) > 9
+    sizes = []
+    for budget in (work, 0.5 * work, 0.2 * work, 1.5):
+        within, took = cut(budget)
+        assert took <= budget
+        assert bool(within.left_out) == (budget < work)
+        # what an expectation names stays
+        assert "udr" in {use.id for use in within.attacks}
+        assert any(entry.matches((2, 3), 5) for entry in within.coalitions)
+        sizes.append((len(within.attacks), within.data.rows))
+    assert sizes == sorted(sizes, reverse=True)
+    least, took = cut("0.001s")
+    assert took > 0.001
+    assert "nothing more that can be cut" in least.left_out[-1]
+
+
+@pytest.mark.parametrize("change", [{"sweep": {"data.rows": [40_000, 50_000]}}, {"replicates": 8}])
+def test_swept_fields_stay_and_replicates_go(change: dict[str, object]) -> None:
+    within, took = cut("4s", **change)
+    assert took <= 4.0
+    assert within.left_out
+    assert within.sweep == change.get("sweep", {})
+
+
+@pytest.mark.parametrize("budget", ["soon", "-3s", 0, True, [3], "1e3 s"])
+def test_other_budgets_are_refused(budget: object) -> None:
+    with pytest.raises(ScenarioError, match=r"budget.* must be a duration above 0, as 30s"):
+        read_scenario(SCENARIO | {"budget": budget})
+
+
+def test_command_python_and_scenario_agree_and_the_report_names_the_rest(tmp_path, command) -> None:
+    (tmp_path / "audit.yaml").write_text(
+        json.dumps(SCENARIO | {"attacks": ["llse", "udr", "mixture-estimate"]})
+    )
+    status, shown, _ = command(
+        "run", tmp_path / "audit.yaml", "--budget", "1.5s", "-o", tmp_path / "out", "-j", "1"
+    )
+    words = " ".join(shown.split())
+    assert status == 0
+    assert "The budget of 1.5 s of work left out: " in words
+    assert "1 of 3 attacks (mixture-estimate)" in words
+    saved = json.loads((tmp_path / "out/audit/results.json").read_text())
+    result = auditor.run(tmp_path / "audit.yaml", budget="1.5s")
+    assert saved["left_out"] == result.left_out
+    assert saved["scenario"]["budget"] == 1.5
+    assert saved["scenario"]["attacks"] == result.scenario["attacks"]
+    _, plan, _ = command("check", tmp_path / "audit.yaml", "--budget", "1.5s")
+    assert f"budget of 1.5 s leaves out: {'; '.join(result.left_out)}" in plan
