@@ -1,7 +1,5 @@
 """Whole random numbers."""
 
-from __future__ import annotations
-
 from decimal import Decimal, getcontext
 from math import factorial
 
