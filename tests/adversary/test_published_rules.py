@@ -171,22 +171,6 @@ def test_a_rule_that_holds_for_nine_in_ten_lets_whoever_knows_a_infer_b(tmp_path
     assert figures["posterior_max"] == pytest.approx(0.9, abs=1e-9)
 
 
-def test_margins_of_independent_attributes_add_nothing_but_sampling_error(tmp_path):
-    """2,000 records, 16 cells."""
-    found = audited(
-        people(linked=False),
-        tmp_path,
-        0,
-        {"rules": {"margins": [["town", "illness"]], "known": "town"}},
-    )
-    assert [e.status for e in found.expectations] == ["holds", "holds"]
-    assert (
-        1 - 5 * 12 / 2000
-        < next(r.value for r in found.measurements if r.metric == "normalized_error")
-        <= 1
-    )
-
-
 def test_what_the_table_does_not_have():
     data = as_table(pd.DataFrame({"x": [1.0, 2.0, 3.0]}))
     with pytest.raises(DataError, match="is of categories, and the table has none"):

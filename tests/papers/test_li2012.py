@@ -81,16 +81,6 @@ def test_theorem_3_error_of_independent_copies(K_X, levels):
     )
 
 
-@given(levels=st.lists(positive, min_size=2, max_size=12))
-@properties
-def test_theorem_3_error_falls_with_every_copy(levels):
-    errors = [
-        np.trace(llse_error(REGULAR, KroneckerNoise(np.diag(levels[:m]), REGULAR)))
-        for m in range(1, len(levels) + 1)
-    ]
-    assert all(after < before for before, after in itertools.pairwise(errors))
-
-
 def test_theorem_3_error_goes_to_zero_when_the_precisions_have_no_limit():
     """1000 copies at level 1: 1/1001."""
     error = llse_error(np.eye(1), KroneckerNoise(np.eye(1000), np.eye(1)))
