@@ -7,6 +7,7 @@ import pytest
 
 import auditor
 from auditor.errors import AuditorError, NotApplicable
+from auditor_attacks.pca_filter import VarianceShare, components_kept
 from tests.attacks.tables import table
 
 
@@ -69,18 +70,35 @@ def test_components_are_checked() -> None:
     release = auditor.perturb(table(50, [4.0, 2.0]), "independent", [1.0], seed=6)
     with pytest.raises(NotApplicable, match="components is 3, but there are only 2 attributes"):
         auditor.attack("pca-filter", release, components=3)
-    for wrong in (
-        0,
-        -1,
-        1.5,
-        "gap",
-        {"variance-share": 0.0},
-        {"variance-share": 1.5},
-        {"share": 0.5},
-    ):
+    for wrong in (0, 1.5, "gap", {"variance-share": 1.5}, {"share": 0.5}):
         with pytest.raises(AuditorError, match="components"):
             auditor.attack("pca-filter", release, components=wrong)
     shared = auditor.attack("pca-filter", release, components={"variance-share": 0.6})
     np.testing.assert_array_equal(
         shared.values, auditor.attack("pca-filter", release, components=1).values
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "components", "kept"),
+    [
+        ([400.0, 390.0, 100.0, 12.0], "largest-gap", 2), ([100.0, 100.0, 100.0], "largest-gap", 3), ([100.0, 40.0, -3.0], "largest-gap", 1),
+        ([60.0, 30.0, 10.0, 0.0], 0.6, 1), ([60.0, 30.0, 10.0, 0.0], 0.61, 2), ([60.0, 30.0, 10.0, 0.0], 1.0, 3), ([0.0, 0.0], 0.5, 1),
+    ],
+)  # fmt: skip
+def test_components_kept(values, components, kept):
+    if components != "largest-gap":
+        components = VarianceShare(variance_share=components)
+    assert components_kept(np.array(values), components) == kept
+
+
+def test_shrinkage_with_everything_known_is_bayes_on_the_components_kept():
+    release = auditor.perturb(
+        table(80, SPECTRUM), "independent", [1.0], noise={"variance": 25.0}, seed=7
+    )
+    shrunk = auditor.attack("pca-filter", release, components=6, shrinkage="optimal")
+    bayes = auditor.attack("bayes-estimate", release)
+    np.testing.assert_allclose(shrunk.values, bayes.values, atol=1e-8)
+    kept = auditor.attack("pca-filter", release, components=2, shrinkage="optimal")
+    expected = sum(SPECTRUM[2:]) / 6 + sum(v * 25 / (v + 25) for v in SPECTRUM[:2]) / 6
+    assert kept.theory == pytest.approx(expected, rel=1e-9)

@@ -5,6 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from auditor.adversary.categorical_attack import CategoricalView
+from auditor.adversary.given import Prior, SampleCounts
+from auditor.adversary.knowledge import Estimated, UniformPrior
 from auditor.audit.categorical.posterior_measures import (
     Frame,
     expected,
@@ -15,8 +18,8 @@ from auditor.audit.categorical.posterior_measures import (
     worst_growth,
 )
 from auditor.errors import AuditorError
-from auditor.schemes.replacement.law import UniformLaw
-from auditor_attacks.posterior import Bayes
+from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor_attacks.posterior import Bayes, Posterior
 
 PRIOR = np.array([0.5, 0.3, 0.15, 0.05])
 
@@ -46,6 +49,30 @@ def test_a_copy_at_retention_one_is_the_original_and_one_at_zero_says_nothing(mu
     )
     nothing = Bayes(PRIOR, UniformLaw((0.0,), 4, multilevel)).posterior([y])
     np.testing.assert_allclose(nothing, np.tile(PRIOR, (4, 1)))
+
+
+def test_thousands_of_fresh_copies_do_not_overflow():
+    y = np.zeros(3, np.uint8)
+    P = Bayes(PRIOR, UniformLaw((0.9,) * 2000, 4, False)).posterior([y] * 2000)
+    np.testing.assert_allclose(P[:, 0], 1.0)
+
+
+@pytest.mark.parametrize("prior", ["em", "inversion"])
+def test_estimated_knowledge_recovers_the_prior_from_the_best_copy(prior):
+    given = SampleCounts((np.ones(4), transition_matrix(0.5, 4).T @ PRIOR * 1000))
+    law = UniformLaw((0.1, 0.5), 4, True)
+    view = CategoricalView((1, 2), law, Estimated(1000), tuple("abcd"), given)
+    np.testing.assert_allclose(Posterior(prior=prior).infer(view).prior, PRIOR, atol=1e-6)
+
+
+def test_uniform_prior_and_predicates():
+    law = UniformLaw((0.5,), 4, True)
+    view = CategoricalView((1,), law, UniformPrior(), tuple("abcd"), Prior(PRIOR))
+    np.testing.assert_allclose(Posterior().infer(view).prior, 0.25)
+    holds = Posterior(predicates={"q": ["b", "d"]}).predicates(view.labels)["q"]
+    assert holds.tolist() == [False, True, False, True]
+    with pytest.raises(AuditorError, match="not in the domain"):
+        Posterior(predicates={"q": ["x"]}).predicates(view.labels)
 
 
 def test_copies_that_contradict_the_stated_law_are_refused():
