@@ -1,7 +1,5 @@
 """Affine maps over rows, piece by piece."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -22,8 +20,7 @@ def write_estimates(weights, offset, centre, copies, out):
     return Affine(weights, offset).apply(copies, centre, out)
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 100])
-@pytest.mark.parametrize("n", [1, 15, 16, 5000])
+@pytest.mark.parametrize(("n", "width"), [(1, 1), (15, 3), (5000, 2)])
 @pytest.mark.parametrize("form", ["mixed", "factored", "one", "nothing"])
 @pytest.mark.slow_after_first
 def test_maps_are_applied_piece_by_piece_as_they_would_be_at_once(form, n, width):

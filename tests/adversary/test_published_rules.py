@@ -1,7 +1,5 @@
 """Knowledge of published margins and rules."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -16,12 +14,10 @@ from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import PublishedRules, Tree
 from auditor.adversary.published_rules import (
     PublishedTable,
-    cells_of,
     grown,
     maximum_entropy,
     published_prior,
 )
-from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.microdata import as_table
 from auditor.errors import DataError
@@ -76,51 +72,6 @@ def test_fitting_written_out_value_by_value(seed):
     np.testing.assert_allclose(found, list(q.values()), atol=1e-6)
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-@properties
-def test_margins_that_overlap_in_one_attribute_have_a_closed_form(seed):
-    own = table(seed).reshape(2, 3, 2)
-    ab, bc, b = own.sum(axis=2), own.sum(axis=0), own.sum(axis=(0, 2))
-    expected = ab[:, :, None] * bc[None] / b[None, :, None]
-    found = published_prior(PublishedRules((("a", "b"), ("c", "b"))), ABC, own.ravel())
-    np.testing.assert_allclose(found, expected.ravel(), atol=1e-9)
-
-
-def test_a_rule_has_its_shares_and_leaves_the_rest_alike():
-    """Support 0.2 and confidence 0.8."""
-    found = published_prior(
-        rules(
-            **{"if-then": [{"if": {"a": 1}, "then": {"b": "x"}, "confidence": 0.8, "support": 0.2}]}
-        ),
-        ABC,
-        table(0),
-    )
-    np.testing.assert_allclose(found.reshape(2, 3, 2)[0], 0.75 / 6)
-    np.testing.assert_allclose(
-        found.reshape(2, 3, 2)[1], [[0.1, 0.1], [0.0125, 0.0125], [0.0125, 0.0125]]
-    )
-
-
-@given(seed=st.integers(0, 2**32 - 1))
-@properties
-def test_stated_figures_are_the_tables_own_where_they_are_its(seed):
-    own, when, then = table(seed), {"a": 1, "c": 0}, {"b": "y"}
-    a, b, c = np.unravel_index(np.arange(12), (2, 3, 2))
-    support = float(own[(a == 1) & (c == 0) & (b == 1)].sum())
-    stated = {
-        "if": when,
-        "then": then,
-        "confidence": support / float(own[(a == 1) & (c == 0)].sum()),
-        "support": support,
-    }
-    either = [
-        published_prior(rules(**{"if-then": [rule]}), ABC, own)
-        for rule in (stated, {"if": when, "then": then})
-    ]
-    np.testing.assert_allclose(either[0], either[1], atol=1e-12)
-    assert either[0][(a == 1) & (c == 0) & (b == 1)].sum() == pytest.approx(support)
-
-
 def test_a_tree_by_hand():
     own = np.zeros((2, 3, 2))
     own[:, 0, 0], own[:, 1, 1] = 0.2, 0.15
@@ -165,34 +116,6 @@ def test_figures_that_cannot_all_be_true():
             ],
             4,
         )
-
-
-def test_who_is_told_attributes_is_measured_among_the_values_that_have_them():
-    rng = np.random.default_rng(3)
-    P, prior, known = rng.dirichlet(np.ones(12), size=5), table(4), cells_of(["c", "a"], ABC)
-    holds = rng.random(12) < 0.5
-    found = quantities(P, Frame(prior, rho=(0.2, 0.5), predicates={"Q": holds}, known=known))
-    for u, x in product(range(5), range(12)):
-        block = [z for z in range(12) if known[z] == known[x]]
-        p, q = (
-            {z: chances[z] / sum(chances[i] for i in block) for z in block}
-            for chances in (P[u], prior)
-        )
-        wanted = {
-            "reconstruction_probability": p[x],
-            "posterior_max": max(p.values()),
-            "accuracy": float(max(block, key=lambda z: p[z]) == x),
-            "mutual_information": np.log2(p[x] / q[x]),
-            "squared_error": sum((p[z] - (z == x)) ** 2 for z in block),
-            "rho_breach": float(
-                any((q[z] < 0.2 and p[z] > 0.5) or (q[z] > 0.5 and p[z] < 0.2) for z in block)
-            ),
-            "reconstruction_probability/Q": sum(p[z] for z in block if holds[z] == holds[x]),
-        }
-        for name, value in wanted.items():
-            assert found.lookups[name](np.array([u]), np.array([x]))[0] == pytest.approx(
-                value, abs=1e-12
-            ), name
 
 
 def audited(X: pd.DataFrame, tmp_path, level: float, *knowledge: object) -> auditor.AuditResult:
@@ -246,22 +169,6 @@ def test_a_rule_that_holds_for_nine_in_ten_lets_whoever_knows_a_infer_b(tmp_path
     figures = {r.metric: r.value for r in found.measurements}
     assert figures["accuracy"] == pytest.approx(0.9)
     assert figures["posterior_max"] == pytest.approx(0.9, abs=1e-9)
-
-
-def test_margins_of_independent_attributes_add_nothing_but_sampling_error(tmp_path):
-    """2,000 records, 16 cells."""
-    found = audited(
-        people(linked=False),
-        tmp_path,
-        0,
-        {"rules": {"margins": [["town", "illness"]], "known": "town"}},
-    )
-    assert [e.status for e in found.expectations] == ["holds", "holds"]
-    assert (
-        1 - 5 * 12 / 2000
-        < next(r.value for r in found.measurements if r.metric == "normalized_error")
-        <= 1
-    )
 
 
 def test_what_the_table_does_not_have():

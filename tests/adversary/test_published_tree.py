@@ -1,7 +1,5 @@
 """Knowledge of a published regression tree."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,9 +34,6 @@ def chain(cuts: list[float], leaf, on: str = "x") -> Split | Leaf:
     return node(-np.inf, cuts)
 
 
-# -- grown from the table
-
-
 def test_a_tree_by_hand():
     """Seven times (0, 0), seven (1, 0), seven (2, 6), eight (3, 8)."""
     x = np.repeat([0.0, 1, 2, 3], [7, 7, 7, 8])[:, None]
@@ -51,9 +46,6 @@ def test_a_tree_by_hand():
     assert tree.share.tolist() == [14 / 29, 7 / 29, 8 / 29]
     one = grown(x, y, 1, 1, np.array([0]))
     assert one.mean.tolist() == pytest.approx([0, (7 * 6 + 8 * 8) / 15])
-
-
-# -- what it makes of an estimate
 
 
 def test_moments_of_two_leaves_by_hand():
@@ -116,9 +108,6 @@ def test_they_are_moments_whatever_the_estimate(seed, rank):
     assert K[3, 3] == pytest.approx(
         tree.share @ (tree.variance + tree.mean**2) - mean[3] ** 2, rel=1e-4
     )
-
-
-# -- as knowledge
 
 
 def test_a_tree_that_is_grown_is_the_one_whose_figures_are_stated():

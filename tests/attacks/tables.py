@@ -1,7 +1,5 @@
 """Tables to attack."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

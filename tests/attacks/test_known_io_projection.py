@@ -1,4 +1,4 @@
-"""known-io-projection: the closed form against a numerical optimum and the stacked likelihood, its expected error, and exact recovery."""
+"""Known input-output attack on projections: Theorem 12.2."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ def case(n: int, p: int, N: int = 4, seed: int = 0, variance: float = 0.5):
 
 
 def stacked_log_density(X_p, x, Y_p, y, variance):
-    """Theorem 12.2 as ERRATA has it: for stacked columns of M[X_p, x] the covariance is σ² (AᵀA ⊗ I)."""
     A = np.vstack([X_p, x]).T
     K = variance * np.kron(A.T @ A, np.eye(Y_p.shape[1]))
     return multivariate_normal(cov=K).logpdf(np.concatenate([Y_p.ravel(), y.ravel()]))
@@ -69,34 +68,15 @@ def test_recovery_is_exact_in_the_span_with_dependent_records_too():
         )
 
 
-def test_more_known_records_than_dimensions_do_not_crash():
-    M, X_p, x, _ = case(2, 6)
-    found = ProjectionMAP(KnownSpan.of(X_p, X_p @ M.T), 0.5, None).rows([x @ M.T])
-    np.testing.assert_allclose(found @ M.T, x @ M.T, atol=1e-9)  # what is seen of the record is met
-
-
 def fitted_to(rng, M, X_p, guess):
     known = KnownSpan.of(X_p, X_p @ M.T)
     u = known.rest @ rng.standard_normal(known.rest.shape[1])
     return ProjectionMAP(known, 1 / len(M), u / np.linalg.norm(u) if guess else None)
 
 
-@pytest.mark.parametrize(
-    ("n", "p", "guess"),
-    [
-        (8, 2, False),
-        (8, 2, True),
-        (12, 3, False),
-        (2, 5, False),
-        (9, 4, False),
-        (4, 4, False),
-        (4, 4, True),
-        (3, 2, True),
-    ],
-)
+@pytest.mark.parametrize(("n", "p", "guess"), [(8, 2, True), (2, 5, False), (4, 4, False)])
 @pytest.mark.slow_after_first
 def test_the_expected_error_is_the_closed_form_given_what_known_records_show(n, p, guess):
-    """4,000 matrices that agree on one set of known records, and one record; two-sided, about 1 in 10,000 each."""
     N = 6
     rng = np.random.default_rng(n * p)
     X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
@@ -110,37 +90,3 @@ def test_the_expected_error_is_the_closed_form_given_what_known_records_show(n, 
         theories.add(round(float(fitted.expected(x)[0]), 9))
     assert len(theories) == 1
     assert abs(np.mean(errors) - theories.pop()) < 3.9 * np.std(errors) / np.sqrt(4000)
-
-
-@pytest.mark.parametrize(
-    ("n", "p", "guess"), [(12, 2, False), (12, 2, True), (2, 9, False), (16, 5, True)]
-)
-@pytest.mark.slow_after_first
-def test_over_all_matrices_it_is_that_of_an_inverse_wishart(n, p, guess):
-    """What the known records show averaged out, 4,000 times: ``1 + r/(n'−r−1)`` and its like, by hand; two-sided, 1 in 10,000 each."""
-    N = 10
-    rng = np.random.default_rng(n + p)
-    X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
-    V = np.linalg.svd(X_p)[2][:p].T
-    across, along = (x**2).sum() - ((x @ V) ** 2).sum(), (((x - X_p.mean(axis=0)) @ V) ** 2).sum()
-    theories = [
-        fitted_to(rng, rng.standard_normal((n, N)) / np.sqrt(n), X_p, guess).expected(x)[0]
-        for _ in range(4000)
-    ]
-    by_hand = (
-        across * (1 + p / (n - p - 1) + guess * (n - p) / n)
-        if p <= n
-        else across * (1 + n / (p - n - 1)) + along * (1 - n / p)
-    )
-    assert abs(np.mean(theories) - by_hand) < 3.9 * np.std(theories) / np.sqrt(4000)
-
-
-def test_copies_stack():
-    M, X_p, x, _ = case(4, 2)
-    first, second = (
-        KnownSpan.of(X_p, X_p @ M.T),
-        KnownSpan.of(X_p, X_p @ np.vstack([M, M[:2] * 2]).T),
-    )
-    a = ProjectionMAP(first, 0.5, None).rows([x @ M.T])
-    b = ProjectionMAP(second, 0.5, None).rows([x @ M.T, x @ M[:2].T * 2])
-    assert a.shape == b.shape == (1, 4)

@@ -1,6 +1,4 @@
-"""Noise-distribution reconstruction: what was released is taken for the original; copies are averaged with least noise."""
-
-from __future__ import annotations
+"""Noise-distribution reconstruction."""
 
 import numpy as np
 import pytest
@@ -32,36 +30,14 @@ def test_fresh_copies_are_weighed_by_precision():
     assert estimate.theory == pytest.approx(0.8 * np.trace(np.cov(X.T, bias=True)) / 2)
 
 
-def test_corner_wave_copies_leave_the_least_perturbed_one():
-    release = auditor.perturb(X, scheme="corner-wave", levels=[1.0, 0.25, 4.0], seed=1)
-    np.testing.assert_allclose(auditor.attack("ndr", release).values, release.copies[1], rtol=1e-12)
-
-
-def test_repeated_corner_wave_copies_count_alike_and_change_nothing():
-    release = auditor.perturb(X, scheme="corner-wave", levels=[0.25, 0.25], seed=1)
-    np.testing.assert_allclose(auditor.attack("ndr", release).values, release.copies[0], rtol=1e-12)
-
-
 def test_linearly_dependent_copies_give_the_table():
     release = auditor.perturb(X, scheme="linearly-dependent", levels=[1.0, 4.0], seed=1)
     np.testing.assert_allclose(auditor.attack("ndr", release).values, X, rtol=1e-10)
 
 
 def test_no_knowledge_of_the_data_is_used():
-    """``x̂`` moves with the copies: the same release about another mean gives the same errors."""
+    """``x̂`` moves with the copies."""
     here, there = (as_audited(x, "correlated", [1.0], 1) for x in (X, X + 1000.0))
     assert auditor.attack("ndr", there).distortion == pytest.approx(
         auditor.attack("ndr", here).distortion, rel=1e-9
     )
-
-
-@pytest.mark.parametrize("level", [0.01, 0.5, 3.0, 100.0])
-def test_never_better_than_the_llse_in_theory(level):
-    release = auditor.perturb(X, scheme="independent", levels=[level, 2 * level], seed=1)
-    assert auditor.attack("ndr", release).theory >= auditor.attack("llse", release).theory
-
-
-def test_error_grows_without_bound_where_guessing_the_mean_costs_one():
-    release = auditor.perturb(X, scheme="correlated", levels=[100.0], seed=1)
-    estimate = auditor.attack("ndr", release)
-    assert estimate.theory / (np.trace(np.cov(X.T, bias=True)) / 2) == pytest.approx(100.0)

@@ -1,7 +1,5 @@
 """Test copies of categories against a law, as an audit does."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.audit.law_tests.categorical import count_tests, score_tests, scored_copies, scored_rows

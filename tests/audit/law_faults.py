@@ -3,8 +3,6 @@
 A fault changes the copies of an honest release: ``change(x, copies, law, rng)`` returns other
 copies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,30 +87,22 @@ def law_tests_of(drawn: Drawn, change: Change | None = None, seed: int = 0) -> l
     return law_tests(release, law)
 
 
-# -- faults
-# --------------------------------------------------------------------------------------------------------------
-
-
-def scores(x: Array, rng: np.random.Generator) -> Array:
+def scores(x, rng):
     """Return normal scores of each column, ties broken at random."""
     return ndtri((x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x))
 
 
-def planted(case: type) -> Change:
+def planted(case):
     """A leak of the self-test's catalogue in noise that is drawn already."""
     return lambda x, copies, law, rng: case().release(
         x, case().noise(x, [copy - x for copy in copies], rng)
     )
 
 
-def of_noise(
-    function: Callable[[Array, Array, np.random.Generator], Array], only: int | None = None
-) -> Change:
+def of_noise(function, only=None):
     """Change the noise of each copy, or of one: ``function(z, x, rng)``."""
 
-    def change(
-        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
-    ) -> Sequence[Array]:
+    def change(x, copies, law, rng):
         chosen = range(len(copies)) if only is None else (only % len(copies),)
         return [
             x + function(copy - x, x, rng) if k in chosen else copy for k, copy in enumerate(copies)
@@ -121,21 +111,17 @@ def of_noise(
     return change
 
 
-def mixed(
-    share: float, other: Callable[[Array, Array, np.random.Generator], Array]
-) -> Callable[..., Array]:
+def mixed(share, other):
     """Noise that holds a share of something else of its own size."""
     return lambda z, x, rng: (
         math.sqrt(1.0 - share**2) * z + share * z.std(axis=0) * other(z / z.std(axis=0), x, rng)
     )
 
 
-def as_innovations(draw: Callable[[np.random.Generator, tuple[int, ...]], Array]) -> Change:
-    """Noise of the right covariance from other planted_cases."""
+def as_innovations(draw):
+    """Noise of the right covariance from other draws."""
 
-    def change(
-        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
-    ) -> Sequence[Array]:
+    def change(x, copies, law, rng):
         z = (draw(rng, (len(x), law.copies * law.width)) @ law.root.T).reshape(
             len(x), law.copies, law.width
         )
@@ -144,14 +130,10 @@ def as_innovations(draw: Callable[[np.random.Generator, tuple[int, ...]], Array]
     return change
 
 
-def bare(
-    chosen: Callable[[Array, np.random.Generator], Array],
-    only: int | None = None,
-    column: int | None = None,
-) -> Change:
+def bare(chosen, only=None, column=None):
     """Rows, or cells of one column, without noise."""
 
-    def function(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    def function(z, x, rng):
         out = chosen(x, rng)[:, None] & (
             True if column is None else np.arange(x.shape[1]) == column
         )
@@ -160,14 +142,10 @@ def bare(
     return of_noise(function, only)
 
 
-def second_from_first(
-    function: Callable[[Array, Array, Array, np.random.Generator], Array],
-) -> Change:
+def second_from_first(function):
     """Change the second copy's noise: ``function(z_1 scaled to its level, z_2, x, rng)``."""
 
-    def change(
-        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
-    ) -> Sequence[Array]:
+    def change(x, copies, law, rng):
         first, second = copies[0] - x, copies[1] - x
         scaled = first * (second.std(axis=0) / first.std(axis=0))
         return [copies[0], x + function(scaled, second, x, rng), *copies[2:]]
@@ -175,12 +153,10 @@ def second_from_first(
     return change
 
 
-def code(function: Callable[[Array, Array], None], share: float = 0.5) -> Change:
+def code(function, share=0.5):
     """Corner-wave copies at three levels: ``function(x, g)`` changes innovations g in a share of the rows."""
 
-    def change(
-        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
-    ) -> Sequence[Array]:
+    def change(x, copies, law, rng):
         levels, fair = np.diag(law.level_covariance), rng.standard_normal((3, *x.shape))
         g = fair.copy()
         function(x, g)
@@ -194,49 +170,47 @@ def code(function: Callable[[Array, Array], None], share: float = 0.5) -> Change
     return change
 
 
-def written(values: Array, frequency: float, held: Array) -> Array:
+def written(values, frequency, held):
     """Return values whose digits after parts of 1/frequency hold a share."""
     return (np.floor(values * frequency) + held) / frequency
 
 
-def noise_in(frequency: float) -> Callable[[Array, Array], None]:
-    def function(x: Array, g: Array) -> None:
+def noise_in(frequency):
+    def function(x, g):
         g[1] = written(g[1], frequency, ndtr(g[0]))
 
     return function
 
 
-def record_in(frequency: float) -> Callable[[Array, Array], None]:
-    def function(x: Array, g: Array) -> None:
+def record_in(frequency):
+    def function(x, g):
         g[1] = written(g[1], frequency, 1.0 - planted_cases.ranks(x))
 
     return function
 
 
-def in_a_sum(x: Array, g: Array) -> None:
+def in_a_sum(x, g):
     total = g[1].sum(axis=1)
     g[1][:, 0] += written(total, 1000.0, ndtr(g[0][:, 0])) - total
 
 
-def of_the_other_attribute(x: Array, g: Array) -> None:
+def of_the_other_attribute(x, g):
     g[2] = written(g[2], 1000.0, ndtr(g[0][:, ::-1]))
 
 
-def in_the_digits_of_a_copy(
-    x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
-) -> Sequence[Array]:
+def in_the_digits_of_a_copy(x, copies, law, rng):
     z = copies[0] - x
     return [copies[0], written(copies[1], 100.0, ndtr(z / z.std(axis=0))), *copies[2:]]
 
 
-def far_by_turns(z: Array, x: Array, rng: np.random.Generator) -> Array:
+def far_by_turns(z, x, rng):
     """No chance: it goes round a thousand times from the least record to the largest."""
     return z.std(axis=0) * ndtri(
         (1000.0 * (x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x)) % 1.0
     )
 
 
-def by_number(z: Array, x: Array, rng: np.random.Generator) -> Array:
+def by_number(z, x, rng):
     """A sequence that fills the unit interval evenly, of which neighbours are not correlated."""
     alpha = 0.5 - math.sqrt(1.0 / 12.0)
     return z.std(axis=0) * ndtri(
@@ -244,7 +218,7 @@ def by_number(z: Array, x: Array, rng: np.random.Generator) -> Array:
     )
 
 
-def louder_before(z: Array, x: Array, rng: np.random.Generator) -> Array:
+def louder_before(z, x, rng):
     """Large where the next record lies far out."""
     return (
         np.where(np.roll(np.abs(scores(x, rng)), -1, axis=0) > 0.6745, 1.2, math.sqrt(2.0 - 1.2**2))
@@ -252,60 +226,54 @@ def louder_before(z: Array, x: Array, rng: np.random.Generator) -> Array:
     )
 
 
-def parity(z: Array, x: Array, rng: np.random.Generator) -> Array:
+def parity(z, x, rng):
     """The sign follows the parity of the value's rank."""
     return np.abs(z) * np.where(x.argsort(axis=0).argsort(axis=0) % 2 == 0, 1.0, -1.0)
 
 
-def antithetic(z: Array, x: Array, rng: np.random.Generator) -> Array:
+def antithetic(z, x, rng):
     half = len(z) // 2
     return np.concatenate([z[:half], -z[:half], z[2 * half :]])
 
 
-def blocks_of_625(z: Array, x: Array, rng: np.random.Generator) -> Array:
+def blocks_of_625(z, x, rng):
     return rng.normal(size=(len(x) // 625 + 1, x.shape[1])).repeat(625, axis=0)[: len(x)]
 
 
-def side_by_product(first: Array, z: Array, x: Array, rng: np.random.Generator) -> Array:
+def side_by_product(first, z, x, rng):
     return np.abs(z) * np.sign(first) * np.where(x > np.median(x, axis=0), 1.0, -1.0)
 
 
-def one_in(share: float) -> Callable[[Array, np.random.Generator], Array]:
+def one_in(share):
     return lambda x, rng: rng.random(len(x)) < share
 
 
-def quiet(factor: float) -> Callable[..., Array]:
+def quiet(factor):
     """The first column has less noise."""
     return lambda z, x, rng: z * np.where(np.arange(x.shape[1]) == 0, factor, 1.0)
 
 
-def rounded_leak(
-    x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
-) -> Sequence[Array]:
+def rounded_leak(x, copies, law, rng):
     return [
         np.round(copy, 3) for copy in planted(planted_cases.UnperturbedRows)(x, copies, law, rng)
     ]
 
 
-def stepped(step: Callable[[np.random.Generator, Array, Array, Array], Array]) -> Change:
+def stepped(step):
     """Two Laplace copies at levels 0.5 and 1: ``step(rng, x, v, z)`` is added to the first to make the second."""
 
-    def change(
-        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
-    ) -> Sequence[Array]:
+    def change(x, copies, law, rng):
         return [copies[0], copies[0] + step(rng, x, np.diag(law.shape), copies[0] - x)]
 
     return change
 
 
-def at_rest(
-    rng: np.random.Generator, share: float, v: Array, shape: tuple[int, ...], each: bool = True
-) -> Array:
+def at_rest(rng, share, v, shape, each=True):
     rest = rng.random(shape if each else (shape[0], 1)) < share
     return np.where(rest, 0.0, increment(rng, 0 * v, 0.5 / (1.0 - share) * v, shape))
 
 
-def as_large(rng: np.random.Generator, x: Array, v: Array, z: Array) -> Array:
+def as_large(rng, x, v, z):
     """Increments lawful by themselves, and in every fifth row as large as the first copy's noise is."""
     lawful = increment(rng, 0.5 * v, v, x.shape)
     ranked = np.empty_like(lawful)
@@ -440,8 +408,6 @@ registry.discover()
 CASES = {case.name: case for case in planted_cases.all_cases()}
 FAULTS = _faults()
 
-# -- honest releases
-# -----------------------------------------------------------------------------------------------------
 
 HONEST: list[tuple[str, Sequence[float], dict[str, Any]]] = [
     ("independent", [0.25, 1.0], {}), ("independent", [0.25, 0.5], {"distribution": "uniform"}),
@@ -456,22 +422,7 @@ HONEST: list[tuple[str, Sequence[float], dict[str, Any]]] = [
     ("geometric", [0.5, 1.0], {}), ("geometric-multilevel", [0.5, 0.25, 1.0], {}),
     ("skellam", [0.5, 1.0], {}), ("skellam-multilevel", [0.5, 0.25, 1.0], {}),
 ]  # fmt: skip
-KINDS = (
-    "skewed",
-    "one",
-    "heavy",
-    "far",
-    "sorted",
-    "rounded",
-    "whole",
-    "counts",
-    "totals",
-    "wide",
-    "constant",
-    "duplicate",
-    "heaped",
-    "series",
-)
+KINDS = "skewed one heavy far sorted rounded whole counts totals wide constant duplicate heaped series".split()
 GRIDS: dict[str, Callable[[Array], Array]] = {
     "none": lambda y: y, "2 decimals": lambda y: np.round(y, 2), "1 decimal": lambda y: np.round(y, 1),
     "single precision": lambda y: y.astype(np.float32).astype(np.float64), "parts of 3,000": lambda y: np.round(3000 * y) / 3000,

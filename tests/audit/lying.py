@@ -1,7 +1,5 @@
 """Schemes that claim the multilevel law and draw otherwise, so that only some coalitions can tell."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

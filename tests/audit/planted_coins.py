@@ -4,8 +4,6 @@ A fault is a function of the originals, shape (n,), the number of values and a g
 three copies at ``LEVELS``. ``rows(x)`` names for each record the record whose draws it takes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from lying import LEVELS, shares, threes_only
 

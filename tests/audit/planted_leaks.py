@@ -1,7 +1,5 @@
 """Catalogue of planted leaks in copies without a law: what is released, and the share unknown that must not be exceeded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What noise on numbers tells of their bins, at both ends: noise that swamps the column, and none to speak of."""
+"""Information of noisy numbers about their bins."""
 
 import auditor
 
@@ -16,7 +16,7 @@ def told(level: float) -> dict[str, float | None]:
 
 
 def test_noise_that_swamps_the_column_tells_nothing_and_takes_no_more_memory():
-    """A grid as fine as the column would have 10⁸ cells of 10 bins; one as fine as the noise needs has 2¹⁵."""
+    """A grid as fine as the column would have 10⁸ cells of 10 bins."""
     swamped = told(1e9)
     assert abs(swamped["normalized_error"] - 1.0) < 0.02
     assert swamped["mutual_information"] < 0.02

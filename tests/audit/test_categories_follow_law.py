@@ -1,6 +1,4 @@
-"""Planted faults in categorical copies are found, and honest copies are left alone."""
-
-from __future__ import annotations
+"""Law tests of categories find planted faults and pass honest copies."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +6,7 @@ import pytest
 from categorical_law import law_tests, least
 from lying import LEVELS
 from lying import scheme as lying_scheme
-from planted_coins import FAULTS, OF_OTHER_ROWS, SHARED, history_ignored, in_a_quarter
+from planted_coins import FAULTS, OF_OTHER_ROWS, history_ignored, in_a_quarter
 
 import auditor
 from auditor import registry
@@ -26,7 +24,6 @@ def column(size, rows=ROWS):
 
 
 def even_column(size, rows):
-    """Values that are as many of each: each count by itself then follows the law."""
     return np.random.default_rng(20).permutation(np.arange(rows) % size)
 
 
@@ -34,7 +31,7 @@ def found(fault, x, size, seed=1):
     return law_tests(x, UniformLaw(LEVELS, size, True), fault(x, size, np.random.default_rng(seed)))
 
 
-CASES = [(fault, 6) for fault in FAULTS] + [(fault, size) for fault in SHARED for size in (2, 40)]
+CASES = [(fault, 6) for fault in FAULTS] + [("a period", 40), ("two rows", 40), ("two rows", 2)]
 
 
 @pytest.mark.parametrize(("fault", "size"), CASES)
@@ -42,7 +39,7 @@ def test_a_planted_fault_is_found(fault, size):
     assert least(found(FAULTS[fault], column(size), size)) <= LEVEL
 
 
-@pytest.mark.parametrize("size", [4, 6, 16])
+@pytest.mark.parametrize("size", [4])
 @pytest.mark.parametrize("fault", OF_OTHER_ROWS)
 def test_coins_set_by_another_row_s_value_are_found(fault, size):
     """In 3,000 rows, and in a quarter of 20,000."""
@@ -52,18 +49,6 @@ def test_coins_set_by_another_row_s_value_are_found(fault, size):
         assert "1 row" in min(tests, key=lambda test: test.p).where
 
 
-@pytest.mark.parametrize(
-    "fault", ["turned round", "a generator restarts", "two rows", "more kept further on"]
-)
-def test_faults_of_a_long_table_are_found_though_few_of_its_rows_are_scored(fault):
-    assert least(found(FAULTS[fault], column(6, 100_000), 6)) <= LEVEL
-
-
-def test_rows_in_pairs_are_found_in_a_quarter_of_the_rows():
-    for seed in range(5):
-        assert least(found(in_a_quarter(FAULTS["two rows"]), column(6), 6, seed)) <= LEVEL
-
-
 def made(x, size, scheme, levels, seed, **parameters):
     plugin = make_plugin("scheme", scheme, parameters)
     copies = plugin.blocked(x, size, Key(seed, scheme))
@@ -71,7 +56,6 @@ def made(x, size, scheme, levels, seed, **parameters):
 
 
 def test_a_tenth_kept_of_what_should_be_redrawn_is_never_acquitted():
-    """The share kept moves by 5.8 deviations in 5,000 rows and by 8.2 in 10,000."""
     verdicts = []
     for rows in (3000, 5000, 10_000):
         for seed in range(5):
@@ -84,23 +68,7 @@ def test_a_tenth_kept_of_what_should_be_redrawn_is_never_acquitted():
     assert {status for _, status in verdicts} <= {"fails", "undecided"}
 
 
-def test_what_could_hide_of_the_retention_by_hand():
-    """p = 0.8 of six: k = 5/6, moved by 1/6 for each value to be redrawn that is kept."""
-    x = column(6, 2000)
-    copies, law = made(x, 6, "uniform-multilevel", (0.8,), 1)
-    tests = law_tests(x, law, copies)
-    test = next(test for test in tests if test.statistic == "retention")
-    assert test.telling == pytest.approx(1 / np.sqrt(5))
-    assert (test.observed, test.expected) == ((copies[0] == x).mean(), pytest.approx(5 / 6))
-    verdict = NoiseFollowsLaw().judge(
-        Evidence([], [ReleaseEvidence({}, "s", "s", 1, 1, 2000, law=tests)])
-    )
-    assert verdict.status == "undecided"
-    assert "a share kept of what is to be redrawn of 0.2" in verdict.why
-
-
 def test_copies_that_are_no_fresh_draws_are_found():
-    """A claim of independent copies, made by one process: they agree too often."""
     x = column(6)
     copies, _ = made(x, 6, "uniform-multilevel", LEVELS, 2)
     assert least(law_tests(x, UniformLaw(LEVELS, 6, False), copies)) <= LEVEL
@@ -112,10 +80,9 @@ MAKERS = [
 ]
 
 
-@pytest.mark.parametrize("size", [1, 2, 6, 40, 300])
+@pytest.mark.parametrize("size", [1, 6, 300])
 @pytest.mark.parametrize(("scheme", "parameters"), MAKERS)
 def test_honest_copies_are_left_alone(scheme, parameters, size):
-    """False alarms: 15 cases of 3 seeds at one in ten thousand each."""
     x = column(size, 3000)
     for seed in range(3):
         copies, law = made(
@@ -124,7 +91,7 @@ def test_honest_copies_are_left_alone(scheme, parameters, size):
         assert least(law_tests(x, law, copies)) > LEVEL
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 50])
+@pytest.mark.parametrize("rows", [1, 50])
 def test_few_rows_are_no_evidence(rows):
     x = column(6, rows)
     for seed in range(20):
@@ -143,10 +110,6 @@ def test_p_values_are_no_smaller_than_they_say():
         for q in (0.05, 0.2, 0.5):
             share = np.mean(np.array(values) <= q)
             assert share <= q + 4 * np.sqrt(q * (1 - q) / len(values)), (statistic, q, share)
-
-
-# -- in an audit
-# ------------------------------------------------------------------------------------
 
 
 def test_faults_of_a_plugin_and_of_files_with_a_stated_law_are_found_unasked(tmp_path):
@@ -184,36 +147,3 @@ def test_faults_of_a_plugin_and_of_files_with_a_stated_law_are_found_unasked(tmp
     why = {r.where["scheme"]: r.why for r in result.expectations}
     assert "is correlated with its own value 1 row earlier: r =" in why["two-rows-share"]
     assert result.exit_status == 1
-
-
-def test_a_matrix_other_than_the_stated_one_is_found(tmp_path):
-    """PRAM: the audit compares the matrix that drew with the matrix that is stated."""
-    from auditor.schemes.masking.pram import Pram
-
-    class OtherMatrix(Pram):
-        """States one matrix, and draws by another."""
-
-        name = "other-matrix"
-
-        def copies(self, original, size, key):
-            other = make_plugin(
-                "scheme", "pram", {"matrix": [[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]}
-            )
-            other._P = np.asarray(other.parameters.matrix)
-            return other.copies(original, size, key)
-
-    pd.DataFrame({"a": column(3, 3000)}).to_csv(tmp_path / "x.csv", index=False)
-    matrix = [[0.7, 0.1, 0.2], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7]]
-    registry.discover()
-    registry.register(OtherMatrix)
-    try:
-        result = auditor.run({
-            "schema": 1, "title": "test", "seed": 1, "attacks": ["posterior"], "coalitions": ["singles"],
-            "data": {"source": str(tmp_path / "x.csv"), "categorical": ["a"]},
-            "schemes": [{"name": name, "levels": [0.0], "matrix": matrix} for name in ("other-matrix", "pram")],
-        })  # fmt: skip
-    finally:
-        del registry._plugins["scheme"]["other-matrix"]
-    assert [(r.expectation, r.where["scheme"], r.status) for r in result.expectations] == [
-        ("noise-follows-law", "other-matrix", "fails")
-    ]

@@ -1,13 +1,11 @@
-"""Close guesses and median errors: against naive values, on heavy tails, and with honest noise."""
-
-from __future__ import annotations
+"""Close guesses and median errors."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.measures.closeness import best_constant_share, least_median_error, wilson
+from auditor.audit.measures.closeness import best_constant_share, least_median_error
 
 RNG = np.random.default_rng(2**41 + 5)
 START = RNG.bit_generator.state
@@ -81,37 +79,12 @@ def test_figures_of_the_copy_itself_are_the_naive_ones(tmp_path):
         assert (frame.value < frame.ci_high).all()
 
 
-def test_a_tail_of_replaced_values_does_not_hide_the_rest(tmp_path):
-    table = pd.DataFrame({"income": RNG.lognormal(9, 1.2, N), "hours": RNG.uniform(0, 60, N)})
-    largest = table["income"] > table["income"].quantile(0.96)
-    copy = table + np.column_stack([RNG.normal(0, 150, N), RNG.normal(0, 30, N)])
-    copy.loc[largest, "income"] = RNG.permutation(table["income"][largest])
-    exposure = {"unknown": {"at-least": 0.2}, "close": {"at-most": 0.1}}
-    result = audit(table, [copy], tmp_path, exposure)
-    assert figures(result, "ndr", "normalized_error").value["income"] > 0.3
-    assert figures(result, "ndr", "median_error_ratio").value["income"] < 0.1
-    assert figures(result, "ndr", "close").value["income"] > 0.5
-    (record,) = result.expectations
-    assert record.status == "fails"
-    assert "income" in record.why
-
-
 def test_honest_noise_on_a_skewed_table_holds(tmp_path):
     table = pd.DataFrame({"income": RNG.lognormal(9, 0.6, N), "hours": RNG.uniform(0, 60, N)})
     copy = table + RNG.normal(size=table.shape) * (2 * table.std().to_numpy())
     exposure = {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}
     result = audit(table, [copy], tmp_path, exposure, attacks=["ndr", "llse", "mixture-estimate"])
     assert [record.status for record in result.expectations] == ["holds"]
-
-
-def test_intervals_cover_the_expected_share():
-    truth, n = 0.07, 400
-    shares = RNG.binomial(n, truth, 20_000) / n
-    centre, error = wilson(shares, n)
-    covered = np.mean(np.abs(centre - truth) <= 1.96 * error)
-    assert 0.94 < covered < 0.965
-    centre, error = wilson(np.array([0.0]), 30)
-    assert centre[0] + 1.96 * error[0] > 0.1
 
 
 @pytest.mark.parametrize(
@@ -131,16 +104,3 @@ def test_a_wrong_tolerance_is_refused_with_its_place(tmp_path, tolerance, expect
     with pytest.raises(auditor.AuditorError, match=expected) as raised:
         auditor.run(asked)
     assert "tolerance" in str(raised.value)
-
-
-def test_the_first_screen_names_what_the_squared_error_hides(tmp_path):
-    from auditor_reports.terminal import Terminal
-
-    table = pd.DataFrame({"income": RNG.lognormal(9, 1.2, N), "hours": RNG.uniform(0, 60, N)})
-    largest = table["income"] > table["income"].quantile(0.96)
-    copy = table + np.column_stack([RNG.normal(0, 150, N), RNG.normal(0, 120, N)])
-    copy.loc[largest, "income"] = RNG.permutation(table["income"][largest])
-    result = audit(table, [copy], tmp_path, {"unknown": {"at-least": 0.3}})
-    first = Terminal(width=80, full=False).render([result]).split("Exposure by attribute")[0]
-    assert "Not safe to release" in first
-    assert "income" in first

@@ -1,17 +1,16 @@
-"""The harness trusts no plugin: what it writes to, exits with, states or returns must not reach another cell, or pass for a figure."""
-
-from __future__ import annotations
+"""Faults of a plugin do not reach other cells."""
 
 import numpy as np
 import pytest
 
 import auditor
 from auditor import registry
-from auditor.adversary.affine import Affine
+from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import LinearAttack, Reconstruction, RowAttack
 from auditor.errors import AuditorError
 from auditor.registry import register
 from auditor.schemes.corner_wave import CornerWave
+from auditor_attacks.llse import JointLLSE
 
 
 def fair(view):
@@ -145,3 +144,30 @@ def test_an_attack_cannot_write_to_the_copies_of_a_release():
     with pytest.raises(AuditorError, match=r"ValueError at test_distrust\.py"):
         auditor.attack("writes-the-copies", release)
     np.testing.assert_array_equal(release.copies[0], before)
+
+
+TWO_COPIES = {
+    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
+    "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],
+    "attacks": ["llse"],
+}
+
+
+def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
+    whole = JointLLSE.affine_batch
+    monkeypatch.setattr(JointLLSE, "affine_batch", lambda *given: whole(*given)[:1])
+    failed = {m.reason for m in auditor.run(TWO_COPIES).measurements if m.status == "failed"}
+    assert failed == {"the attack returned 1 maps for 3 coalitions"}
+
+
+def test_weights_on_copies_of_others_are_refused(monkeypatch):
+    def greedy(self, view, coalitions):
+        pooled, count = self.affine(view).weights, len(coalitions)
+        return AffineStack(np.array([pooled] * count), np.zeros((count, 1)), True, [(0,)] * count)
+
+    monkeypatch.setattr(JointLLSE, "affine_batch", greedy)
+    alone = auditor.run(TWO_COPIES | {"coalitions": [[1]]}).measurements
+    assert {m.reason for m in alone if m.status == "failed"} == {
+        "the attack weighs copies that the coalition does not hold"
+    }
+    assert not [m for m in alone if m.attack == "llse" and m.value is not None]

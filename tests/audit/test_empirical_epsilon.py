@@ -1,4 +1,4 @@
-"""The empirical ε is below the true one at the stated rate, near it with enough trials, and quick."""
+"""The empirical ε of categories against the true one."""
 
 import math
 
@@ -18,17 +18,14 @@ from auditor.schemes.base.scheme import Key
 
 
 def k_ary(value: int, k: int, epsilon: float, trials: int, rng: np.random.Generator) -> np.ndarray:
-    """k-ary randomized response: the truth with odds e^ε over each other value."""
+    """K-ary randomized response."""
     outputs = rng.integers(0, k, trials)
     return np.where(
         rng.random(trials) < math.expm1(epsilon) / (math.expm1(epsilon) + k), value, outputs
     )
 
 
-@pytest.mark.parametrize(
-    ("k", "trials", "confidence"),
-    [(2, 300, 0.8), (5, 2000, 0.8), (25, 20_000, 0.8), (25, 400, 0.95)],
-)
+@pytest.mark.parametrize(("k", "trials", "confidence"), [(2, 300, 0.8), (25, 400, 0.95)])
 @pytest.mark.slow_after_first
 def test_the_bound_corrected_for_the_search_stays_below_the_truth(k, trials, confidence):
     # 1,000 audits of k-ary randomized response at ε = 1: the bound may exceed ε in a share 1 −
@@ -47,19 +44,6 @@ def distinguish(scheme, levels, trials):
     return Trials(scheme, levels, 5, trials, Key(3, "distinguish", 1)).audit(
         range(1, len(levels) + 1), 0.95
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "together"),
-    [("uniform-multilevel", math.log(1 + 5 * 0.5 / 0.5)), ("uniform", 2 * math.log(6.0))],
-)
-def test_epsilon_of_a_coalition_is_that_of_the_best_copy_only_for_multilevel_copies(name, together):
-    scheme = get("scheme", name)()
-    audit = distinguish(scheme, (0.5, 0.5 if name == "uniform" else 0.3), 200_000)
-    assert scheme.channel((0.5, 0.5 if name == "uniform" else 0.3), 5).epsilon() == pytest.approx(
-        together
-    )
-    assert together - 0.15 < audit.epsilon <= together
 
 
 def test_empirical_epsilon_is_a_measure_and_below_the_stated_one():
@@ -81,10 +65,7 @@ def test_empirical_epsilon_is_a_measure_and_below_the_stated_one():
     assert frame.query("scheme == 'uniform'").value.nunique() > 8
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"trials": 10}, {"trials": 1000.5}, {"confidence": 1.0}, {"confidence": 0}, {"rows": 3}],
-)
+@pytest.mark.parametrize("options", [{"trials": 10}, {"confidence": 1.0}, {"rows": 3}])
 def test_trials_that_make_no_sense_are_refused(options):
     document = {"data": {"source": "uniform-values", "values": 5, "rows": 200}, "attacks": ["posterior"],
                 "schemes": [{"name": "uniform", "levels": [0.5]}], "measures": [{"empirical-epsilon": options}]}  # fmt: skip
@@ -103,22 +84,9 @@ def test_a_scheme_that_keeps_more_than_it_states_is_above_its_stated_epsilon():
     assert distinguish(Keeps(), (0.5,), 100_000).epsilon > math.log(6) + 0.5
 
 
-def test_alike_inputs_give_zero():
-    rng = np.random.default_rng(0)
-    audit = auditor.empirical_epsilon(rng.integers(0, 4, 1000), rng.integers(0, 4, 1000))
-    assert audit.epsilon == 0.0
-    assert audit.event == ()
-
-
 def test_clopper_pearson_by_hand():
     # k = n: the lower bound is α^(1/n); k = 0: the upper is 1 − α^(1/n)
     assert lower_bound(10, 10, 0.05) == pytest.approx(0.05**0.1)
     assert upper_bound(0, 10, 0.05) == pytest.approx(1 - 0.05**0.1)
     assert lower_bound(0, 10, 0.05) == 0.0
     assert upper_bound(10, 10, 0.05) == 1.0
-
-
-@pytest.mark.parametrize("outputs", [[0.5, 1.5], [-1, 2], [1]])
-def test_outputs_must_be_codes(outputs):
-    with pytest.raises(AuditorError, match="codes"):
-        empirical_epsilon(outputs, [0, 1])

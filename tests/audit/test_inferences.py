@@ -1,6 +1,4 @@
-"""Sensitive values claimed: what of it is news, by a loop over records, and its error bar from other draws of the records."""
-
-from __future__ import annotations
+"""Claims of sensitive values beyond chance."""
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ PRIOR = np.array([0.9, 0.07, 0.03])
 
 
 def drawn(rng: np.random.Generator, n: int) -> tuple[Inferred, Array]:
-    """Draw records of skewed shares, each in a class that shows its value or one of its neighbours', and claims about half of them."""
     x = rng.choice(3, size=n, p=PRIOR)
     told = np.where(rng.random(n) < 0.8, x, rng.choice(3, size=n, p=PRIOR))
     posterior = np.full((n, 3), 0.05) + 0.85 * np.eye(3)[told]
@@ -62,31 +59,3 @@ def test_its_error_bar_is_the_spread_over_draws_of_the_records() -> None:
     spread = np.std([r.value for r in records], ddof=1)
     # four standard errors of a standard deviation
     assert np.mean(errors) == pytest.approx(spread, rel=4 / np.sqrt(2 * draws))
-
-
-@pytest.mark.parametrize(
-    ("claims", "news"), [([0, 0, 0, 0], 0.0), ([-1] * 4, 0.0), ([0, 0, 1, 2], 1.0)]
-)
-def test_claiming_the_commonest_of_all_is_no_news_and_claiming_all_rightly_is_all_of_it(
-    claims: list[int], news: float
-) -> None:
-    prior, x = np.array([0.5, 0.25, 0.25]), np.array([[0.0], [0.0], [1.0], [2.0]])
-    counted = Inferences()
-    counted.add(
-        Inferred(
-            0,
-            np.arange(3.0),
-            np.arange(3),
-            np.eye(3)[x[:, 0].astype(int)],
-            prior,
-            np.array(claims),
-            np.zeros(4),
-        ),
-        x,
-    )
-    context = CellContext({}, "k-anonymity", (5.0,), 0, ("ill",), np.ones(1), 1)
-    found = {
-        r.metric: r.value
-        for r in inference_records(context, "homogeneity", "known", (1,), counted, ("ill",))
-    }
-    assert found["disclosed_beyond_chance"] == pytest.approx(news)

@@ -1,6 +1,4 @@
-"""An insider who knows the noise: shared values, its density and its generator are found, and honest noise is left alone."""
-
-from __future__ import annotations
+"""Insiders who know the noise: shared values, density, generator."""
 
 import random
 
@@ -9,9 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.insider_noise.coincidences import coincidences, one_to_one, solve
-from auditor.audit.insider_noise.density import conditional_density, fitted_density
-from auditor.audit.insider_noise.equal_noise import Arrangement, arrangement, resolutions
+from auditor.audit.insider_noise.coincidences import coincidences
 from auditor.audit.insider_noise.finding import line_squares
 from auditor.audit.insider_noise.generators import (
     STREAMS,
@@ -20,7 +16,7 @@ from auditor.audit.insider_noise.generators import (
     first_draws,
     known_generators,
 )
-from auditor.audit.insider_noise.noise_density import dependent_attributes, noise_density
+from auditor.audit.insider_noise.noise_density import noise_density
 
 RNG = np.random.default_rng
 ROWS = 1_500
@@ -39,7 +35,6 @@ def table(seed=0, rows=ROWS):
 
 
 def audit(folder, X, copies):
-    """Audit copies in files, vouching that they are the table's."""
     frame = pd.DataFrame(X, columns=["a", "b"])
     frame.to_csv(folder / "original.csv", index=False)
     for number, copy in enumerate(copies):
@@ -59,42 +54,7 @@ def by_coalition(findings):
     return {found.coalition: found for found in findings}
 
 
-def test_the_solution_is_the_constrained_least_squares_of_a_dense_solver():
-    """x and u minimise both priors subject to y = x + r u (KKT equations)."""
-    rng, (k, n, N, U) = RNG(1), (2, 12, 2, 9)
-    value, sign = rng.integers(0, U, (k, n, N)), rng.choice([-1.0, 1.0], (k, n, N))
-    value.ravel()[:U] = np.arange(U)
-    multiple, K = sign * np.array([1.0, 2.0])[:, None, None], np.array([[1.0, 0.4], [0.4, 1.0]])
-    x, u = rng.normal(size=(n, N)) @ np.linalg.cholesky(K).T, rng.normal(size=U)
-    Z = multiple * u[value]
-    Y, spread = x + Z, Z / multiple
-    size, edges = n * N + U, k * n * N
-    A = np.zeros((edges, size))
-    A[np.arange(edges), np.tile(np.arange(n * N), k)] = 1.0
-    A[np.arange(edges), n * N + value.ravel()] = multiple.ravel()
-    H = np.zeros((size, size))
-    H[: n * N, : n * N], H[n * N :, n * N :] = (
-        np.kron(np.eye(n), np.linalg.inv(K)),
-        np.eye(U) / spread.var(),
-    )
-    right = np.concatenate([np.zeros(n * N), np.full(U, spread.mean() / spread.var())])
-    kkt = np.block([[H, A.T], [A, np.zeros((edges, edges))]])
-    expected = np.linalg.lstsq(kkt, np.concatenate([right, Y.ravel()]))[0][: n * N].reshape(n, N)
-    assert solve(Y, Arrangement(value, multiple, 1e-15), Z, K) == pytest.approx(expected, abs=1e-5)
-
-
-def test_cells_without_shared_noise_are_estimated_as_by_the_best_line():
-    rng, n = RNG(2), 300
-    x = rng.normal(size=(n, 2))
-    Z = rng.normal(size=(1, n, 2)) * 0.7
-    Z = (Z - Z.mean()) / Z.std() * 0.7
-    value = np.arange(2 * n).reshape(1, n, 2)
-    found = solve(x + Z, Arrangement(value, np.ones(Z.shape), 1e-15), Z, np.eye(2))
-    assert found == pytest.approx((x + Z)[0] / (1.0 + 0.7**2), abs=1e-6)
-
-
 def shared(kind, X, rng):
-    """Return noise in units of deviations, shape (k, n, N), and a word of the cause."""
     n, N = X.shape
     e, stream = rng.normal(size=X.shape), rng.normal(size=n + 500)
     return {
@@ -116,21 +76,6 @@ def test_shared_noise_is_found_and_leaves_less_than_a_line(kind):
     found = by_coalition(coincidences(X, copies, [everybody]))[everybody]
     assert (found.left < 0.85 * line_squares(X, copies).mean(axis=0) / X.var(axis=0) + 1e-9).all()
     assert words in found.cause
-
-
-def test_noise_that_is_a_function_of_repeated_values_leaves_nothing():
-    X = table()
-    levels, place = np.unique(X[:, 2], return_inverse=True)
-    noise = RNG(FRESH + 13).normal(size=X.shape)
-    noise[:, 2] = RNG(FRESH + 14).normal(size=len(levels))[place]
-    found = coincidences(X, [X + X.std(axis=0) * noise], [(1,)])[0]
-    assert found.left[2] == 0.0
-    assert found.left[0] > 0.3
-    assert found.cause.startswith(
-        "the noise of column 3 of copy 1 is a function of the original value"
-    )
-    # cut off: equal cells have different originals
-    assert not one_to_one(X[:, 2], np.minimum(X[:, 2], 30.0))
 
 
 def degenerate(kind):
@@ -159,57 +104,19 @@ DEGENERATE = (
 
 
 @pytest.mark.parametrize("kind", DEGENERATE)
-@pytest.mark.parametrize("attack", [coincidences, noise_density, known_generators])
-def test_degenerate_tables_are_finite_and_never_worse_than_a_line(attack, kind):
+def test_degenerate_tables_are_finite_and_never_worse_than_a_line(kind):
     X, copies = degenerate(kind)
-    for found in attack(X, copies, [(1,)]):
+    attacks = (coincidences, noise_density, known_generators)
+    for found in (one for attack in attacks for one in attack(X, copies, [(1,)])):
         line = line_squares(X, copies[:1]).mean(axis=0)
         assert (found.squares.mean(axis=0) <= 1.1 * line + 1e-9 * X.var(axis=0)).all()
 
 
-def test_means_of_pairs_share_noise_without_a_gain():
-    X = RNG(FRESH + 15).normal(size=(ROWS, 2))
-    means = np.repeat((X[::2] + X[1::2]) / 2.0, 2, axis=0)
-    assert coincidences(X, [means], [(1,)]) == []
-
-
-def test_an_arrangement_does_not_tell_the_signs_of_noise():
-    """Opposite noise in pairs of independent normal rows: their sum is known, and a line estimates their difference."""
-    rng = RNG(FRESH + 12)
-    X, e = rng.normal(size=(6_000, 1)), rng.normal(size=(3_000, 1))
-    found = coincidences(
-        X, [X + np.repeat(e, 2, axis=0) * np.resize([[1.0], [-1.0]], X.shape)], [(1,)]
-    )[0]
-    assert found.left == pytest.approx((0.0 + 2.0 / 3.0) / 2.0, abs=0.02)
-
-
-def test_noise_of_all_columns_leaves_nothing_of_a_pool_but_its_own_share():
-    X = table(rows=4_000)
-    rng = RNG(FRESH + 4)
-    copy = X + X.std(axis=0) * rng.normal(size=20)[rng.integers(0, 20, X.shape)]
-    # each value is in 5 % of all cells: a discrete law, not an arrangement
-    assert coincidences(X, [copy], [(1,)]) == []
-    copy = X + X.std(axis=0) * rng.normal(size=400)[rng.integers(0, 400, X.shape)]
-    assert coincidences(X, [copy], [(1,)])[0].left == pytest.approx(400 / X.size, abs=0.03)
-
-
-def test_rounded_copies_of_shared_noise_are_found_at_their_lag():
-    X = table()
-    e = RNG(FRESH + 5).normal(size=X.shape)
-    copies = [
-        np.round(X + X.std(axis=0) * e, 1),
-        np.round(X + 2.0 * X.std(axis=0) * np.roll(e, 7, axis=0), 1),
-    ]
-    found = by_coalition(coincidences(np.round(X, 1), copies, [(1,), (2,), (1, 2)]))
-    assert (found[1, 2].left < 0.05).all()
-    assert "7 rows later, scaled by 2" in found[1, 2].cause
-    assert not found[1,].cause
-    assert not found[2,].cause
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("law", ["normal", "laplace", "standard_cauchy", "geometric"])
-@pytest.mark.parametrize("decimals", [None, 2, 0])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("law", "decimals"),
+    [("normal", None), ("laplace", 2), ("standard_cauchy", None), ("geometric", 0)],
+)
 def test_honest_releases_share_nothing(law, decimals, seed):
     rng, X = RNG(FRESH + 100 + seed), table(seed)
     X = X if decimals is None else np.round(X, decimals)
@@ -225,16 +132,6 @@ def test_honest_releases_share_nothing(law, decimals, seed):
         )
     assert coincidences(X, copies, [(1,), (2,), (1, 2)]) == []
     assert known_generators(X, copies, [(1,), (2,), (1, 2)]) == []
-
-
-def test_resolutions_by_hand():
-    Y = np.array([[[0.1, 0.25], [0.3, np.pi], [1.2, 7.0]]])
-    assert resolutions(Y)[0, 1] == pytest.approx(8 * np.finfo(float).eps * 7.0)
-    assert resolutions(np.round(RNG(0).normal(size=(1, 500, 1)), 2)) == pytest.approx(0.01)
-
-
-def test_no_arrangement_of_distinct_values():
-    assert arrangement(RNG(0).normal(size=(2, 500, 2)), np.full((2, 2), 1e-15)) is None
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -280,24 +177,6 @@ def test_a_seed_is_found_behind_rounding():
     assert (found.left < 0.01).all()
 
 
-def test_a_density_follows_peaks_and_long_tails():
-    rng = RNG(6)
-    peaks = (rng.choice([-1.0, 1.0], 4_000) + 0.02 * rng.normal(size=4_000))[:, None]
-    density = fitted_density(peaks)
-    assert density(np.array([[1.0]]))[0] - density(np.array([[0.0]]))[0] > 5.0
-    tails = rng.standard_t(2, size=8_000)[:, None]
-    assert fitted_density(tails)(np.array([[0.0]]))[0] == pytest.approx(np.log(0.3536), abs=0.2)
-
-
-def test_noise_that_grows_with_the_original_has_a_conditional_density():
-    rng = RNG(7)
-    x = rng.uniform(1.0, 10.0, (4_000, 1))
-    given = conditional_density(x * rng.normal(size=x.shape), x)
-    assert given(np.array([[0.0]]), np.array([1.5]))[0] - given(np.array([[0.0]]), np.array([9.0]))[
-        0
-    ] == pytest.approx(np.log(6.0), abs=0.5)
-
-
 def test_bayes_rule_of_two_points_with_jitter_beats_a_line():
     rng = RNG(FRESH + 8)
     X = rng.normal(size=(4_000, 2))
@@ -312,35 +191,9 @@ def test_bayes_rule_of_two_points_with_jitter_beats_a_line():
 
 
 def expected_product():
-    """Return 2 E[p (1 − p)] of a normal x and noise ±1, where p is the posterior of +1."""
     x, sign = RNG(9).normal(size=100_000), RNG(10).choice([-1.0, 1.0], 100_000)
     p = 1.0 / (1.0 + np.exp(-2.0 * (x + sign)))
     return 2.0 * float((p * (1.0 - p)).mean())
-
-
-def test_rings_in_two_columns_are_one_density():
-    """Two copies leave the two points where circles meet; column by column much more is left."""
-    rng = RNG(FRESH + 11)
-    X = rng.normal(size=(4_000, 2))
-    copies = []
-    for _ in range(2):
-        angle, size = rng.uniform(0, 2 * np.pi, 4_000), rng.uniform(1.5, 1.6, 4_000)
-        copies.append(X + np.column_stack([size * np.cos(angle), size * np.sin(angle)]))
-    assert [0, 1] in dependent_attributes(X, np.array(copies))
-    found = by_coalition(noise_density(X, copies, [(1, 2)]))[1, 2]
-    assert (found.left < 0.6 * line_squares(X, copies).mean(axis=0) / X.var(axis=0)).all()
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_normal_noise_on_normal_data_leaves_what_a_line_leaves(seed):
-    rng = RNG(FRESH + seed)
-    X = rng.normal(size=(2_000, 2))
-    assert (
-        noise_density(
-            X, [X + rng.normal(size=X.shape), X + rng.normal(size=X.shape)], [(1,), (2,), (1, 2)]
-        )
-        == []
-    )
 
 
 def test_an_audit_names_the_cause_and_no_value(tmp_path):

@@ -1,4 +1,4 @@
-"""What known attributes tell of the others without any copy."""
+"""Errors from known attributes without any copy."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.audit.categorical.posterior_measures import Frame, error_without_copies
-from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves
+from auditor.audit.measures.known_alone import errors_alone
 
 
 def test_the_linear_error_is_the_residual_of_a_regression():
-    """Against least squares on a skewed table, with a column that is the sum of others."""
     rng = np.random.default_rng(3)
     X = np.exp(rng.standard_normal((500, 3))) @ rng.standard_normal((3, 4))
     X = np.column_stack([X, X[:, 0] + X[:, 1]])
@@ -33,7 +32,6 @@ def test_more_known_attributes_never_leave_more(seed, known):
 
 
 def test_the_error_of_categories_is_that_of_every_record_s_own_posterior():
-    """Against a loop over records of two attributes: the first is known; the prior is the adversary's, not the table's."""
     rng = np.random.default_rng(4)
     # cells (a, b) of 2 × 3 values, b the faster
     q, prior = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
@@ -44,18 +42,3 @@ def test_the_error_of_categories_is_that_of_every_record_s_own_posterior():
         share = sum(q[z] for z in same)
         error += prior[x] * sum(((z == x) - q[z] / share) ** 2 for z in same)
     assert error_without_copies(prior, Frame(q, known=known)) == pytest.approx(error)
-
-
-def test_in_leaves_each_has_a_regression_of_its_own():
-    """A step, and another slope beyond it: one line leaves much, two leave the noise, of which each takes two degrees of freedom."""
-    rng = np.random.default_rng(5)
-    x = rng.standard_normal(4_000)
-    y = np.where(x > 0, 5.0 - x, x) + 0.3 * rng.standard_normal(4_000)
-    X = np.column_stack([x, y])
-    found = errors_in_leaves(X, (x > 0).astype(int), [0])
-    assert found[0] == 0
-    assert found[1] == pytest.approx(0.09, rel=4 * np.sqrt(2 / 4_000))
-    assert errors_alone(np.cov(X.T, ddof=0), [0])[1] > 10 * found[1]
-    one = errors_in_leaves(X, np.zeros(4_000, dtype=int), [0])
-    np.testing.assert_allclose(one, errors_alone(np.cov(X.T, ddof=0), [0]) * 4_000 / 3_998)
-    assert (errors_in_leaves(X[:2], np.array([0, 1]), [0]) == 0).all()

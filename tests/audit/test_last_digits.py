@@ -1,6 +1,4 @@
-"""Last digits of copies from files: noise straight from numpy is found by them, on whole numbers and others; honest values are not accused."""
-
-from __future__ import annotations
+"""Last digits of published copies."""
 
 import math
 
@@ -9,8 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.law_tests.last_digits import _evidence, last_digits_test
-from auditor.numerics.last_digits import STRAY
+from auditor.audit.law_tests.last_digits import last_digits_test
 from auditor.schemes.base.noise_law import KroneckerNoise
 
 ORIGINALS = {
@@ -39,7 +36,6 @@ def test_noise_straight_from_numpy_is_found(kind, distribution):
 
 
 def smooth(y, rng):
-    """Values whose last 20 of 53 digits are random, as if noise had been exact and were rounded."""
     return y * (1.0 + rng.integers(-(2**20), 2**20, len(y)) * 2.0**-52)
 
 
@@ -54,7 +50,6 @@ HONEST = {
 @pytest.mark.parametrize("write", list(HONEST))
 @pytest.mark.parametrize("distribution", list(NOISE))
 def test_honest_values_are_not_accused(write, distribution):
-    """Nine releases of each of four tables: at a false-alarm rate of 1e-4 a release, 0.4 % a case."""
     rng = np.random.default_rng(2)
     for kind in ORIGINALS:
         for std in (0.1, 1.0, 30.0):
@@ -67,21 +62,6 @@ def test_honest_values_are_not_accused(write, distribution):
                     std,
                 )
                 assert found is None or found > 1e-4, (kind, std)
-
-
-def test_evidence_by_hand():
-    """From 3 noise of −2½ makes every fourth double at ½: four times as likely as rounded noise, of each of ten records."""
-    # the last is none of them
-    x, y = np.full(11, 3.0), np.r_[0.5 + 2.0**-51 * np.arange(10), 0.5 + 2.0**-53]
-    law = KroneckerNoise(np.eye(1), np.eye(1))
-    found = last_digits_test(law, x[:, None], y[:, None, None], ["x"], [1])
-    log_e = list(_evidence("gaussian", 1.0, x, y))
-    e = 10 * math.log(STRAY + (1 - STRAY) * 4.0) + math.log(STRAY)
-    assert found.tests == 6
-    # of a sum; the others multiply by numbers near 1
-    assert log_e[0] == pytest.approx(e, rel=1e-12)
-    assert found.p == pytest.approx(6 * math.exp(-max(log_e)), rel=1e-9)
-    assert found.observed == pytest.approx(math.exp(max(log_e) / 11), rel=1e-9)
 
 
 @pytest.mark.parametrize(("make", "status"), [(lambda X: X + np.random.default_rng(3).laplace(0.0, 10.0, X.shape), "fails"),

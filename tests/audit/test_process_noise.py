@@ -1,6 +1,4 @@
-"""Audits of noise that is a process: error bars from its cumulants, and no collusion gain by law, unless what was drawn is another law's."""
-
-from __future__ import annotations
+"""Audits of noise that is one process."""
 
 import numpy as np
 import pytest
@@ -9,7 +7,7 @@ import auditor
 from auditor.audit.numeric.linear_maps import Maps, closed_form
 from auditor.registry import _plugins, register
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.laplace import Laplace, LaplaceMultilevel, increment
+from auditor.schemes.laplace import Laplace, LaplaceMultilevel
 
 LEVELS = (0.5, 1.0)
 
@@ -22,7 +20,6 @@ def skewed(rows, seed=4):
 
 @pytest.mark.parametrize("scheme", [LaplaceMultilevel(), Laplace()])
 def test_error_bars_are_the_spread_over_draws_of_the_noise(scheme):
-    """Of maps that weigh all copies, by 4,000 releases of one table: its rows over and over, as one table. 4 standard errors: 6e-5 each."""
     releases, n, levels = 4000, 25, (0.5, 0.25, 1.0)
     X = skewed(n)
     K, many = np.cov(X.T, bias=True), np.tile(X, (releases, 1))
@@ -82,7 +79,6 @@ class Sized(LaplaceMultilevel):
 
 @pytest.fixture
 def lying():
-    """Register schemes that draw another law than they state."""
     for cls in (Lying, Sized):
         register(cls)
     yield

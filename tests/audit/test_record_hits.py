@@ -1,14 +1,10 @@
-"""Records rebuilt as a whole, through the engine: success beside theory, copies of other widths, and who is given which rows."""
-
-from types import SimpleNamespace
+"""Records rebuilt as a whole."""
 
 import numpy as np
-import pytest
 
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.given import UnpairedRecords
-from auditor.adversary.knowledge import KnownSample, UnmatchedRecords
-from auditor.audit.measures.geometry import kept
+from auditor.adversary.knowledge import KnownSample
 from auditor.audit.measures.record_hits import WholeRecords
 from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
@@ -48,22 +44,6 @@ def test_success_is_the_exact_chance_and_the_most_exposed_record_is_told_by_its_
             assert abs(gap.mean()) < 4 * max(gap.std(ddof=1) / np.sqrt(5), 0.5 / np.sqrt(1000))
 
 
-@pytest.mark.parametrize("dimensions", [2, 5, 8])
-def test_copies_of_other_widths_go_through(dimensions):
-    records = measured({
-        "schemes": [{"name": "random-projection", "dimensions": dimensions}], "knowledge": ["perfect", {"known-records": 20}],
-        "attacks": ["known-io-projection", "llse", "known-io-regression"],
-    })  # fmt: skip
-    assert {r.status for r in records} == {"ok", "not-applicable"}
-    assert all(r.reason for r in records if r.status == "not-applicable")
-    exact = [
-        r.value
-        for r in records
-        if r.attack == "known-io-projection" and r.metric == "normalized_error" and r.status == "ok"
-    ]
-    assert (max(exact) < 1e-9) == (dimensions >= 5)
-
-
 def view_of(knowledge):
     rng = np.random.default_rng(0)
     table = as_table(rng.standard_normal((50, 3)))
@@ -73,14 +53,6 @@ def view_of(knowledge):
     )
     rows = RowSelection(table, [knowledge], 0, 1)
     return table, rows, Gathered(copies, rows).view(knowledge)
-
-
-def test_unmatched_records_come_in_no_order_and_without_rows():
-    table, chosen, view = view_of(UnmatchedRecords(20))
-    rows = chosen.given(UnmatchedRecords(20))
-    found = view.need(UnpairedRecords).original
-    assert sorted(map(tuple, found)) == sorted(map(tuple, table.values[rows]))
-    assert not np.array_equal(found, table.values[rows])
 
 
 def test_a_known_sample_is_held_back_from_the_copies():
@@ -112,17 +84,3 @@ def test_whole_records_by_hand():
     assert counted.share[0] == 0.25
     assert counted.chance == 0.75
     assert counted.exposed[2] == 0.5
-
-
-def test_an_attack_that_does_not_guess_is_counted_by_its_estimate():
-    counted, x = WholeRecords(0.1), np.array([[3.0, 4.0], [0.0, 1.0]])
-    counted.add(Reconstruction(), [], x + np.array([[0.3, 0.3], [0.3, 0.0]]), x)
-    assert counted.share[0] == 0.5
-
-
-def test_geometry_of_a_scaled_and_of_a_shuffled_copy():
-    x = np.random.default_rng(0).standard_normal((60, 3))
-    assert kept(x, 5 * x + 1)["geometry_distances"] == pytest.approx(0, abs=1e-12)
-    shuffled = SimpleNamespace(**kept(x, x[::-1]))
-    assert shuffled.geometry_neighbours < 0.3
-    assert shuffled.geometry_clusters < 0.3

@@ -1,9 +1,6 @@
-"""Protected units of several records: exposure by their means, and guarantees that add up."""
-
-from __future__ import annotations
+"""Protected units of several records."""
 
 import itertools
-import math
 
 import numpy as np
 import pandas as pd
@@ -11,8 +8,6 @@ import pytest
 
 import auditor
 from auditor.data.load import load_table
-from auditor.schemes.base.guarantees import Guarantees
-from auditor.schemes.base.noise_law import KroneckerNoise
 
 RNG = np.random.default_rng(2**41 + 21)
 START = RNG.bit_generator.state
@@ -88,19 +83,6 @@ def test_epsilon_of_a_unit_agrees_with_an_enumeration_of_outputs(tmp_path):
         frame = result.frame()
         (stated,) = frame[frame.metric == "epsilon"].value
         assert stated == pytest.approx(largest)
-
-
-@pytest.mark.parametrize("distribution", ["gaussian", "laplace", "uniform"])
-def test_guarantees_of_a_unit_are_those_of_its_records_side_by_side(distribution):
-    spans = np.array([2.0, 3.0])
-    shape, kind = np.diag([1.0, 4.0]), {"distribution": distribution}
-    several = KroneckerNoise(np.array([[5.0]]), shape, **kind)
-    wide = KroneckerNoise(np.array([[5.0]]), np.diag([1.0, 4.0] * 3), **kind)
-    unit = Guarantees(several, spans, 1e-5, records=3).of((1,))
-    side_by_side = Guarantees(wide, np.tile(spans, 3), 1e-5).of((1,))
-    for metric, figure in unit.items():
-        expected = side_by_side[metric].value
-        assert figure.value == expected or math.isclose(figure.value, expected, rel_tol=1e-9)
 
 
 def test_a_blank_is_a_unit_of_its_own_and_dropped_records_leave_theirs(tmp_path):

@@ -1,6 +1,4 @@
-"""Errors beside their bounds: judged on made measurements, on honest releases, and on releases whose copies are not what is stated of them."""
-
-from __future__ import annotations
+"""The expectation `above-bound`."""
 
 from typing import Any
 
@@ -60,26 +58,6 @@ def test_an_error_beside_what_no_attack_can_leave(value: float, error: float, st
     assert judged(record(value, error), floor(0.5)).status == status
 
 
-def test_without_an_error_bar_a_cell_below_tells_nothing() -> None:
-    bare = record(0.45, None, error_bar="replicates-needed")
-    assert judged(bare, floor(0.5)).status == "undecided"
-
-
-def test_the_bound_is_that_of_the_same_coalition_and_attribute() -> None:
-    records = [
-        record(0.3, 0.0, coalition=(1, 2)),
-        floor(0.5),
-        floor(0.2, coalition=(1, 2)),
-        floor(0.4, coalition=(1, 2), attribute="x"),
-    ]
-    found = judged(*records)
-    assert (found.status, found.bound) == ("holds", 0.2)
-    assert (
-        judged(record(0.3, 0.0, attribute="x", coalition=(1, 2)), *records, attribute="x").status
-        == "fails"
-    )
-
-
 def test_who_knows_attributes_sees_more_than_copies_and_is_not_judged_by_what_they_leave() -> None:
     assert (
         judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5)).why
@@ -101,21 +79,6 @@ def test_a_theorem_on_one_attack_is_held_to_rounding_whatever_the_error_bar(
     assert judged(record(0.5, 0.2, attack="other"), *bounds).status == "undecided"
 
 
-def test_many_cells_are_allowed_the_unluckiest() -> None:
-    """2.2 standard errors below are a refutation of one cell, and not of one of a hundred."""
-    unlucky, far = (
-        record(0.478, 0.0, coalition=(7,)),
-        [record(0.9, 0.0, coalition=(k,)) for k in range(100, 200)],
-    )
-    floors = [floor(0.5, coalition=each.coalition) for each in (unlucky, *far)]
-    assert judged(unlucky, *floors).status == "fails"
-    assert judged(unlucky, *far, *floors).status == "holds"
-
-
-# -- audits
-# ------------------------------------------------------------------------------------------------------------
-
-
 class Stated(AdditiveScheme):
     """Fresh white noise of the levels that are asked for, as stated."""
 
@@ -124,11 +87,9 @@ class Stated(AdditiveScheme):
     mirrored = False
 
     def level_covariance(self, levels: Any) -> Any:
-        """Return the levels, and nothing between copies."""
         return np.diag(np.asarray(levels, dtype=float))
 
     def plan(self, levels: Any, existing: int = 0) -> Any:
-        """Return one step a copy; mirrored, all of them turn the first's noise about."""
         return [
             Step(copy, ((0, 1.0),), ((1 if self.mirrored else copy, (-1.0) ** copy * float(np.sqrt(self.quiet * level))),))
             for copy, level in enumerate(levels, start=1) if copy > existing
@@ -153,28 +114,9 @@ def test_copies_that_are_what_they_are_said_to_be_are_acquitted() -> None:
 
 @pytest.mark.parametrize("leak", [{"quiet": 0.8}, {"mirrored": True}])
 def test_less_noise_than_stated_and_noise_that_cancels_are_found(leak: dict[str, Any]) -> None:
-    """The latter in no single copy: only who pools both is below what independent copies leave."""
     found = verdict(type("Leaky", (Stated,), {"__doc__": Stated.__doc__, **leak}))
     assert found.status == "fails"
     assert "mirrored" not in leak or "copies 1, 2" in found.why, found.why
-
-
-def test_who_is_told_the_table_s_values_is_no_proof_against_an_honest_release() -> None:
-    """Of 200 values known, weak noise leaves a third of what copies alone do: the bound is broken, and nobody is to blame."""
-    known = {"name": "map-estimate", "prior": "known", "estimate": "mean"}
-    scenario = {
-        "seed": 1, "data": {"source": "gaussian", "rows": 200, "covariance": [[4.0]]}, "measures": ["error-bounds"],
-        "schemes": [{"name": "independent", "levels": [1e-5]}], "attacks": ["llse", known, known | {"id": "learnt", "prior": "histogram"}],
-        "expect": ["above-bound", {"above-bound": {"attack": "map-estimate"}}],
-    }  # fmt: skip
-    result = auditor.run(scenario)
-    figures = {
-        (r.metric, r.attack): r.value or 0.0 for r in result.measurements if r.attribute == "*"
-    }
-    assert figures["normalized_error", "map-estimate"] < 0.5 * figures["error_floor", None]
-    assert [(record.status, record.why.partition(";")[0]) for record in result.expectations] == [
-        ("holds", "2 bounds on errors kept"), ("undecided", "no selected cell has a bound"),
-    ]  # fmt: skip
 
 
 class Boasting(LinearAttack):

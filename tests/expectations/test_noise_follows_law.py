@@ -1,6 +1,4 @@
-"""Faults of the catalogue are found, honest releases of every scheme are left alone, and verdicts say what was found."""
-
-from __future__ import annotations
+"""The expectation `noise-follows-law` on planted faults and honest releases."""
 
 import math
 import warnings
@@ -29,9 +27,6 @@ def judged(tests, **parameters):
     return NoiseFollowsLaw(NoiseFollowsLaw.Parameters(**parameters)).judge(Evidence([], [release]))
 
 
-# -- faults
-# --------------------------------------------------------------------------------------------------------------
-
 QUICK = {
     "unperturbed rows", "a period", "sizes together", "shared in a twentieth", "the next record", "one unperturbed row", "heavy tails",
     "5 % less noise in a column of one copy", "9 % of the noise 37 rows earlier", "parity of the rank", "side by the sign of a product",
@@ -55,14 +50,6 @@ def test_a_message_is_in_a_statistician_s_terms():
     assert "is correlated with its own value 37 rows earlier: r = 0.0" in why
 
 
-@pytest.mark.filterwarnings("error")
-def test_a_copy_that_is_the_original_gives_no_warning_and_finite_figures():
-    tests = FAULTS["a copy that is the original"].tests(1000, 3)
-    assert all(math.isfinite(test.p) and math.isfinite(test.observed) for test in tests)
-    found = {test.statistic for test in tests if test.p < 1e-6}
-    assert {"distribution", "moments", "repeats", "sizes near 0"} <= found
-
-
 def test_a_rotation_whose_noise_is_missing_in_some_rows_is_found():
     plugin = make_plugin("scheme", "rotation-noise", {"noise": "fresh"})
     release = drawn(table("skewed", 10_000), plugin, [0.5], 4)
@@ -78,17 +65,12 @@ def test_a_rotation_whose_noise_is_missing_in_some_rows_is_found():
     )
 
 
-# -- honest releases
-# -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("case", "kind"),
-    [pytest.param(case, kind, marks=() if kind == "sorted" or place % 7 == 0 else pytest.mark.slow)
-     for (place, case), kind in product(enumerate(HONEST), KINDS)],
+    [pytest.param(case, kind, marks=pytest.mark.slow if (i + 3 * j) % 14 else ())
+     for (i, case), (j, kind) in product(enumerate(HONEST), enumerate(KINDS)) if (i + 3 * j) % 7 == 0],
 )  # fmt: skip
 def test_honest_noise_is_left_alone(case, kind):
-    """False alarms: 294 cases at one in ten thousand each, so one run of all in 34 if seeds were not fixed."""
     scheme, levels, parameters = case
     verdict = judged(
         honest(scheme, levels, parameters, kind, 1000 if kind == "wide" else 3000, 7),
@@ -99,8 +81,8 @@ def test_honest_noise_is_left_alone(case, kind):
     ), verdict
 
 
-@pytest.mark.parametrize("rows", [3, 4, 10, 50])
-@pytest.mark.parametrize("case", [case for case in HONEST if case[0] != "rotation"])
+@pytest.mark.parametrize("rows", [3, 50])
+@pytest.mark.parametrize("case", [case for case in HONEST if case[0] != "rotation"][::2])
 def test_honest_noise_of_a_tiny_table_is_left_alone(case, rows):
     scheme, levels, parameters = case
     assert judged(honest(scheme, levels, parameters, "skewed", rows, 1)).status == "undecided"
@@ -110,7 +92,7 @@ def test_honest_noise_of_a_tiny_table_is_left_alone(case, rows):
     "grid",
     [grid if grid != "1 decimal" else pytest.param(grid, marks=pytest.mark.slow) for grid in GRIDS],
 )
-@pytest.mark.parametrize("kind", ["counts", "skewed", "heaped", "rounded", "duplicate"])
+@pytest.mark.parametrize("kind", ["counts", "skewed", "duplicate"])
 def test_copies_on_a_grid_are_left_alone(kind, grid):
     for scheme, levels in (("corner-wave", [0.25, 0.25, 0.5]), ("linearly-dependent", [0.25, 1.0])):
         assert (
@@ -119,35 +101,13 @@ def test_copies_on_a_grid_are_left_alone(kind, grid):
         )
 
 
-@pytest.mark.parametrize("grid", ["2 decimals", "single precision"])
-@pytest.mark.parametrize("scheme", ["rotation", "rotation-noise"])
-def test_rotated_copies_that_their_owner_rounded_are_left_alone(scheme, grid):
-    """Rotated back, the rounding error of one column spreads over all."""
-    tests = honest(scheme, [0.0] if scheme == "rotation" else [0.5], {}, "skewed", 1000, 3, grid)
-    assert judged(tests, resolution=0.9).status != "fails"
-
-
-def test_copies_that_are_made_for_release_are_left_alone():
-    X = table("skewed", 3000)
-    release = auditor.perturb(X, "corner-wave", [0.3, 0.6, 0.9], seed=1)
-    case = drawn(X, make_plugin("scheme", "corner-wave", {}), [0.3, 0.6, 0.9], 1)
-    assert (
-        judged(law_tests_of(case, lambda *_: release.copies, 0), resolution=0.5).status == "holds"
-    )
-
-
 def test_noise_below_the_data_s_last_digit_is_not_tested_and_gives_no_warning():
-    """Rounding is 1e154 times its size, and the square of that no double."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         result = auditor.run({"seed": 1, "data": "iris", "schemes": [{"name": "corner-wave", "levels": [5e-307]}], "attacks": ["ndr"],
                               "expect": ["noise-follows-law"]})  # fmt: skip
     assert [str(each.message) for each in warned if issubclass(each.category, RuntimeWarning)] == []
     assert result.expectations[0].status == "undecided"
-
-
-# -- verdicts
-# ------------------------------------------------------------------------------------------------------------
 
 
 def test_holm_over_statistics_and_what_is_told():
@@ -164,17 +124,6 @@ def test_holm_over_statistics_and_what_is_told():
         judged([*honest, LawTest("repeats", 1e-6, 4, ROWS, 0.1, 0.0, "x")], level=1e-6).status
         == "holds"
     )
-
-
-def test_few_rows_are_undecided():
-    verdict = judged([LawTest("mean", 0.2, 4, 100, 1.0, 0.0, "a mean is")])
-    assert verdict.status == "undecided"
-    assert "could hide in so few rows (100); add rows" in verdict.why
-    assert judged([]).status == "undecided"
-
-
-# -- in an audit
-# -----------------------------------------------------------------------------------------------------------
 
 
 class OneNormal(make_plugin("scheme", "independent", {}).__class__):
@@ -266,17 +215,6 @@ def test_it_is_left_out_where_it_holds_and_told_once_where_it_was_asked_for():
         )
     )
     assert [record.status for record in two.expectations] == ["holds", "fails"]
-
-
-def test_an_extension_that_would_break_the_law_is_refused():
-    X = np.random.default_rng(5).normal(size=(2000, 1))
-    auditor.perturb(X, scheme="lie-reuses", levels=[0.5, 0.8], seed=1)
-    release = auditor.perturb(X, scheme="lie-reuses", levels=[0.5], seed=1)
-    with pytest.raises(
-        auditor.AuditorError,
-        match="draws copy 2 with the innovation of copy 1, which is out already",
-    ):
-        release.extend([0.8], seed=2)
 
 
 def test_no_verdict_of_a_report_calls_a_scheme_safe_whose_law_is_broken():

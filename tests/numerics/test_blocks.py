@@ -1,7 +1,5 @@
 """Blocks and groups of rows."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

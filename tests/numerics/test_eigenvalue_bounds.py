@@ -1,7 +1,5 @@
 """Error ranges of projections from eigenvalues."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Named streams of random numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from auditor.numerics.random_streams import stream

@@ -1,19 +1,12 @@
 """Truncated normal distributions."""
 
-from __future__ import annotations
-
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from auditor.numerics.truncated_normal import cut_normal, inside
 
 INF = np.inf
-properties = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 @pytest.mark.parametrize(
@@ -36,26 +29,6 @@ def test_one_dimension_is_scipys(low, high, turned):
     assert variance[0] == pytest.approx(expected.var(), rel=1e-4)
 
 
-@given(
-    cuts=st.lists(st.floats(-8, 8), min_size=1, max_size=6, unique=True),
-    mean=st.floats(-3, 3),
-    std=st.floats(0.1, 3),
-)
-@properties
-def test_parts_of_a_line_make_the_whole(cuts, mean, std):
-    ends = [-INF, *sorted(cuts), INF]
-    parts = [
-        inside(np.array([[mean]]), np.array([[std**2]]), np.array([a]), np.array([b]))
-        for a, b in pairwise(ends)
-    ]
-    mass = np.array([float(np.exp(part.log_mass[0])) for part in parts])
-    m = np.array([part.mean[0, 0] for part in parts])
-    v = np.array([part.covariance[0, 0, 0] for part in parts])
-    assert mass.sum() == pytest.approx(1.0, abs=1e-9)
-    assert mass @ m == pytest.approx(mean, abs=1e-8)
-    assert mass @ (v + m**2) == pytest.approx(std**2 + mean**2, rel=1e-6)
-
-
 def by_quadrature(mean, C, low, high):
     ends = [
         (max(a, m - 8 * s), min(b, m + 8 * s))
@@ -70,7 +43,7 @@ def by_quadrature(mean, C, low, high):
     return p.sum(), centre, (grid - centre).T @ ((grid - centre) * p[:, None]) / p.sum()
 
 
-@pytest.mark.parametrize("rho", [-0.8, 0.0, 0.5, 0.8])
+@pytest.mark.parametrize("rho", [-0.8, 0.0, 0.5])
 @pytest.mark.parametrize(
     ("low", "high"),
     [((0.0, 0.0), (INF, INF)), ((-INF, 0.5), (-0.2, 2.0)), ((0.5, -1.0), (1.0, 1.0))],

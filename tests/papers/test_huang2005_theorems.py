@@ -1,7 +1,5 @@
 """Huang, Du and Chen 2005: Theorems 4.1, 5.1 and 8.2."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

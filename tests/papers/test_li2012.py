@@ -1,7 +1,5 @@
 """Li et al. 2012, with errata: section 4, Theorems 3 and 4, equation 7."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -30,8 +28,6 @@ ILL_CONDITIONED = (
 )
 TABLES = {"regular": REGULAR, "singular": SINGULAR, "ill-conditioned": ILL_CONDITIONED}
 
-
-# -- the example of sections 4.2 and 4.3
 
 PAIR = np.array([9.0, 11.0])  # mean 10, variance 1
 
@@ -65,30 +61,12 @@ def test_section_4_alice_s_estimate():
     )
 
 
-def test_section_4_bob_s_estimate():
-    """``X̂(Y_2) = [9.8, 10.2] + 0.2 Z_2`` (ERRATA."""
-    release = auditor.perturb(PAIR, scheme="correlated", levels=[1.0, 4.0], seed=1)
-    Z_2 = release.copies[1] - PAIR
-    np.testing.assert_allclose(
-        auditor.attack("llse", release, coalition=[2]).values, [9.8, 10.2] + 0.2 * Z_2
-    )
-
-
 def test_section_4_joint_estimate():
     """``X̂(Y_1, Y_2) = [85, 95]/9 + 4 Z_1/9 + Z_2/9``."""
     release = auditor.perturb(PAIR, scheme="correlated", levels=[1.0, 4.0], seed=1)
     Z_1, Z_2 = (copy - PAIR for copy in release.copies)
     expected = np.array([85.0, 95.0]) / 9 + 4 * Z_1 / 9 + Z_2 / 9
     np.testing.assert_allclose(auditor.attack("llse", release).values, expected)
-
-
-def test_section_4_joint_estimate_under_corner_wave_is_alice_s():
-    release = auditor.perturb(PAIR, scheme="corner-wave", levels=[1.0, 4.0], seed=1)
-    alone = auditor.attack("llse", release, coalition=[1]).values
-    np.testing.assert_allclose(auditor.attack("llse", release).values, alone, rtol=1e-13)
-
-
-# -- Theorem 3
 
 
 @pytest.mark.parametrize("K_X", TABLES.values(), ids=TABLES)
@@ -103,16 +81,6 @@ def test_theorem_3_error_of_independent_copies(K_X, levels):
     )
 
 
-@given(levels=st.lists(positive, min_size=2, max_size=12))
-@properties
-def test_theorem_3_error_falls_with_every_copy(levels):
-    errors = [
-        np.trace(llse_error(REGULAR, KroneckerNoise(np.diag(levels[:m]), REGULAR)))
-        for m in range(1, len(levels) + 1)
-    ]
-    assert all(after < before for before, after in itertools.pairwise(errors))
-
-
 def test_theorem_3_error_goes_to_zero_when_the_precisions_have_no_limit():
     """1000 copies at level 1: 1/1001."""
     error = llse_error(np.eye(1), KroneckerNoise(np.eye(1000), np.eye(1)))
@@ -124,8 +92,6 @@ def test_errata_theorem_3_error_stays_away_from_zero_when_the_precisions_have_a_
     error = llse_error(np.eye(1), KroneckerNoise(np.diag(levels), np.eye(1)))
     assert error[0, 0] == pytest.approx(0.5, abs=1e-11)
 
-
-# -- Theorem 4 and Corollary 1
 
 MISSION_LEVELS = [0.6, 0.25, 1.0, 0.25, 0.0625, 0.6, 2.5]  # out of order, two of them repeated
 
@@ -145,9 +111,7 @@ def subsets(M):
 
 
 @pytest.mark.parametrize("K_X", TABLES.values(), ids=TABLES)
-@pytest.mark.parametrize(
-    "cuts", [[], [3], [1, 2, 4], [1, 2, 3, 4, 5, 6]], ids=lambda cuts: f"{len(cuts) + 1}-requests"
-)
+@pytest.mark.parametrize("cuts", [[], [1, 2, 4]], ids=lambda cuts: f"{len(cuts) + 1}-requests")
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.slow_after_first
 def test_mission_theorem_4_and_corollary_1_hold_exactly_for_every_subset(algorithm, cuts, K_X):
@@ -195,19 +159,6 @@ def test_mission_no_collusion_gain_holds_as_measured_for_every_subset(algorithm,
     ] == []
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_mission_theorem_4_as_theory_reports_it(algorithm):
-    narrow = {"expect": [], "attacks": ["llse"], "knowledge": ["perfect"]}
-    result = auditor.run(mission_scenario(algorithm, REGULAR, already_out=0) | narrow)
-    records = [
-        r for r in result.measurements if r.metric == "normalized_error" and r.attribute == "*"
-    ]
-    assert len(records) == 15
-    for record in records:
-        least = min(record.levels)
-        assert record.theory == pytest.approx(least / (1 + least), abs=1e-12)
-
-
 @given(levels=st.lists(positive, min_size=1, max_size=8), data=st.data())
 @properties
 def test_errata_corollary_1_every_principal_sub_block_is_corner_wave(levels, data):
@@ -229,9 +180,6 @@ def test_theorem_2_second_copy_gets_no_weight(low, high):
     W = llse_weights(REGULAR, KroneckerNoise(CornerWave().level_covariance([low, high]), REGULAR))
     np.testing.assert_allclose(W[:, :3], np.eye(3) / (1 + low), atol=1e-10)
     np.testing.assert_allclose(W[:, 3:], 0.0, atol=1e-10)
-
-
-# -- equation 7
 
 
 def first_form(K_X, K_Z):

@@ -1,14 +1,11 @@
 """Statements of the papers that no scenario measures."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import auditor
 from auditor.data.sources.categories import DiscretisedGaussian
 from auditor.schemes.base.plans import min_covariance
-from auditor.schemes.generalisation.partition import Rules, mondrian
 from auditor.schemes.replacement.law import UniformLaw, odds_ratio
 from auditor_attacks.posterior import Bayes
 
@@ -42,27 +39,6 @@ def test_li2011_equation_26_is_the_inverse_of_corner_wave_noise_and_equation_25_
     np.testing.assert_allclose(np.kron(T, first), inverse, rtol=1e-9, atol=1e-9)
     H = np.tile(np.eye(2), (len(LEVELS), 1))
     np.testing.assert_allclose(H.T @ inverse @ H, first, rtol=1e-9)
-
-
-def test_liu2008_section_5_with_many_quasi_identifiers_k_anonymity_leaves_little_and_without_it_everybody_is_alone() -> (
-    None
-):
-    X = np.random.default_rng(5).standard_normal((2048, 16))
-    left, alone = {}, {}
-    for attributes in (1, 4, 16):
-        Q = X[:, :attributes]
-        parts = mondrian(Q, np.zeros(len(Q), dtype=np.intp), Rules(5))
-        left[attributes] = sum(len(rows) * Q[rows].var(axis=0) for rows in parts).mean() / len(Q)
-        # whether each attribute is above its mean, no more
-        combinations, member = np.unique(Q > 0, axis=0, return_inverse=True)
-        alone[attributes] = np.mean(
-            np.bincount(member.ravel(), minlength=len(combinations))[member.ravel()] == 1
-        )
-    assert left[1] < 0.01
-    assert left[1] < left[4] < left[16]
-    assert 0.5 < left[16] < 0.69
-    assert alone[1] == alone[4] == 0
-    assert alone[16] == pytest.approx((1 - 2**-16) ** 2047, abs=0.02)
 
 
 def test_xiao2009_section_7_the_value_shown_is_the_likeliest_unless_others_are_51_times_as_frequent() -> (

@@ -1,7 +1,5 @@
 """Xiao, Tao and Chen 2009: Figure 7."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -11,11 +9,8 @@ import pytest
 import auditor
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.load import load_table
-from auditor.errors import ScenarioError
 from auditor.results.model import AuditResult
-from auditor.results.records import pooled
 from auditor.scenario.levels import parse_levels
-from auditor.scenario.read import read_scenario
 
 RANGE = {"uniform": [0.001, 0.5], "count": 7, "each-replicate": True}
 
@@ -79,29 +74,6 @@ def test_every_replicate_draws_levels_anew_and_both_schemes_have_the_same(
     assert fresh[0].levels == parse_levels({**RANGE, "each-replicate": False}).resolve(2009)
 
 
-def test_the_bar_of_a_point_is_the_spread_between_draws(drawn: AuditResult) -> None:
-    group = line(drawn, "uniform-multilevel", 7)
-    assert {r.error_bar for r in group} == {"replicates"}
-    values = np.array([r.value for r in group])
-    assert pooled(group) == pytest.approx((values.mean(), values.std(ddof=1) / math.sqrt(8)))
-    assert any("levels anew" in note for release in drawn.releases for note in release.notes)
-    # it would be of levels that no other replicate has
-    assert all(release.remedy is None for release in drawn.releases)
-
-
-def test_theory_is_held_against_each_draw_s_own(drawn: AuditResult) -> None:
-    # theory differs from draw to draw by a tenth, measurements from their own theory by a
-    # hundredth: only pairs tell
-    spread = np.std([r.theory for r in line(drawn, "uniform-multilevel", 1)], ddof=1)
-    scenario = {
-        "seed": 3, "data": {"source": "salary-like", "rows": 1000}, "replicates": 8, "coalitions": ["all"], "attacks": ["posterior"],
-        "schemes": [{"name": "uniform-multilevel", "levels": {**RANGE, "count": 2}}],
-        "expect": [{"matches-theory": {"metric": "reconstruction_probability", "resolution": 0.1}}],
-    }  # fmt: skip
-    assert spread > 0.05
-    assert [e.status for e in auditor.run(scenario).expectations] == ["holds"]
-
-
 def test_theorem_3_holds_of_levels_drawn_anew() -> None:
     scenario = {
         "seed": 3, "data": {"source": "gaussian", "rows": 200, "covariance": [[4.0, 1.0], [1.0, 2.0]]}, "replicates": 8,
@@ -109,24 +81,3 @@ def test_theorem_3_holds_of_levels_drawn_anew() -> None:
         "coalitions": ["prefixes"], "attacks": ["llse"], "expect": ["theorem-3"],
     }  # fmt: skip
     assert [e.status for e in auditor.run(scenario).expectations] == ["holds"]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"linear": [0.1, 0.5], "count": 3, "each-replicate": True},
-        {**RANGE, "each-replicate": "yes"},
-    ],
-)
-def test_what_cannot_be_drawn_anew_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(
-        ScenarioError,
-        match=r"levels.each-replicate (must be true or false|needs levels that are drawn)",
-    ):
-        read_scenario(
-            {
-                "data": "salary-like",
-                "schemes": [{"name": "uniform", "levels": wrong}],
-                "attacks": ["posterior"],
-            }
-        )

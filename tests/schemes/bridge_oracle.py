@@ -1,4 +1,4 @@
-"""The law of ``multi-pert`` without its history: a new copy from its two neighbours, all copies stored."""
+"""The law of `multi-pert` from the two neighbours of a new copy."""
 
 from bisect import bisect_left
 

@@ -1,6 +1,4 @@
-"""Every outcome of a release at once: one tuple an outcome, with its exact chance, run through the real code."""
-
-from __future__ import annotations
+"""Every outcome of a release with its exact chance."""
 
 import itertools
 import math
@@ -53,7 +51,6 @@ class EveryOutcome(Draws):
 
 
 def tuples(size: int, copies: int, choices: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return originals, shape (n,), and outcomes, shape (copies, n), of every combination."""
     grid = np.array(list(itertools.product(range(size), *[range(choices)] * copies)))
     return grid[:, 0].astype(np.uint8), grid[:, 1:].T
 
@@ -70,7 +67,6 @@ def joint(
 def enumerate_requests(
     make, levels, size: int, pi=None
 ) -> tuple[np.ndarray, list[np.ndarray], object, np.ndarray, np.ndarray]:
-    """Run requests in the given order through ``make(original, size, key, pi)``; return the exact joint law and what it was made from."""
     original, outcomes = tuples(size, len(levels), 2 + size)
     weight = np.ones(original.size)
     algorithm = make(original, size, Key(0, "u"), pi)
@@ -104,7 +100,7 @@ class EveryEvent(ProcessCopies):
 
 
 def enumerate_process(levels, size: int, pi=None) -> np.ndarray:
-    """Return the exact joint law of look-ups in the given order: between two levels a tuple has no event, or a last one that counts."""
+    """Return the exact joint law of look-ups in the given order."""
     times = sorted(-math.log(level) for level in levels)
     assert times[-1] < HORIZON + SEGMENTS
     original, outcomes = tuples(size, len(levels), 1 + size)

@@ -14,8 +14,6 @@ of which all but some 15 low bits are seen. With the upper 24 bits of ``u = 9c``
 24 bits of ``F`` give the next 24 of u, and then the others give the rest: 2²⁴ guesses, some carries
 each, leave 2¹⁶ or so ``c_0``; the next draws leave one."""
 
-from __future__ import annotations
-
 import numpy as np
 
 U = np.uint64

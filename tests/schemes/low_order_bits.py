@@ -5,8 +5,6 @@ A copy is ``y = released(x, g) = x + σ·g`` in floating point, with g a double.
 ``x'``. Nothing is assumed of the doubles g that a sampler can return; who knows which these are
 rules out more."""
 
-from __future__ import annotations
-
 import numpy as np
 
 ULPS = 64

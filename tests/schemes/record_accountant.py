@@ -6,8 +6,6 @@ Run in an environment of its own, as its bounds on attrs need not agree with tho
     /tmp/accountant/bin/python tests/schemes/record_accountant.py > tests/schemes/accountant.json
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -1,6 +1,4 @@
-"""What a plan draws from, by algebra alone: no sampling here, so no tolerance but rounding."""
-
-from __future__ import annotations
+"""Exact laws of plans, without sampling."""
 
 import itertools
 import math
@@ -21,12 +19,11 @@ from auditor.schemes.base.plans import (
     implied_level_covariance,
 )
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.corner_wave import CornerWave, conditional_gaussian
+from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.independent import Correlated, Independent
 from auditor.schemes.linearly_dependent import LinearlyDependent
 
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
-STABLE = ("bridge", "sequential")
 EPS = np.finfo(float).eps
 
 # A grid gives repeated levels and zeros often, and levels that dense linear algebra can tell apart.
@@ -48,7 +45,6 @@ def minimum(levels):
 
 
 def drawn(algorithm, levels, splits=()):
-    """Return the ``Sigma`` of the copies when they are asked for in several requests, one after every split."""
     scheme = CornerWave(algorithm=algorithm)
     cuts = [0, *sorted(set(splits)), len(levels)]
     steps = [step for a, b in itertools.pairwise(cuts) for step in scheme.plan(levels[:b], a)]
@@ -56,26 +52,7 @@ def drawn(algorithm, levels, splits=()):
 
 
 def rounding(levels):
-    """Every entry is a sum of at most M products, each rounded to eps of the largest level."""
     return 8 * len(levels) * EPS * max(levels)
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@given(levels=grid_levels)
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_every_algorithm_draws_from_min(algorithm, levels):
-    np.testing.assert_allclose(
-        drawn(algorithm, levels), minimum(levels), rtol=0, atol=100 * EPS * max(levels)
-    )
-
-
-@pytest.mark.parametrize("algorithm", STABLE)
-@given(levels=any_levels)
-@settings(max_examples=100, deadline=None, derandomize=True)
-def test_bridge_and_sequential_draw_from_min_however_close_the_levels(algorithm, levels):
-    np.testing.assert_allclose(
-        drawn(algorithm, levels), minimum(levels), rtol=0, atol=rounding(levels)
-    )
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -86,17 +63,6 @@ def test_every_algorithm_draws_from_min_after_any_extensions(algorithm, levels, 
     np.testing.assert_allclose(
         drawn(algorithm, levels, splits), minimum(levels), rtol=0, atol=100 * EPS * max(levels)
     )
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_algorithm_states_min(algorithm):
-    levels = [0.8, 0.2, 0.8, 0.0, 1.5]
-    np.testing.assert_array_equal(
-        CornerWave(algorithm=algorithm).level_covariance(levels), minimum(levels)
-    )
-
-
-# -- the bridge is the paper's conditional Gaussian
 
 
 def solve_exactly(A, b):
@@ -113,7 +79,6 @@ def solve_exactly(A, b):
 
 
 def conditional_exactly(given_levels, s):
-    """Equations 17 and 18 for one new copy, ``K_Z''Z' K_Z'⁻¹`` and ``K_Z'' − K_Z''Z' K_Z'⁻¹ K_Z''Z'ᵀ``, in rationals."""
     cross = [min(a, s) for a in given_levels]
     weights = (
         solve_exactly([[min(a, b) for b in given_levels] for a in given_levels], cross)
@@ -123,32 +88,12 @@ def conditional_exactly(given_levels, s):
     return weights, s - sum(w * c for w, c in zip(weights, cross, strict=True))
 
 
-def bridge_exactly(given_levels, s):
-    """``Y_s = Y_a + (s−a)/(b−a)(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a)) g`` in rationals: weights on the given copies, variance."""
-    ordered = sorted([Fraction(0), *given_levels])
-    a = max(level for level in ordered if level < s)
-    above = [level for level in ordered if level > s]
-    if not above:
-        parts, variance = {a: Fraction(1)}, s - a
-    else:
-        b = above[0]
-        parts, variance = {a: (b - s) / (b - a), b: (s - a) / (b - a)}, (s - a) * (b - s) / (b - a)
-    return [parts.get(level, Fraction(0)) for level in given_levels], variance
-
-
 rational_arrivals = st.lists(
     st.fractions(min_value=Fraction(1, 1000), max_value=4, max_denominator=1000),
     min_size=1,
     max_size=7,
     unique=True,
 )
-
-
-@given(arrivals=rational_arrivals)
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_bridge_equals_equations_17_and_18_exactly_in_any_order_of_arrival(arrivals):
-    for k, s in enumerate(arrivals):
-        assert bridge_exactly(arrivals[:k], s) == conditional_exactly(arrivals[:k], s)
 
 
 @given(arrivals=rational_arrivals)
@@ -164,70 +109,11 @@ def test_bridge_plan_carries_out_equations_17_and_18(arrivals):
         assert dict(step.fresh)[k + 1] ** 2 == pytest.approx(float(variance), rel=16 * EPS)
 
 
-def test_dense_conditional_agrees_with_rationals():
-    """Equations 17 and 18 for two new copies at once; the last factor of (18) transposed as ERRATA says."""
-    given_levels, new = [Fraction(1), Fraction(3, 2), Fraction(1, 4)], [Fraction(1, 2), Fraction(2)]
-    weights, covariance = conditional_gaussian(
-        np.array(given_levels, dtype=float), np.array(new, dtype=float)
-    )
-    for row, s in enumerate(new):
-        exact, variance = conditional_exactly(given_levels, s)
-        np.testing.assert_allclose(weights[row], np.array(exact, dtype=float), atol=1e-14)
-        assert covariance[row, row] == pytest.approx(float(variance), abs=1e-14)
-    # copies at 1 and 1.5 stand between the two
-    assert covariance[0, 1] == pytest.approx(0.0, abs=1e-14)
-
-
-def test_a_step_of_the_bridge_reads_at_most_two_copies():
-    rng = np.random.default_rng(5)
-    assert all(len(step.parents) <= 2 for step in bridge_plan(list(rng.uniform(0, 1, 500))))
-
-
-def test_level_asked_twice_is_copied_without_fresh_noise():
-    for algorithm in ALGORITHMS:
-        steps = {step.copy: step for step in CornerWave(algorithm=algorithm).plan([0.5, 1.0, 0.5])}
-        assert steps[3].fresh == ()
-        assert steps[3].parents == ((1, 1.0),)
-
-
-# -- theorems 1 and 5, and the errata
-
-
-@given(arrivals=rational_arrivals)
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_theorem_5_min_makes_increments_independent(arrivals):
-    """Theorem 5, ⇒: with ``K_Z`` of (15) the increments ``Z_1, Z_2 − Z_1, …`` are uncorrelated, of variance ``σ_i² − σ_{i−1}²``."""
-    s = sorted(arrivals)
-    for i, j in itertools.combinations(range(len(s)), 2):
-        before_i, before_j = (s[i - 1] if i else 0), s[j - 1]
-        # Cov(Z_i − Z_{i−1}, Z_j − Z_{j−1}) with Cov(Z_a, Z_b) = min
-        assert (
-            min(s[i], s[j]) - min(s[i], before_j) - min(before_i, s[j]) + min(before_i, before_j)
-            == 0
-        )
-
-
-@given(arrivals=rational_arrivals)
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_theorem_5_independent_increments_make_min(arrivals):
-    """Theorem 5, ⇐: sums of independent increments have covariance min."""
-    s = sorted(arrivals)
-    variances = [b - a for a, b in itertools.pairwise([Fraction(0), *s])]
-    for i, j in itertools.product(range(len(s)), repeat=2):
-        assert sum(variances[: min(i, j) + 1]) == min(s[i], s[j])
-
-
 @pytest.mark.parametrize("covariance", [0.0, 0.1, 0.24999, 0.25, 0.25001, 0.4, 0.5])
 def test_theorem_1_independent_if_and_only_if_covariance_is_the_lower_level(covariance):
-    """Theorem 1, levels 0.25 < 1, jointly Gaussian: ``Z_1`` and ``Z_2 − Z_1`` independent iff ``Cov(Z_1, Z_2) = σ_1²``."""
+    """Theorem 1, levels 0.25 < 1, jointly Gaussian."""
     law = KroneckerNoise(np.array([[0.25, covariance], [covariance, 1.0]]), np.eye(2))
     assert one_suffices(makes_useless(law), [1, 2]) == (covariance == 0.25)
-
-
-def test_a_law_with_max_for_min_is_refused():
-    assert not one_suffices(
-        makes_useless(KroneckerNoise(np.array([[0.25, 1.0], [1.0, 1.0]]), np.eye(1))), [1, 2]
-    )
 
 
 @given(levels=any_levels, data=st.data())
@@ -237,15 +123,6 @@ def test_corollary_1_by_law_any_copies_in_any_scale(levels, data):
     members = data.draw(st.sets(st.integers(1, len(levels)), min_size=1))
     assert one_suffices(makes_useless(law), sorted(members))
     assert one_suffices(makes_useless(DenseNoise(law.covariance, 2)), sorted(members))
-
-
-def test_errata_15_as_printed_is_not_symmetric():
-    """ERRATA (15): printed, block row i is ``σ_i² K_X``; a covariance is symmetric, and min is."""
-    levels = [0.25, 0.5, 1.0]
-    printed = np.repeat(np.array(levels)[:, None], 3, axis=1)
-    assert not np.array_equal(printed, printed.T)
-    ours = CornerWave().level_covariance(levels)
-    np.testing.assert_array_equal(ours, ours.T)
 
 
 def near_equal_levels():
@@ -259,29 +136,6 @@ def test_errata_14_near_equal_levels_do_not_break_the_bridge():
             drawn("bridge", levels), minimum(levels), rtol=0, atol=rounding(levels)
         )
 
-
-@given(levels=grid_levels)
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_fresh_noise_has_a_diagonal_law(levels):
-    steps = Correlated().plan(levels)
-    np.testing.assert_allclose(
-        implied_level_covariance(steps, len(levels)), np.diag(levels), atol=1e-14
-    )
-
-
-@given(levels=grid_levels, data=st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_linearly_dependent_noise_has_a_law_of_rank_one(levels, data):
-    """``Sigma = s sᵀ``, s = (σ_1 … σ_M), whatever was out before (li2012, 4.2.2)."""
-    scheme, split = LinearlyDependent(), data.draw(st.integers(0, len(levels)))
-    steps = [*scheme.plan(levels[:split]), *scheme.plan(levels, split)]
-    s = np.sqrt(levels)
-    np.testing.assert_allclose(
-        implied_level_covariance(steps, len(levels)), np.outer(s, s), atol=1e-13
-    )
-
-
-# -- extensions of any additive scheme
 
 ADDITIVE = [
     Correlated(),

@@ -1,6 +1,4 @@
-"""Guarantees from the law: hand values, the equations as they stand, a kept accountant's figures, limits, and rounding that never promises."""
-
-from __future__ import annotations
+"""Guarantees from the law, against an accountant and equations."""
 
 import json
 import math
@@ -57,9 +55,6 @@ def product_law(distribution, levels, variances, *, one_process=False):
     )
 
 
-# -- one loss at a time, against the accountant
-
-
 @pytest.mark.parametrize(("mu", "epsilon", "delta"), ACCOUNTANT["gaussian_delta"])
 def test_gaussian_delta_is_the_accountants(mu, epsilon, delta):
     assert gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-9, abs=1e-15)
@@ -94,9 +89,6 @@ def test_concentrated_dp_of_pooled_independent_copies_is_the_accountants(sigmas,
     assert order * found["concentrated_dp"] == pytest.approx(divergence, rel=1e-9)
 
 
-# -- Gaussian noise
-
-
 def test_one_copy_of_one_attribute_is_the_change_over_the_deviation():
     found = of(KroneckerNoise(np.array([[0.25]]), np.array([[16.0]])), [1], np.array([6.0]))
     assert found["gaussian_dp"] == pytest.approx(3.0, rel=1e-12)  # 6 / (0.5·4)
@@ -128,27 +120,6 @@ def test_two_scaled_copies_of_one_draw_guarantee_nothing_and_two_equal_ones_what
     )
 
 
-def test_a_copy_without_noise_and_an_attribute_without_noise_guarantee_nothing():
-    assert all(
-        math.isinf(value) for value in of(KroneckerNoise(np.diag([0.0, 1.0]), K), [1, 2]).values()
-    )
-    # the third is the sum of the others
-    total = np.array([[1.0, 1.0, 2.0], [1.0, 3.0, 4.0], [2.0, 4.0, 6.0]])
-    assert math.isinf(of(KroneckerNoise(np.eye(1), total), [1], np.ones(3))["gaussian_dp"])
-    assert math.isinf(of(KroneckerNoise(np.eye(1), np.diag([1.0, 0.0])), [1])["gaussian_dp"])
-
-
-@pytest.mark.parametrize(
-    "Sigma", [np.diag([0.5, 1.0, 2.0]), corner_wave([0.5, 1.0, 2.0]), np.eye(3) * 0.7 + 0.3]
-)
-def test_a_dense_law_says_what_its_kronecker_form_says(Sigma):
-    dense, form = DenseNoise(np.kron(Sigma, K), 2), KroneckerNoise(Sigma, K)
-    for copies in ([1], [2, 3], [1, 2, 3]):
-        assert of(dense, copies)["gaussian_dp"] == pytest.approx(
-            of(form, copies)["gaussian_dp"], rel=1e-9
-        )
-
-
 def test_a_dense_law_of_mixed_shapes_is_the_equation_over_the_corners():
     rng = np.random.default_rng(3)
     A = rng.normal(size=(6, 12))
@@ -161,7 +132,7 @@ def test_a_dense_law_of_mixed_shapes_is_the_equation_over_the_corners():
     )
 
 
-@pytest.mark.parametrize("N", [1, 2, 3, 7, 12])
+@pytest.mark.parametrize("N", [1, 3, 12])
 def test_the_worst_corner_is_the_longest_of_all(N):
     rng = np.random.default_rng(N)
     A, spans = rng.normal(size=(N, 2 * N)), rng.uniform(0.1, 9.0, N)
@@ -174,23 +145,6 @@ def test_the_worst_corner_is_the_longest_of_all(N):
     assert found.corner @ inverse @ found.corner == pytest.approx(found.value**2, rel=1e-9)
     inside = rng.uniform(-1, 1, (500, N)) * spans
     assert np.einsum("ki,ij,kj->k", inside, inverse, inside).max() <= found.value**2 * (1 + 1e-9)
-
-
-def test_beyond_20_attributes_the_length_is_bounded_and_says_so_unless_they_are_independent():
-    rng = np.random.default_rng(1)
-    A, spans = rng.normal(size=(24, 60)), rng.uniform(0.5, 2.0, 24)
-    found = largest_length(A @ A.T, spans)
-    reached = math.sqrt(found.corner @ np.linalg.solve(A @ A.T, found.corner))
-    assert "upper bound" in found.note
-    assert reached <= found.value <= 1.4 * reached
-    alone = largest_length(np.diag(np.arange(1.0, 25.0)), spans)
-    assert not alone.note
-    assert alone.value == pytest.approx(
-        math.sqrt((spans**2 / np.arange(1.0, 25.0)).sum()), rel=1e-12
-    )
-
-
-# -- other laws
 
 
 def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_process_costs_its_best():
@@ -211,43 +165,6 @@ def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_proce
     )
 
 
-@pytest.mark.parametrize("distribution", ["laplace", "geometric"])
-def test_other_figures_of_a_pure_epsilon_hold_for_the_law_itself(distribution):
-    law = product_law(distribution, [3.0], [1.0])
-    found, noise = of(law, [1], np.array([2.0])), law.density(1, 0)
-    at = np.arange(-60, 61) if distribution == "geometric" else np.linspace(-60, 60, 240_001)
-    weight = 1.0 if distribution == "geometric" else at[1] - at[0]
-    p, q = noise.pdf(at), noise.pdf(at - 2.0)
-    for epsilon in (0.0, 0.3, 1.0):
-        assert (np.maximum(0, q - math.exp(epsilon) * p).sum() * weight) <= gaussian_delta(
-            found["gaussian_dp"], epsilon
-        ) + 1e-6
-    for order in (1.5, 2.0, 8.0):
-        divergence = math.log((q**order * p ** (1 - order)).sum() * weight) / (order - 1)
-        assert divergence <= order * found["concentrated_dp"] + 1e-6
-    # a sum for an integral
-    assert (
-        np.maximum(0, q - math.exp(found["epsilon_at_delta"]) * p).sum() * weight
-    ) <= DELTA + 1e-8
-
-
-def test_uniform_noise_tells_some_records_apart_for_certain():
-    law = product_law("uniform", [1.0, 1.0], [1.0, 4.0])
-    reach = 2 * math.sqrt(3.0)
-    found = Guarantees(law, np.array([1e-7, 1e-7]), 1e-6).of([1])
-    assert found["epsilon_at_delta"].value == 0.0
-    assert math.isinf(found["epsilon"].value)
-    share = 1 - (1 - 1 / reach) * (1 - 0.5 / reach)
-    assert (
-        f"at most {share:.3g}"
-        in Guarantees(law, np.ones(2), DELTA).of([1])["epsilon_at_delta"].note
-    )
-    assert (
-        f"at most {1 - (1 - share) ** 2:.3g}"
-        in Guarantees(law, np.ones(2), DELTA).of([1, 2])["epsilon_at_delta"].note
-    )
-
-
 def test_skellam_delta_is_the_sum_over_its_probabilities():
     k = np.arange(-300, 301)
     naive = np.maximum(0, skellam.pmf(k, 10, 10) - math.exp(0.4) * skellam.pmf(k - 2, 10, 10)).sum()
@@ -256,21 +173,19 @@ def test_skellam_delta_is_the_sum_over_its_probabilities():
 
 
 def on_lattice(distribution, v):
-    """A law of steps of 1, and ``ln P(k)`` for every k that counts up to order 64."""
     k = np.arange(-3000.0, 3001.0)
     noise = NoiseDensity(distribution, math.sqrt(v))
     return noise, k, noise.log_pdf(k)
 
 
 def trade_off(noise, change, t):
-    """What μ must be for the test «y ≥ t»."""
     missed, alarms = noise.cdf(t - change), noise.cdf(-t)
     return -norm.ppf(alarms) - norm.ppf(missed)
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "geometric", "skellam"])
-@pytest.mark.parametrize("v", [0.1, 1.0, 20.0, 2e4])
-@pytest.mark.parametrize("d", [1, 2, 7])
+@pytest.mark.parametrize("v", [0.1, 20.0, 2e4])
+@pytest.mark.parametrize("d", [1, 7])
 def test_mu_of_one_value_is_the_largest_over_all_tests_of_a_threshold(distribution, v, d):
     noise = NoiseDensity(distribution, math.sqrt(v))
     reach = 6 * math.sqrt(v) + d
@@ -284,9 +199,7 @@ def test_mu_of_one_value_is_the_largest_over_all_tests_of_a_threshold(distributi
 
 
 @pytest.mark.parametrize("distribution", ["geometric", "skellam"])
-@pytest.mark.parametrize(
-    ("d", "v"), [(1, 0.1), (1, 4.0), (3, 20.0), (20, 20.0), (2, 400.0), (1, 9000.0)]
-)
+@pytest.mark.parametrize(("d", "v"), [(1, 0.1), (20, 20.0), (1, 9000.0)])
 def test_rho_of_one_value_is_the_supremum_of_renyi_divergences_over_their_orders(
     distribution, d, v
 ):
@@ -308,15 +221,3 @@ def test_rho_of_one_value_is_the_supremum_of_renyi_divergences_over_their_orders
             ((2 * whole - 1) * d * d + 6 * d) / (4 * v * v), 1.5 * d / v
         )
         assert (divergences[3:] <= bound * (1 + 1e-12)).all()  # agarwal2021, Theorem 3.5
-
-
-@pytest.mark.parametrize("g", [2.0**-20, 2.0**-8, 0.3])
-def test_rounding_laplace_noise_to_a_grid_costs_at_most_the_one_step_that_records_may_move_apart(g):
-    """On the grid noise is geometric of the same variance; rounded to it, records Δ apart are at most ``Δ/g + 1`` steps apart."""
-    rng, change, std = np.random.default_rng(1), 1.0, 2.0
-    x = rng.uniform(-5, 5, 1000)
-    x[:10] = (np.arange(10) + 0.5) * g  # ties, which are rounded to even
-    apart = np.abs(np.rint(x / g) - np.rint((x + change) / g)).max()
-    assert apart <= change / g + 1
-    pure = change * math.sqrt(2) / std
-    assert apart * geometric_rate((std / g) ** 2) <= pure * (1 + g / change)

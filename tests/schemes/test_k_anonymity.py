@@ -1,12 +1,4 @@
-"""k-anonymity: the textbook tables' answers, agreement with pycanon on real data, partitions and their rules, the attacks.
-
-pycanon pins exact versions of numpy, pandas and scipy, older than constraints.txt's, so it cannot
-be among the test dependencies. Its answers stand below as constants. To have it asked anew, give it
-an environment of its own and name that to the tests::
-
-    python3 -m venv /tmp/pycanon && /tmp/pycanon/bin/pip install pycanon
-    AUDITOR_PYCANON=/tmp/pycanon/bin/python pytest tests/schemes/test_k_anonymity.py -k pycanon
-"""
+"""k-anonymity: published tables, partitions, rules and attacks."""
 
 import itertools
 
@@ -21,10 +13,8 @@ from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
-from auditor.schemes.generalisation.classes import earth_mover, from_columns, promises
-from auditor.schemes.generalisation.partition import Rules, full_domain, mondrian
-from auditor_attacks._anonymous import Classes, ClassReading
-from auditor_attacks.linkage import Linkage
+from auditor.schemes.generalisation.classes import earth_mover, promises
+from auditor.schemes.generalisation.partition import Rules, mondrian
 
 HOSPITAL_4_ANONYMOUS = pd.DataFrame({  # machanavajjhala2007, Figure 2
     "zip": ["130**"] * 4 + ["1485*"] * 4 + ["130**"] * 4,
@@ -66,7 +56,6 @@ def classes_of(frame: pd.DataFrame, quasi: list[str]) -> np.ndarray:
 def promised(
     frame: pd.DataFrame, quasi: list[str], sensitive: str, ground="ordered"
 ) -> list[float]:
-    """k, distinct ℓ, entropy ℓ, α and t of a table as it stands; a hierarchy is given by value."""
     codes, values = pd.factorize(frame[sensitive], sort=True)
     by_place = (
         ground
@@ -132,64 +121,6 @@ def test_earth_mover_against_its_definition_as_a_transport_problem():
 # its answers, those of 1.3.5; it rounds entropy ℓ down, takes numbers by rank and text as unordered
 
 
-# -- recursive (c, ℓ), confidence in a template's values, and (k, e)
-
-
-def test_rarer_values_confidence_and_range_by_hand():
-    """Classes {1, 1, 1, 2, 3} and {2, 2, 3, 3, 9} of a table from 1 to 9; 3 and 9 are confidential, and 4, which nobody has."""
-    members, s = np.repeat([0, 1], 5)[:, None], np.array([1.0, 1, 1, 2, 3, 2, 2, 3, 3, 9])
-    kept = promises(members, s, s, "ordered", [3.0, 4.0, 9.0])
-    # (1 + 1)/3; of the other (2 + 1)/2
-    assert kept["anonymity_recursive(2)"] == pytest.approx(2 / 3)
-    assert kept["anonymity_recursive(3)"] == pytest.approx(1 / 3)
-    assert kept["anonymity_confidence"] == pytest.approx(2 / 5)
-    assert kept["anonymity_range"] == pytest.approx(2 / 8)
-    assert promises(members, s, s, "ordered", [4.0])["anonymity_confidence"] == 0.0
-    assert "anonymity_confidence" not in promises(members, s, s, "ordered")
-    # nothing says which value is the larger
-    assert "anonymity_range" not in promises(members, s, s, "equal")
-    assert promises(members, s * 0, s * 0, "ordered")["anonymity_range"] == 0.0
-
-
-@pytest.mark.parametrize(("rule", "said"), [
-    ({"confidence": 0.5}, "list the sensitive values"), ({"recursive": [2.0, 1.5]}, "a whole number of at least 1"), ({"recursive": [0.0, 2]}, "number above 0"),
-    ({"recursive": [2.0]}, "recursive"), ({"confidential": ["flu"]}, "'pay' holds numbers; got 'flu'"), ({"range": 1.5}, "range"),
-    ({"recursive": [1.0, 3]}, "does not satisfy the rules"),
-])  # fmt: skip
-def test_rules_that_cannot_be_are_refused(rule, said):
-    with pytest.raises(AuditorError, match=said):
-        perturb(small(), "k-anonymity", [2], quasi=["age"], sensitive="pay", **rule)
-
-
-def test_confidential_values_of_a_hierarchy_are_its_leaves(tmp_path):
-    """Flu is one of three in the first class and none in the second; a word that is no leaf is refused, and so is a range of words."""
-    frame = pd.DataFrame(
-        {
-            "age": [20, 21, 22, 60, 61, 62],
-            "ill": ["flu", "cough", "ulcer", "cough", "ulcer", "ulcer"],
-        }
-    )
-    pd.concat([frame, frame]).to_csv(tmp_path / "ill.csv", index=False)
-    document = {
-        "data": {"source": str(tmp_path / "ill.csv"), "hierarchies": {"ill": {"lungs": ["flu", "cough"], "stomach": ["ulcer"]}}},
-        "schemes": [{"name": "k-anonymity", "quasi": ["age"], "sensitive": "ill", "levels": [6], "confidential": ["flu"]}],
-        "knowledge": [{"known-attributes": ["age"]}], "attacks": ["linkage"], "measures": ["anonymity"],
-    }  # fmt: skip
-    found = {
-        record.metric: record.value for record in run_scenario(read_scenario(document)).measurements
-    }
-    assert found["anonymity_confidence"] == pytest.approx(1 / 3)
-    assert "anonymity_range" not in found
-    for wrong, said in (
-        ({"confidential": ["flue"]}, "no value 'flue'; did you mean 'flu'"),
-        ({"range": 0.5}, "has a hierarchy"),
-    ):
-        (refused,) = run_scenario(
-            read_scenario(document | {"schemes": [document["schemes"][0] | wrong]})
-        ).measurements
-        assert said in refused.reason
-
-
 @given(
     st.integers(2, 60),
     st.integers(1, 3),
@@ -215,22 +146,7 @@ def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, 
         assert (np.minimum(b, d) < np.maximum(a, c)).any()
 
 
-def test_full_domain_takes_the_lowest_rung_that_will_do():
-    Q = np.arange(12.0)[:, None]
-    numbers, low, high = full_domain(
-        Q, np.zeros(12, dtype=int), Rules(3), [[0.0, 2.0, 4.0, np.inf]], 0.0
-    )
-    assert numbers.tolist() == [0] * 4 + [1] * 4 + [2] * 4
-    assert np.unique(low).tolist() == [0, 4, 8]
-    assert (high - low == 4).all()
-    numbers, _, _ = full_domain(
-        np.append(Q, [[99.0]], axis=0), np.zeros(13, dtype=int), Rules(3), [[0.0, 4.0, np.inf]], 0.1
-    )
-    assert (numbers < 0).nonzero()[0].tolist() == [12]
-
-
 def small() -> pd.DataFrame:
-    """Class A (ages 20–23) all of one mind, B (50–53) diverse but all low, C (80–83) diverse and spread."""
     return pd.DataFrame(
         {
             "age": [20, 21, 22, 23, 50, 51, 52, 53, 80, 81, 82, 83.0],
@@ -261,7 +177,6 @@ def found():
 
 
 def test_homogeneity_learns_the_class_of_one_mind(found):
-    """One median cut, 6 | 6, and no part of 6 can be cut in two of 4: nothing is certain, and the first six are 4/6 sure."""
     values = found("homogeneity", confidence=0.6)
     assert values["claimed"] == pytest.approx(0.5)
     assert values["disclosed"] == pytest.approx(4 / 12)
@@ -270,50 +185,12 @@ def test_homogeneity_learns_the_class_of_one_mind(found):
     assert found("homogeneity")["disclosed"] == 0
 
 
-def test_similarity_and_skewness_by_hand(found):
-    everything = found("similarity", edges=[20])
-    assert everything["disclosed"] == 1  # one group of all values says nothing, and is always right
-    assert everything["disclosed_beyond_chance"] == 0
-    assert found("similarity", edges=[6.5], confidence=0.6)["disclosed"] == pytest.approx(8 / 12)
-    skew = found("skewness", factor=1.5, least=0.6)
-    # 7 is 4/6 of the first class and 5/12 of the table
-    assert skew["claimed"] == pytest.approx(0.5)
-    assert skew["delta_growth"] == pytest.approx(4 / 6 - 5 / 12)
-
-
 def test_linkage_is_one_in_the_class(found):
     assert found("linkage")["linkage"] == pytest.approx(1 / 6)
 
 
-def test_pooled_copies_whose_classes_cross_break_k():
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame(
-        {
-            "a": rng.integers(0, 30, 400),
-            "b": rng.integers(0, 30, 400),
-            "s": rng.integers(0, 5, 400),
-        },
-        dtype=float,
-    )
-    rungs = {"a": [7.0], "b": [7.0]}
-    first = perturb(
-        frame,
-        "k-anonymity",
-        [4],
-        quasi=["a", "b"],
-        sensitive="s",
-        method="full-domain",
-        rungs=rungs,
-        suppress=0.2,
-    )
-    assert first.copies[0].shape == (400, 6)
-    mondrian_copy = perturb(frame, "k-anonymity", [4], quasi=["a", "b"], sensitive="s").copies[0]
-    low_high = np.hstack([first.copies[0].to_numpy()[:, :4], mondrian_copy.to_numpy()[:, :4]])
-    assert np.unique(low_high, axis=0, return_counts=True)[1].min() < 4
-
-
 def test_promises_are_kept_by_one_copy_and_broken_by_two_whose_classes_cross():
-    """Ages 1–8: halves by one rung, thirds by another; together they leave the pairs {4}, {5} and {1,2,3}, {6,7,8}."""
+    """Ages 1–8."""
     values = {"age": list(range(1, 9)), "s": [1, 2, 1, 2, 3, 3, 1, 2]}
     document = {
         "data": {"source": "inline", "values": values},
@@ -347,18 +224,6 @@ def test_promises_are_kept_by_one_copy_and_broken_by_two_whose_classes_cross():
     # nobody names a row that is not there
     assert found["both", (2,), "linkage"] == pytest.approx(6 / 8 / 3)
     assert found["both", (1, 2), "linkage"] == pytest.approx((2 / 2 + 1 + 1 + 2 / 2 + 2 / 2) / 8)
-
-
-def test_a_quasi_identifier_lies_where_the_ranges_of_all_copies_meet():
-    """0–10 and 4–20 meet in 4–10; what one copy suppresses the other tells; what both do stays the whole domain."""
-    first = from_columns(
-        np.array([[0.0, 10, 5, 0], [0, 10, 6, 0], [0, 40, 0, 1], [0, 40, 0, 1]]), [0]
-    )
-    second = from_columns(
-        np.array([[4.0, 20, 5, 0], [0, 40, 0, 1], [4, 20, 7, 0], [0, 40, 0, 1]]), [0]
-    )
-    reading = ClassReading(Linkage(), None, Classes.of(1, [[first, second]]))
-    assert reading.rows([first, second])[:, 0].tolist() == [7, 5, 12, 20]
 
 
 def test_refusals_say_what_is_wrong():

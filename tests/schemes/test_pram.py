@@ -1,4 +1,4 @@
-"""PRAM: categories through any matrix, its exact law, and that theory, attacks and bounds go by it."""
+"""PRAM: replacement of categories by a matrix."""
 
 from itertools import product
 
@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.microdata import as_categories
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
-from auditor.registry import get
 from auditor.schemes.masking.pram import invariant
 from auditor.schemes.replacement.draws import sent_through
 from auditor.schemes.replacement.law import MatrixLaw, UniformLaw
@@ -54,16 +52,6 @@ def test_epsilon_is_the_largest_log_ratio_over_all_outcomes():
     assert LAW.epsilon() == np.inf  # c never becomes a
     flat = MatrixLaw((0.0,), 3, False, transitions=(np.tile(P[0], (3, 1)),))
     assert flat.epsilon() == 0.0
-
-
-def test_equal_rows_are_retention_replacement():
-    table = as_categories(answers())
-    pi = [0.5, 0.3, 0.2]
-    scheme = get("scheme", "pram")(matrix=[pi] * 3).over(table)
-    found, wanted = scheme.channel([0.4, 0.7], 3), UniformLaw((0.4, 0.7), 3, False, tuple(pi))
-    np.testing.assert_allclose(found.given_original(), wanted.given_original())
-    assert found.epsilon() == pytest.approx(wanted.epsilon())
-    assert found.best_is_sufficient() is wanted.best_is_sufficient() is False
 
 
 def test_an_invariant_matrix_keeps_shares():

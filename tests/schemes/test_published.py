@@ -1,6 +1,4 @@
-"""Copies made elsewhere, as files: what may be odd in them and what may not."""
-
-from __future__ import annotations
+"""Published copies of numbers."""
 
 import numpy as np
 import pandas as pd

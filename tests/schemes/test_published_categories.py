@@ -1,6 +1,4 @@
-"""Categorical copies from files: audited by a law that is stated, or learnt; what may be odd in them and what may not."""
-
-from __future__ import annotations
+"""Published copies of categories."""
 
 import warnings
 
@@ -90,9 +88,6 @@ def verdicts(result):
     return {record.expectation: record.status for record in result.expectations}
 
 
-# -- verdicts
-
-
 def test_an_honest_multilevel_release_holds_without_a_word_of_its_law_and_nothing_is_theory(large):
     result = large.audit(large.uniform("uniform-multilevel", [0.7, 0.4, 0.55]),
                          ["no-collusion-gain", "noise-follows-law", "matches-theory"], ("perfect", "uniform-prior"))  # fmt: skip
@@ -124,7 +119,6 @@ def test_a_stated_law_is_compared_and_no_proof(large):
 
 
 def test_a_leak_that_only_three_copies_show_is_never_acquitted(large):
-    """Any two copies are coin tosses; all three give the record away."""
     n = large.x.size
     one, two = large.rng.integers(0, 4, (2, n))
     copies = [
@@ -136,33 +130,6 @@ def test_a_leak_that_only_three_copies_show_is_never_acquitted(large):
     }
 
 
-@pytest.mark.slow
-def test_honest_copies_are_not_accused_at_a_thousand_records_of_domains_of_any_size(tmp_path):
-    """Chance of a false «fails» by design: 5 % a release at most, and none in eight seen; the seeds are fixed."""
-    for size, seed in ((2, 1), (2, 2), (4, 1), (4, 2), (12, 1), (12, 2), (40, 1), (40, 2)):
-        rng = np.random.default_rng((size, seed))
-        labels = [f"v{k:02}" for k in range(size)]
-        X = pd.DataFrame(
-            {"job": np.array(labels)[rng.choice(size, 1_000, p=rng.dirichlet(np.ones(size)))]}
-        ).astype(pd.CategoricalDtype(labels))
-        X.to_csv(tmp_path / "x.csv", index=False)
-        names = []
-        for number, copy in enumerate(
-            auditor.perturb(X, "uniform-multilevel", [0.7, 0.4, 0.55], seed=seed).copies, start=1
-        ):
-            copy.to_csv(tmp_path / f"y{number}.csv", index=False)
-            names.append(str(tmp_path / f"y{number}.csv"))
-        result = auditor.run({
-            "seed": seed, "data": {"source": str(tmp_path / "x.csv"), "categorical": {"job": labels}},
-            "schemes": [{"name": "published", "copies": names}], "attacks": ["posterior"], "coalitions": ["subsets"],
-            "knowledge": ["perfect", "uniform-prior"], "expect": ["no-collusion-gain"],
-        })  # fmt: skip
-        assert result.expectations[0].status != "fails", (size, seed, result.expectations[0].why)
-
-
-# -- what is odd in copies
-
-
 def test_another_number_of_rows_and_columns_without_answers_are_refused(small):
     copy = small.frame.copy()
     copy.iloc[:-1].to_csv(small.path / "short.csv", index=False)
@@ -172,40 +139,6 @@ def test_another_number_of_rows_and_columns_without_answers_are_refused(small):
                        ("nowhere", "no such file")):  # fmt: skip
         with pytest.raises(auditor.AuditorError, match=said):
             small.audit([str(small.path / f"{name}.csv")])
-
-
-def test_answers_that_are_missing_and_records_joined_by_a_key_are_audited_where_all_have_them(
-    small,
-):
-    """The same figures as of the same records alone, in their order."""
-    y = np.where(small.rng.random(300) < 0.6, small.x, small.rng.integers(0, 4, 300))
-    kept = np.flatnonzero(small.rng.random(300) < 0.8)
-    holes = pd.Series(np.array(LABELS)[y], dtype=object)
-    holes[np.setdiff1d(np.arange(300), kept)] = None
-    holes.to_frame("job").to_csv(small.path / "holes.csv", index=False)
-    with pytest.warns(
-        AuditorWarning,
-        match=f"{len(kept)} of 300 records are audited.*holes.csv lacks {300 - len(kept)}",
-    ):
-        found = small.audit([str(small.path / "holes.csv")])
-    keyed = small.frame.assign(id=np.arange(300))
-    keyed.to_csv(small.path / "x.csv", index=False)
-    turned = small.rng.permutation(kept)
-    pd.DataFrame({"id": turned, "job": np.array(LABELS)[y[turned]]}).to_csv(
-        small.path / "turned.csv", index=False
-    )
-    with pytest.warns(AuditorWarning, match="records are audited"):
-        joined = small.audit([str(small.path / "turned.csv")], key="id")
-    pd.DataFrame({"job": np.array(LABELS)[small.x[kept]]}).to_csv(small.path / "x.csv", index=False)
-    alone = small.audit([small.put("alone", y[kept])])
-    values = [
-        {(r.metric, r.knowledge): r.value for r in each.measurements}
-        for each in (found, joined, alone)
-    ]
-    assert values[0] == values[1] == values[2]
-    keyed.to_csv(small.path / "x.csv", index=False)
-    with pytest.raises(auditor.AuditorError, match=r"alone.csv: there is no key column 'id'"):
-        small.audit([str(small.path / "alone.csv")], key="id")
 
 
 def test_shuffled_rows_are_refused_and_independent_ones_are_warned_of(small):
@@ -233,25 +166,3 @@ def test_shuffled_rows_are_refused_and_independent_ones_are_warned_of(small):
 def test_what_is_said_wrongly_of_copies_is_refused(small, more, said):
     with pytest.raises(auditor.AuditorError, match=said):
         small.audit([small.put("y", small.x)], **more)
-
-
-@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
-@pytest.mark.parametrize("secret", [True, False])
-def test_answers_that_are_left_out_by_their_value_are_told_and_those_left_out_at_random_are_not(
-    small, secret
-):
-    """One job is suppressed wherever it stands: who sees a gap knows the answer. Beside it as many gaps at random."""
-    gone = small.x == 3
-    if not secret:
-        gone = small.rng.permutation(gone)
-    codes = np.where(
-        small.rng.random(small.x.size) < 0.6, small.x, small.rng.integers(4, size=small.x.size)
-    )
-    path = small.put("gaps", codes)
-    pd.read_csv(path).mask(gone[:, None]).to_csv(path, index=False)
-    release = small.audit([path]).releases[0]
-    assert release.understated == secret
-    assert (
-        "of the records that it lacks, or lacks an answer of, 100% have one and the same 'job', of the others 0%"
-        in str(release.notes)
-    ) == secret

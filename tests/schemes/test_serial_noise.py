@@ -1,20 +1,16 @@
-"""Noise that follows on from record to record: its law over blocks, batches and levels, what it guarantees, and what an audit says of it."""
-
-from __future__ import annotations
+"""Serially correlated noise."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import toeplitz
 
 import auditor
 from auditor.data.sources.series import autoregression
-from auditor.errors import AuditorError, ScenarioError
+from auditor.errors import ScenarioError
 from auditor.numerics import blocks
 from auditor.numerics.autoregression import Autoregression
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless
-from auditor.schemes.base.serial import FORGOTTEN
 from auditor.schemes.corner_wave import CornerWave
 from auditor.testing import check_scheme
 from auditor.testing.contract import ContractError
@@ -40,7 +36,6 @@ def series(rows, a=0.9, seed=0):
 
 
 def holds_its_law(release, rows):
-    """Assert that noise at these rows, of all copies, has ``R ⊗ Sigma``, by N independent draws of it: 6 deviations, once in 10⁵ runs."""
     Z = np.array([copy[rows] - release.original[rows] for copy in release.copies])
     found = np.einsum("ain,bjn->aibj", Z, Z) / N
     R = toeplitz(Autoregression(LAW).autocorrelations(len(WIDE)))[np.ix_(rows, rows)]
@@ -93,7 +88,6 @@ def test_noise_that_is_not_as_it_is_said_to_follow_on_is_found():
 
 
 def test_copies_hold_no_more_together_than_the_best_of_them_over_all_records():
-    """Theorem 4 by exact posteriors of six records that follow one another, as their noise does."""
     K_X = toeplitz(0.8 ** np.arange(6))
     for Sigma, gains in ((np.minimum.outer(LEVELS, LEVELS), False), (np.diag(LEVELS), True)):
         K_Z = np.kron(Sigma, toeplitz(Autoregression(LAW).autocorrelations(6)))
@@ -123,23 +117,6 @@ def test_a_guarantee_is_made_of_what_the_noise_of_all_other_records_leaves_of_on
                      "schemes": [{"name": "corner-wave", "levels": {"gaussian-dp": [1.0]}, "serial": [0.5]}], "attacks": ["llse"]})  # fmt: skip
 
 
-def test_it_follows_the_data_and_is_drawn_afresh_beside_data_in_no_order():
-    X = series(4000)
-    law = auditor.perturb(X, "corner-wave", [1.0], seed=1, serial="data").law
-    (a,) = law.serial.coefficients
-    assert abs(a - 0.9) < 5 * np.sqrt((1 - 0.9**2) / 8000)
-    same, mixed = series(3000, 0.0), {}
-    for serial in ("none", "data"):
-        mixed[serial] = auditor.perturb(same, "corner-wave", [1.0], seed=1, serial=serial)
-    assert mixed["data"].law.serial is None
-    np.testing.assert_array_equal(*(mixed[serial].copies[0] for serial in mixed))
-    # singular, in other units: the same directions
-    names = {"a": 2 * X[:, 0], "b": X[:, 1] - 2 * X[:, 0], "total": X[:, 1]}
-    assert auditor.perturb(
-        pd.DataFrame(names), "correlated", [1.0], seed=1, serial="data"
-    ).law.serial.coefficients == pytest.approx((a,))
-
-
 @pytest.mark.parametrize(("serial", "why"), [
     ([1.0], "stationary"), ([], "1 to 12 coefficients"), ([0.1] * 13, "1 to 12 coefficients"), ("yes", "none"), (["a"], "number"),
 ])  # fmt: skip
@@ -148,15 +125,3 @@ def test_what_is_no_autoregression_is_refused_where_it_stands(serial, why):
         auditor.run({"schema": 1, "data": {"source": "autoregressive", "rows": 50},
                      "schemes": [{"name": "corner-wave", "levels": [1.0], "serial": serial}], "attacks": ["llse"]})  # fmt: skip
     assert "schemes[0].serial" in str(caught.value)
-
-
-def test_noise_that_remembers_more_than_a_block_is_refused_and_so_is_a_batch_after_too_few_records(
-    short_blocks,
-):
-    longest = FORGOTTEN ** (1 / 64)
-    with pytest.raises(AuditorError, match="still shows after 64 records"):
-        auditor.perturb(WIDE, "corner-wave", [1.0], seed=1, serial=[longest + 1e-6])
-    auditor.perturb(WIDE[:3], "corner-wave", [1.0], seed=1, serial=[longest - 1e-6])
-    few = auditor.perturb(WIDE[:2], "corner-wave", [1.0], seed=1, serial=[0.1, 0.1, 0.1])
-    with pytest.raises(AuditorError, match="needs as many before a batch; got 2 records"):
-        few.append(WIDE[2:3], seed=2)

@@ -1,6 +1,4 @@
-"""Geometric and Skellam processes: the law of increments and bridges against enumeration, in any order of levels; Theorem 4 by exact posteriors."""
-
-from __future__ import annotations
+"""Geometric and Skellam processes: exact laws of increments and bridges."""
 
 from functools import cache
 from itertools import combinations, permutations
@@ -12,7 +10,7 @@ from scipy.special import ive
 
 from auditor.numerics.random_streams import stream
 from auditor.schemes import geometric, skellam
-from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate, log_skellam
+from auditor.schemes.base.noise_density import geometric_rate, log_skellam
 from auditor.schemes.geometric import rate_gap, split_weights
 
 REACH = 60
@@ -27,12 +25,12 @@ LEVELS = [
 
 
 def ratio(v):
-    """``q`` of variance ``v = 2q/(1 − q)²``: the smaller root of ``v q² − 2(v + 1) q + v = 0``."""
+    """``q`` of variance ``v = 2q/(1 − q)²``."""
     return v / (v + 1 + np.sqrt(2 * v + 1))
 
 
 def geometric_step(k, low, high):
-    """The law of ``Z_high − Z_low``, by the chance in terms of q: 0, or fresh."""
+    """The law of ``Z_high − Z_low``, by the chance in terms of q."""
     q_b, q_c = ratio(low), ratio(high)
     stays = ((1 - q_c) / (1 - q_b)) ** 2 * q_b / q_c
     return stays * (k == 0) + (1 - stays) * (1 - q_c) / (1 + q_c) * q_c ** np.abs(k)
@@ -48,7 +46,6 @@ PROCESS = {"geometric": geometric.GEOMETRIC, "skellam": skellam.SKELLAM}
 
 
 def geometric_bridge(u, gap, low, middle, high):
-    """P(U = u) as ``geometric.bridge`` draws it, given its weights."""
     d = abs(gap)
     ways = split_weights(np.array(float(d)), low, middle, high)
     none, whole, below, above, within = (float(way) / float(sum(ways)) for way in ways)
@@ -72,7 +69,6 @@ def geometric_bridge(u, gap, low, middle, high):
 
 
 def skellam_bridge(u, gap, low, middle, high):
-    """P(U = u) as ``skellam.bridge`` draws it, from its log-probabilities."""
     parts = log_skellam(u, middle - low) + log_skellam(gap - u, high - middle)
     return np.exp(parts - log_skellam(np.array(float(gap)), high - low))
 
@@ -87,19 +83,8 @@ def bridges(law, reach, low, middle, high):
     return np.array([BRIDGE[law](wide, gap, low, middle, high) for gap in wide])
 
 
-@pytest.mark.parametrize("law", STEP)
-@pytest.mark.parametrize(("low", "middle", "high"), LEVELS)
-def test_increments_add_up(law, low, middle, high):
-    """Noise of a lower variance plus an increment has the law of the higher; the increment's is the density's that the release states."""
-    added = np.convolve(STEP[law](K, 0.0, middle), STEP[law](K, middle, high), mode="same")
-    assert np.abs(added - NoiseDensity(law, np.sqrt(high)).pdf(K)).sum() < 1e-12
-    assert (
-        np.abs(STEP[law](K, 0.0, middle) - NoiseDensity(law, np.sqrt(middle)).pdf(K)).sum() < 1e-12
-    )
-
-
 def test_a_hand_worked_bridge():
-    """v = 4 means q = ½. From 0 to 4 by way of 1.5 (q = ⅓), gap 0: both steps 0 or cancelling."""
+    """V = 4 means q = ½."""
     none, whole, below, above, within = map(float, split_weights(np.array(0.0), 0.0, 1.5, 4.0))
     stay, g_b, g_c = 1.5 / 4, 0.5, 1 / 3
     assert none == 0.0  # with nothing below, the first step is fresh
@@ -111,7 +96,7 @@ def test_a_hand_worked_bridge():
 
 @pytest.mark.parametrize("law", STEP)
 @pytest.mark.parametrize(("low", "middle", "high"), LEVELS)
-@pytest.mark.parametrize("gap", [0, 1, -3, 17])
+@pytest.mark.parametrize("gap", [0, -3])
 def test_the_bridge_is_the_law_of_one_increment_given_the_sum(law, low, middle, high, gap):
     """Bayes' rule by enumeration, to a total variation of 1e-12."""
     joint = STEP[law](K, low, middle) * STEP[law](gap - K, middle, high)
@@ -120,12 +105,10 @@ def test_the_bridge_is_the_law_of_one_increment_given_the_sum(law, low, middle, 
 
 @pytest.mark.parametrize("law", STEP)
 def test_any_order_of_four_levels_has_the_same_joint_law(law):
-    """All 24 orders, each copy from its two neighbours: the same probability of every outcome of four copies."""
     levels, z = (0.004, 0.006, 0.015, 0.02), np.arange(-3, 4)
     grid = np.meshgrid(*[z] * 4, indexing="ij")
 
     def given(new, held):
-        """P(copy ``new`` | its neighbours among ``held``), on the grid."""
         below = max((c for c in held if c < new), default=None)
         above = min((c for c in held if c > new), default=None)
         low, base = (0.0, 0) if below is None else (levels[below], grid[below])
@@ -141,50 +124,11 @@ def test_any_order_of_four_levels_has_the_same_joint_law(law):
         assert np.abs(other - upwards).max() < 1e-14
 
 
-@pytest.mark.parametrize("v", [1e-12, 1e-3, 1.0, 1e6, 1e15])
-def test_close_variances_and_long_gaps_keep_their_digits(v):
-    """``dλ/dv = −1/(v√(2v + 1))``: the difference of close variances' rates is that, and weights are finite for any gap."""
-    close = v * (1 + 2**-40)
-    assert abs(rate_gap(v, close) / ((close - v) / v / np.sqrt(2 * v + 1)) - 1) < 1e-11
-    gaps = np.array([0.0, 1.0, 1e6, 1e15])
-    for middle in (close, 1.5 * v, 3.999999 * v):
-        found = np.array(np.broadcast_arrays(*split_weights(gaps, v, middle, 4 * v)))
-        assert np.isfinite(found).all()
-        assert (found >= 0).all()
-        assert (found.sum(axis=0) > 0).all()
-
-
 def bridged(law, rng, gap, *levels):
-    """Draw one attribute by the process."""
     return PROCESS[law].between(rng, gap, *levels)
 
 
-@pytest.mark.parametrize("law", STEP)
-def test_extreme_draws_are_whole_and_split_the_gap(law):
-    rng, module = stream(3, law), MODULE[law]
-    for low, middle, high in (
-        (1e-12, 2e-12, 3e-12),
-        (0.0, 1e-9, 1e9),
-        (1e14, 1.5e14, 2e14),
-        (1.0, 1.0, 2.0),
-        (0.0, 0.0, 0.0),
-        (1.0, 2.0, 2.0),
-    ):
-        gap = module.increment(rng, low, high, 500)
-        U = bridged(law, rng, gap, low, middle, high)
-        assert (U == np.rint(U)).all()
-        assert np.abs(U).max() <= 64 * np.sqrt(middle) + np.abs(gap).max()
-        if middle == high:
-            assert (gap == U).all()
-        if middle == low:
-            assert not U.any()
-    # 70,000 deviations: half of it, or all or nothing
-    far = bridged(law, rng, np.full(300, -1e9), 0.0, 1e8, 2e8)
-    assert (np.abs(far + 5e8) <= 5.1e8).all()
-
-
 def joint_counts(law, rows, seed):
-    """Draw the noise of three copies, the middle one last, and return counts and expected counts of outcomes within ±2."""
     levels, rng, module, z = (0.4, 0.9, 1.6), stream(seed, law), MODULE[law], np.arange(-2, 3)
     low = module.increment(rng, 0.0, levels[0], rows)
     gap = module.increment(rng, levels[0], levels[2], rows)
@@ -214,11 +158,8 @@ def agrees(found, expected):
 
 @pytest.mark.parametrize("law", STEP)
 def test_drawn_copies_have_the_joint_law(law):
-    """χ² with one false alarm in a million."""
     assert agrees(*joint_counts(law, 20_000, 1))
 
-
-# -- Theorem 4 by exact posteriors
 
 VARIANCES = (0.05, 0.15, 0.3)
 PRIOR = np.array([0.5, 0.1, 0.3, 0.1])
@@ -226,7 +167,7 @@ Y = np.arange(-10, 14)
 
 
 def joint_of_one_process(law):
-    """P(x, y_1, y_2, y_3): the most perturbed copy first, the others by bridges, as a release on demand is made."""
+    """P(x, y_1, y_2, y_3)."""
     a, b, c = VARIANCES
     x, y1, y2, y3 = np.ix_(np.arange(4), Y, Y, Y)
     second, third = (
@@ -237,7 +178,6 @@ def joint_of_one_process(law):
 
 
 def right(joint, coalition):
-    """Chance that the likeliest value given a coalition's copies is the record's."""
     others = tuple(copy for copy in (1, 2, 3) if copy not in coalition)
     return joint.sum(axis=others).max(axis=0).sum()
 
