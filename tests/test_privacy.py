@@ -99,15 +99,7 @@ def test_a_run_that_works_gives_no_value_away(here, command):
 @pytest.mark.slow
 def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_reported(tmp_path):
     install(tmp_path / "site", "broken", attacks=BROKEN_ATTACKS, schemes=BROKEN_SCHEMES)
-    broken = [
-        "raises",
-        "not-a-number",
-        "wrong-shape",
-        "row-raises",
-        "row-nan",
-        "row-shape",
-        "row-fit",
-    ]
+    broken = [*"raises not-a-number wrong-shape row-raises row-nan row-shape row-fit".split()]
     schemes = ["corner-wave", "scheme-law", "scheme-raises", "scheme-nan"]
     scenario(
         tmp_path,
@@ -205,16 +197,9 @@ def test_a_bug_keeps_its_traceback_and_not_its_text(here, command, monkeypatch):
 def test_the_manifest_of_a_release_holds_neither_values_nor_the_seed(here, command):
     people().to_csv("people.csv", index=False)
     _, out, err = command(
-        "perturb",
-        "people.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.5",
-        "--seed",
-        "987654321",
-        "--output",
-        "out",
+        *(
+            "perturb people.csv --scheme corner-wave --levels 0.5 --seed 987654321 --output out"
+        ).split()
     )
     assert_no_canary(out + err)
     written = [path.read_text() for path in (here / "out").iterdir()]

@@ -8,22 +8,13 @@ from click.testing import CliRunner
 
 from auditor import registry
 from auditor.cli import cli
-from auditor.errors import AuditorError, PluginError, PluginFailed
+from auditor.errors import PluginFailed
 from auditor.schemes import planted
 from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import Case, Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.planted import Planted
-from auditor.selftest import (
-    MIXING,
-    VERDICTS,
-    CaseTable,
-    SelfTest,
-    Tally,
-    interval,
-    self_test,
-    to_json,
-)
+from auditor.selftest import MIXING, VERDICTS, SelfTest, Tally, interval, self_test, to_json
 from auditor.selftest_report import markdown, terminal
 from tests.planted_cases import FreshRepeats, all_cases
 
@@ -113,18 +104,6 @@ def test_coins_are_as_each_case_says(case):
     assert made.levels == list(levels)
 
 
-def test_tables_are_what_they_are_called():
-    rng = np.random.default_rng(1)
-    frames = {
-        kind: CaseTable(records=kind).frame(4000, rng)
-        for kind in ("normal", "lognormal", "heaped", "whole", "categories")
-    }
-    assert (frames["heaped"] == 0).to_numpy().mean() == pytest.approx(0.5, abs=0.03)
-    assert frames["lognormal"].skew().min() > 2.0
-    assert (frames["whole"] % 1 == 0).to_numpy().all()
-    assert set(frames["categories"]["answer"]) == set("abcdef")
-
-
 @pytest.mark.slow
 def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted():
     found = self_test(1000, 2, cases=["max-for-min", "honest-normal"])
@@ -166,19 +145,16 @@ def tally(honest, fails=0, undecided=0, holds=0, name="no-collusion-gain"):
     return Tally("case", "A case.", honest, counts, {name: counts})
 
 
-@pytest.mark.parametrize(
-    ("cases", "status"),
-    [
+def test_the_exit_status():
+    for cases, status in [
         ([tally(False, fails=5), tally(True, holds=5)], 0),
         ([tally(False, fails=4, undecided=1)], 0),
         ([tally(False, fails=4, holds=1)], 1),  # a leak is acquitted
         ([tally(True, fails=1, holds=19)], 0),  # 5 % of 20: the interval begins at 0.1 %
         ([tally(True, fails=5, holds=15)], 1),  # it begins at 8.7 %
         ([tally(True, fails=1, holds=19, name="noise-follows-law")], 1),  # of a level of 0.01 %
-    ],
-)
-def test_the_exit_status(cases, status):
-    assert SelfTest(1000, 5, 0, tuple(cases)).exit_status == status
+    ]:
+        assert SelfTest(1000, 5, 0, tuple(cases)).exit_status == status
 
 
 def test_another_s_scheme_can_be_put_through_it():
@@ -207,31 +183,10 @@ def test_a_case_that_breaks_is_told_and_not_counted(monkeypatch):
         self_test(300, 1, cases=["bands"])
 
 
-def test_a_plugin_is_not_lent_where_its_name_is_taken():
-    double = type("Double", (Case, CornerWave), {"__doc__": "A double.", "name": "corner-wave"})
-    with (
-        pytest.raises(PluginError, match="there is a scheme of that name"),
-        registry.lent("scheme", double),
-    ):
-        pass
-    assert registry.get("scheme", "corner-wave") is CornerWave
-
-
 def test_the_command_prints_json_and_ends_with_the_status():
     done = CliRunner().invoke(
         cli,
-        [
-            "selftest",
-            "--rows",
-            "300",
-            "--releases",
-            "1",
-            "--case",
-            "one-neighbour",
-            "--format",
-            "json",
-            "--quiet",
-        ],
+        [*"selftest --rows 300 --releases 1 --case one-neighbour --format json --quiet".split()],
     )
     found = json.loads(done.stdout)
     assert (done.exit_code, found["exit_status"], found["rows"]) == (0, 0, 300)
@@ -240,17 +195,7 @@ def test_the_command_prints_json_and_ends_with_the_status():
 
 def test_sizes_are_tested_one_by_one_and_stand_beside_each_other():
     given = [
-        "--rows",
-        "300",
-        "--releases",
-        "2",
-        "--rows",
-        "500",
-        "--releases",
-        "1",
-        "--case",
-        "one-neighbour",
-        "--quiet",
+        *"--rows 300 --releases 2 --rows 500 --releases 1 --case one-neighbour --quiet".split()
     ]
     page = CliRunner().invoke(cli, ["selftest", *given, "--format", "markdown"]).stdout
     assert (
@@ -268,32 +213,6 @@ def test_sizes_are_tested_one_by_one_and_stand_beside_each_other():
     assert "in 2.0 processor minutes" in markdown(both, 120.0)
 
 
-def test_so_many_releases_as_sizes_or_one_number_for_all():
-    given = CliRunner().invoke(
-        cli, ["selftest", "--rows", "300", "--releases", "1", "--releases", "1"]
-    )
-    assert isinstance(given.exception, AuditorError)
-    assert (
-        str(given.exception) == "--releases must be given once, or once for each of 1 --rows; got 2"
-    )
-
-
-@pytest.mark.parametrize(
-    "wrong", [["--rows", "1"], ["--releases", "0"], ["--seed", "-1"], ["--format", "yaml"]]
-)
-def test_bad_options_are_refused(wrong):
-    assert CliRunner().invoke(cli, ["selftest", *wrong]).exit_code == 2
-
-
-def test_an_unknown_case_lists_the_close_ones():
-    with pytest.raises(PluginError, match="unknown case 'max-for-mim'; did you mean 'max-for-min'"):
-        self_test(300, 1, cases=["max-for-mim"])
-
-
-@pytest.mark.parametrize(
-    ("case", "said"), [("bands", "a leak is planted"), ("honest-normal", "honest")]
-)
-def test_the_page_of_a_case_says_whether_it_leaks_and_promises_nothing(case, said):
-    shown = CliRunner().invoke(cli, ["show", case]).stdout
-    assert f"Known:      {said}" in shown
-    assert "Promises" not in shown
+def test_bad_options_are_refused():
+    for wrong in [["--rows", "1"], ["--releases", "0"], ["--seed", "-1"], ["--format", "yaml"]]:
+        assert CliRunner().invoke(cli, ["selftest", *wrong]).exit_code == 2

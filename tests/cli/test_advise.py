@@ -77,16 +77,7 @@ def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
         lambda form, advice: f"{form} of {advice.target}",
     )
     status, out, err = command(
-        "advise",
-        "staff.csv",
-        "--copies",
-        "1",
-        "--unknown",
-        "0.5",
-        "--columns",
-        "age,id",
-        "--output",
-        "out",
+        *"advise staff.csv --copies 1 --unknown 0.5 --columns age,id --output out".split()
     )
     assert status == 0
     assert "corner-wave at 1 leaves 50 % or more unknown" in out
@@ -117,16 +108,7 @@ def test_advice_is_run_and_made_without_an_edit(folder, command, monkeypatch):
         ),
     )
     status, out, _ = command(
-        "advise",
-        "staff.csv",
-        "--copies",
-        "2",
-        "--unknown",
-        "0.4",
-        "--scheme",
-        "corner-wave",
-        "--output",
-        "out",
+        *"advise staff.csv --copies 2 --unknown 0.4 --scheme corner-wave --output out".split()
     )
     assert status == 0
     assert "'id' left out" in out

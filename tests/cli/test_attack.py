@@ -101,12 +101,7 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(
         "pca-filter",
         "copy-1.csv",
         *STATED[:4],
-        "--levels",
-        "0.25",
-        "--param",
-        "components=1",
-        "--columns",
-        "pay,age",
+        *"--levels 0.25 --param components=1 --columns pay,age".split(),
     )
     assert (status, "over 2 attributes" in out) == (0, True)
 

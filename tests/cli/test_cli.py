@@ -177,14 +177,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_run(folder, auditor)
 
 def test_seed_and_set_change_the_scenario_and_are_kept_in_the_results(folder, auditor):
     auditor(
-        "run",
-        "holds.yaml",
-        "--quiet",
-        "--seed",
-        9,
-        "--set",
-        "data.rows=300",
-        "--set",
+        *"run holds.yaml --quiet --seed 9 --set data.rows=300 --set".split(),
         "schemes[corner-wave].levels=[0.5, 2]",
     )
     results = json.loads(Path("audit/holds/results.json").read_text())
@@ -245,10 +238,7 @@ def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, fo
 def test_the_same_results_for_one_and_two_workers(folder, auditor):
     for workers in (1, 2):
         auditor(
-            "run",
-            "holds.yaml",
-            "--quiet",
-            "--workers",
+            *"run holds.yaml --quiet --workers".split(),
             workers,
             "--output",
             f"w{workers}",
@@ -406,16 +396,7 @@ def test_copies_written_are_copies_audited(folder, auditor, form):
     original = table()
     original.to_csv("people.csv", index=False)
     arguments = (
-        "people.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.25,1.0",
-        "--seed",
-        3,
-        "--output",
-        "out",
-        "--format",
+        *"people.csv --scheme corner-wave --levels 0.25,1.0 --seed 3 --output out --format".split(),
         form,
     )
     status, out, _ = auditor("perturb", *arguments)
@@ -467,18 +448,7 @@ def test_copies_written_are_copies_audited(folder, auditor, form):
 
 def test_a_false_law_of_published_copies_is_found_out(folder, auditor):
     table().to_csv("people.csv", index=False)
-    auditor(
-        "perturb",
-        "people.csv",
-        "--scheme",
-        "correlated",
-        "--levels",
-        "0.5,1",
-        "--seed",
-        3,
-        "--output",
-        "out",
-    )
+    auditor(*"perturb people.csv --scheme correlated --levels 0.5,1 --seed 3 --output out".split())
     Path("audit.yaml").write_text(
         "data: people.csv\ncoalitions: subsets\nattacks: [ndr]\nexpect: [matches-theory, no-collusion-gain]\n"
         "schemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv], levels: [0.5, 1], law: {scheme: corner-wave}}\n"
@@ -521,18 +491,7 @@ def test_published_copies_that_do_not_match_are_refused_before_the_run(
     table(301).to_csv("long.csv", index=False)
     table(5).to_csv("short.csv", index=False)
     table(300)[["age"]].set_axis(["height"], axis=1).to_csv("other.csv", index=False)
-    auditor(
-        "perturb",
-        "people.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.5,1",
-        "--seed",
-        3,
-        "--output",
-        "out",
-    )
+    auditor(*"perturb people.csv --scheme corner-wave --levels 0.5,1 --seed 3 --output out".split())
     Path("audit.yaml").write_text(
         "data: {source: people.csv}\nattacks: [ndr]\nschemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv]}\n"
     )
@@ -548,12 +507,7 @@ def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, 
     )
     within = ("--bounds", "age=0:100", "--bounds", "size=1:11", "--seed", 3)
     status, _, err = auditor(
-        "perturb",
-        "homes.csv",
-        "--scheme",
-        "laplace-multilevel",
-        "--epsilon",
-        "2,1",
+        *"perturb homes.csv --scheme laplace-multilevel --epsilon 2,1".split(),
         *within,
         "--output",
         "out",
@@ -564,12 +518,7 @@ def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, 
     assert manifest["parameters"]["noise"] == {"variances": [10_000.0, 100.0]}
     assert len(pd.read_csv("out/copy-2.csv")) == 4
     more = (
-        "perturb",
-        "homes.csv",
-        "--scheme",
-        "corner-wave",
-        "--gaussian-dp",
-        "1",
+        *"perturb homes.csv --scheme corner-wave --gaussian-dp 1".split(),
         *within,
         "--output",
         "more",
@@ -609,16 +558,7 @@ def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, level
 
 
 def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder, auditor):
-    arguments = (
-        "perturb",
-        "iris",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "1,0.5",
-        "--output",
-        "out",
-    )
+    arguments = (*"perturb iris --scheme corner-wave --levels 1,0.5 --output out".split(),)
     status, out, err = auditor(*arguments, "--seed", 12_345)
     assert (status, len(out.splitlines())) == (0, 3)
     assert "FOR STUDY ONLY" in err
@@ -642,28 +582,9 @@ def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, 
         pd.DataFrame({"id": np.arange(first, first + 9), "a": np.arange(9.0) ** 2}).to_csv(
             f"{month}.csv", index=False
         )
-    common = (
-        "january.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "1,0.5",
-        "--columns",
-        "a",
-        "--output",
-        "out",
-    )
+    common = (*"january.csv --scheme corner-wave --levels 1,0.5 --columns a --output out".split(),)
     assert auditor("perturb", *common)[0] == 0
-    batch = (
-        "perturb",
-        "february.csv",
-        "--append",
-        "out",
-        "--earlier",
-        "january.csv",
-        "--key",
-        "id",
-    )
+    batch = (*"perturb february.csv --append out --earlier january.csv --key id".split(),)
     status, _, err = auditor(*batch, "--levels", "1")
     assert (status, "--levels is that of the release that --append names" in err) == (2, True)
     status, out, err = auditor(*batch)
@@ -681,19 +602,10 @@ def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, 
 
 def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
     common = (
-        "--levels",
-        "1,0.5",
-        "--output",
-        "out",
-        "--columns",
-        "age,salary",
-        "--rows",
-        50,
-        "--format",
-        "csv",
-        "--seed",
-        1,
-        "--force",
+        *(
+            "--levels 1,0.5 --output out --columns age,salary --rows 50 --format csv --seed 1 "
+            "--force"
+        ).split(),
     )
     assert auditor("perturb", "cps", "--scheme", "independent", *common)[0] == 0
     copy = pd.read_csv("out/copy-1.csv")

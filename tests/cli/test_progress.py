@@ -130,6 +130,6 @@ def test_python_shows_progress_where_somebody_waits(monkeypatch):
         monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None, raising=False)
         if prompt:
             monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
         with watched("Audit", wanted) as listener:
             assert (listener is not None) == seen

@@ -75,16 +75,10 @@ def test_the_outline_of_cps_is_what_its_file_holds():
 def test_cps_is_promised_as_it_is(asked):
     table, whole = outlined_table(DataUse("cps", **asked), NotImplemented), load("cps", **asked)
     described = (
-        "attributes",
-        "rows",
-        "width",
-        "source",
-        "description",
-        "licence",
-        "standardized",
-        "dropped",
-        "streamed",
-        "categorical",
+        *(
+            "attributes rows width source description licence standardized dropped streamed "
+            "categorical"
+        ).split(),
     )
     assert [getattr(table, name) for name in described] == [
         getattr(whole, name) for name in described

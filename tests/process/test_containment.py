@@ -586,13 +586,7 @@ def command(tmp_path, act, *options):
         yaml.safe_dump(NUMERIC | {"attacks": ["leaves", "llse"], "schemes": two})
     )
     return python(
-        "-m",
-        "auditor",
-        "run",
-        "x.yaml",
-        "--format",
-        "json",
-        "--quiet",
+        *"-m auditor run x.yaml --format json --quiet".split(),
         *options,
         cwd=tmp_path,
         env=environment(site),

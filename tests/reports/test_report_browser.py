@@ -46,11 +46,10 @@ needs_axe = pytest.mark.skipif(
 )
 
 FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
+    *(
+        "--no-sandbox --disable-gpu --disable-quic --disable-background-networking "
+        "--disable-component-update"
+    ).split()
 ]
 CASES = ("quickstart", "swept", "hostile", "six")
 

@@ -119,31 +119,14 @@ COMMANDS: dict[str, list[list[str]]] = {
     "perturb": [
         ["data.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
-        [
-            "broken.csv",
-            "--scheme",
-            "correlated",
-            "--levels",
-            "0.5",
-            "--columns",
-            "pay,tax",
-            "--output",
-            "copies",
-        ],
+        [*"broken.csv --scheme correlated --levels 0.5 --columns pay,tax --output copies".split()],
     ],
     "advise": [
         [
-            "data.csv",
-            "--copies",
-            "2",
-            "--unknown",
-            "0.3",
-            "--columns",
-            "pay",
-            "--scheme",
-            "corner-wave",
-            "--output",
-            "advice",
+            *(
+                "data.csv --copies 2 --unknown 0.3 --columns pay --scheme corner-wave --output "
+                "advice"
+            ).split()
         ],
         ["broken.csv", "--copies", "2", "--unknown", "0.3", "--scheme", "correlated"],
         ["data.csv", "--copies", "2", "--unknown", "0.9999", "--scheme", "correlated"],

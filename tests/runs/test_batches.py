@@ -230,13 +230,7 @@ def test_nothing_that_the_first_batch_s_moments_could_be_read_from_is_in_a_file(
     append_copies(february, tmp_path / "out", [january])
     manifest = json.loads((tmp_path / "out" / "release.json").read_text())
     assert set(manifest["later_batches"][0]) == {
-        "rows",
-        "grid",
-        "missing",
-        "for_study_only",
-        "copies",
-        "fingerprint",
-        "fingerprint_key",
+        *"rows grid missing for_study_only copies fingerprint fingerprint_key".split()
     }
     assert manifest["parameters"] == {"noise": "data", "algorithm": "bridge", "serial": "none"}
 

@@ -145,11 +145,7 @@ def test_requests_that_make_no_sense_leave_nothing_behind(path, tmp_path, option
     arguments = [
         "perturb",
         path,
-        "--scheme",
-        "uniform",
-        "--levels",
-        "0.3",
-        "--output",
+        *"--scheme uniform --levels 0.3 --output".split(),
         str(out),
         "--columns",
         "illness",

@@ -434,11 +434,7 @@ def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table
     order = (
         "perturb",
         table,
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.25,1",
-        "-o",
+        *"--scheme corner-wave --levels 0.25,1 -o".split(),
         tmp_path / "new" / "out",
     )
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"

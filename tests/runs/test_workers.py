@@ -84,11 +84,7 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     found = []
     for workers in (1, 3):
         done = python(
-            "-m",
-            "auditor",
-            "run",
-            "shared.yaml",
-            "--output",
+            *"-m auditor run shared.yaml --output".split(),
             str(workers),
             "--workers",
             str(workers),

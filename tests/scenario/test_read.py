@@ -655,15 +655,10 @@ def test_no_document_raises_anything_but_our_own_errors(sections):
 @given(
     st.sampled_from(
         [
-            "data",
-            "schemes[0]",
-            "schemes[0].noise",
-            "knowledge",
-            "coalitions",
-            "attacks[0]",
-            "measures",
-            "sweep",
-            "expect",
+            *(
+                "data schemes[0] schemes[0].noise knowledge coalitions attacks[0] measures sweep "
+                "expect"
+            ).split()
         ]
     ),
     VALUES,
