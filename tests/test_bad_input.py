@@ -116,17 +116,11 @@ def test_names_are_told():
         assert not is_value(text)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("staff.csv", "name,age\nAlice,37\n"),
-        ("staff.txt", "Alice: 1,HIV\n"),
-        ("staff", '"Alice\t,{HIV\n&c *d\n'),
-        ("staff.yaml", "- Alice\n- HIV\n"),
-        ("staff.json", '[{"name": "Alice"}]'),
-        ("staff.yaml", "HIV"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), [
+    ("staff.csv", "name,age\nAlice,37\n"), ("staff.txt", "Alice: 1,HIV\n"),
+    ("staff", '"Alice\t,{HIV\n&c *d\n'), ("staff.yaml", "- Alice\n- HIV\n"),
+    ("staff.json", '[{"name": "Alice"}]'), ("staff.yaml", "HIV"),
+])  # fmt: skip
 def test_a_table_in_place_of_a_scenario_is_told_in_one_line(here, auditor, name, content):
     Path(name).write_text(content)
     for command in ("check", "run"):
@@ -190,15 +184,11 @@ def test_a_scenario_s_file_name_cannot_lead_out_of_the_output_folder(here, audit
     assert [path.name for path in here.iterdir()] == [file]
 
 
-@pytest.mark.parametrize(
-    ("character", "asked"),
-    [
-        ("\n", ["check"]),
-        ("\x1b", ["run"]),
-        ("\x85", "perturb --scheme corner-wave --levels 1 --output out".split()),
-        ("\u2028", ["check"]),
-    ],
-)
+@pytest.mark.parametrize(("character", "asked"), [
+    ("\n", ["check"]), ("\x1b", ["run"]),
+    ("\x85", "perturb --scheme corner-wave --levels 1 --output out".split()),
+    ("\u2028", ["check"]),
+])  # fmt: skip
 def test_the_name_of_a_file_breaks_no_line(here, auditor, asked, character):
     name = f"a{character}b" + (".csv" if "perturb" in asked else ".yaml")
     Path(scenario("iris")).rename(name)

@@ -8,17 +8,12 @@ import pytest
 import auditor
 
 SCENARIO = {
-    "schema": 1,
-    "title": "determinism",
-    "seed": 5,
-    "replicates": 2,
+    "schema": 1, "title": "determinism", "seed": 5, "replicates": 2,
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 500},
     "schemes": [{"name": "corner-wave", "levels": {"uniform": [0.25, 1.0], "count": 3}}],
-    "knowledge": ["perfect", {"estimated": {"rows": 100}}],
-    "coalitions": ["subsets"],
-    "attacks": ["llse"],
-    "expect": [{"no-collusion-gain": {}}],
-}
+    "knowledge": ["perfect", {"estimated": {"rows": 100}}], "coalitions": ["subsets"],
+    "attacks": ["llse"], "expect": [{"no-collusion-gain": {}}],
+}  # fmt: skip
 MORE_SCHEMES = [
     {"name": "independent", "levels": {"uniform": [0.25, 1.0], "count": 3}},
     *SCENARIO["schemes"],

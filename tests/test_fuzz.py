@@ -73,23 +73,15 @@ def raising(error):
     return act
 
 
-@pytest.mark.parametrize(
-    ("planted", "shown"),
-    [
-        (raising(ValueError("x")), "a traceback"),
-        (raising(SystemExit(0)), "a traceback"),
-        (lambda *_: say("x\n" * 200), "201 lines"),
-        (lambda *_: say("x" * 5_000), "a line of"),
-        (lambda *_: say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
-        (
-            lambda *_: (
-                Path("audit/s/finished-tasks").mkdir(parents=True),
-                Path("audit/s/finished-tasks/1-2.json").write_text(Path("t.csv").read_text()),
-            ),
-            "a cell in 1-2",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("planted", "shown"), [
+    (raising(ValueError("x")), "a traceback"), (raising(SystemExit(0)), "a traceback"),
+    (lambda *_: say("x\n" * 200), "201 lines"), (lambda *_: say("x" * 5_000), "a line of"),
+    (lambda *_: say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
+    (
+        lambda *_: (Path("audit/s/finished-tasks").mkdir(parents=True), Path("audit/s/finished-tasks/1-2.json").write_text(Path("t.csv").read_text())),
+        "a cell in 1-2",
+    ),
+])  # fmt: skip
 @pytest.mark.slow_after_first
 def test_a_planted_fault_is_found(monkeypatch, planted, shown):
     monkeypatch.setattr(run, "_check_all", lambda scenarios, _: planted() or [1 for _ in scenarios])

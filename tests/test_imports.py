@@ -8,49 +8,25 @@ from pathlib import Path
 from tests.programs import ROOT, python
 
 ROOMS: list[tuple[str, ...]] = [
-    ("text",),
-    ("errors", "types"),
-    ("process",),
-    ("registry", "parameters", "field_paths"),
-    ("numerics",),
-    ("results",),
-    ("data",),
-    ("schemes",),
-    ("adversary",),
-    ("scenario",),
-    ("expectations",),
-    ("audit",),
-    ("runs",),
-    (
-        *(
-            "api catalogue cli plugin progress pytest_plugin selftest selftest_report testing "
-            "__init__ __main__"
-        ).split(),
-    ),
-]
+    ("text",), ("errors", "types"), ("process",), ("registry", "parameters", "field_paths"),
+    ("numerics",), ("results",), ("data",), ("schemes",), ("adversary",), ("scenario",),
+    ("expectations",), ("audit",), ("runs",),
+    (*("api catalogue cli plugin progress pytest_plugin selftest selftest_report testing " "__init__ __main__").split(),),
+]  # fmt: skip
 AUDIT_ROOMS: list[tuple[str, ...]] = [
-    ("numeric", "counts"),
-    ("base",),
-    ("measures", "law_tests"),
-    ("insider", "insider_noise"),
-    ("categorical", "attempts"),
-    ("",),
-]
+    ("numeric", "counts"), ("base",), ("measures", "law_tests"), ("insider", "insider_noise"),
+    ("categorical", "attempts"), ("",),
+]  # fmt: skip
 DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("",), ("sources",)]
 SCHEME_ROOMS: list[tuple[str, ...]] = [
-    ("base",),
-    ("generalisation", "replacement"),
-    ("masking",),
-    ("",),
-]
+    ("base",), ("generalisation", "replacement"), ("masking",), ("",),
+]  # fmt: skip
 """On top the schemes themselves, which are plugins."""
 REPORT_ROOMS: list[tuple[str, ...]] = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
 NESTED = {
-    "auditor.audit": AUDIT_ROOMS,
-    "auditor.data": DATA_ROOMS,
-    "auditor.schemes": SCHEME_ROOMS,
+    "auditor.audit": AUDIT_ROOMS, "auditor.data": DATA_ROOMS, "auditor.schemes": SCHEME_ROOMS,
     "reports": REPORT_ROOMS,
-}
+}  # fmt: skip
 ATTACKS_MAY_USE = {"plugin", "adversary", "schemes", "numerics"}
 MOST_ON_TOP, MOST_IN_A_ROOM = 14, 22
 
@@ -220,11 +196,8 @@ def test_nothing_heavy_is_loaded_before_a_command_runs():
 
 def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> None:
     heavy = {
-        *(
-            "pandas scipy.linalg scipy.special sklearn auditor.audit.engine "
-            "auditor.results.model auditor_reports jinja2"
-        ).split()
-    }
+        *("pandas scipy.linalg scipy.special sklearn auditor.audit.engine " "auditor.results.model auditor_reports jinja2").split(),
+    }  # fmt: skip
     heavy |= {"auditor.audit.base.release", "auditor.audit.numeric.known_rows"}
     # plugins that neither names
     heavy |= {

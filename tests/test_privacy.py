@@ -125,24 +125,18 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
     assert "ValueError at attacks.py:" in " ".join(reasons)
 
 
-@pytest.mark.parametrize(
-    ("content", "reported"),
-    [
-        (f"age,pay\n1,{NUMBER}\n2,{TEXT}\n3,4\n", "column 'pay' holds text, not numbers"),
-        (f"age,pay\n1,{NUMBER}\n2,3,{NUMBER}\n", "line 3 has 3 cells under 2 column names"),
-        (f"age,pay\n{TEXT},{NUMBER},{NUMBER}\n", "data row 1 has 3 cells under 2 column names"),
-        (f"age,pay\n1,{NUMBER}\n2,inf\n", "column 'pay' has 1 infinite value"),
-        (f"age,pay\n1,{NUMBER}\n2,\n", "column 'pay' has 1 missing value"),
-        (f"age,pay\n1,{NUMBER}\n2,{NUMBER}\n", "column 'pay' is constant"),
-        (f'age,pay\n1,{NUMBER}\n"{TEXT},2\n', "cannot be read as CSV"),
-        (f"age,pay\n1,{NUMBER}\n", "the table has 1 record"),
-        (
-            f"{NUMBER},{NUMBER}5\n1,2\n3,4\n",
-            "the first line holds numbers where the column names should be",
-        ),
-        (f"age;pay,x\n1;{NUMBER},2\n", "separated by commas or semicolons"),
-    ],
-)
+@pytest.mark.parametrize(("content", "reported"), [
+    (f"age,pay\n1,{NUMBER}\n2,{TEXT}\n3,4\n", "column 'pay' holds text, not numbers"),
+    (f"age,pay\n1,{NUMBER}\n2,3,{NUMBER}\n", "line 3 has 3 cells under 2 column names"),
+    (f"age,pay\n{TEXT},{NUMBER},{NUMBER}\n", "data row 1 has 3 cells under 2 column names"),
+    (f"age,pay\n1,{NUMBER}\n2,inf\n", "column 'pay' has 1 infinite value"),
+    (f"age,pay\n1,{NUMBER}\n2,\n", "column 'pay' has 1 missing value"),
+    (f"age,pay\n1,{NUMBER}\n2,{NUMBER}\n", "column 'pay' is constant"),
+    (f'age,pay\n1,{NUMBER}\n"{TEXT},2\n', "cannot be read as CSV"),
+    (f"age,pay\n1,{NUMBER}\n", "the table has 1 record"),
+    (f"{NUMBER},{NUMBER}5\n1,2\n3,4\n", "the first line holds numbers where the column names should be"),
+    (f"age;pay,x\n1;{NUMBER},2\n", "separated by commas or semicolons"),
+])  # fmt: skip
 def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, content, reported):
     scenario(here)
     (here / "people.csv").write_text(content)
@@ -219,15 +213,10 @@ def test_what_python_prints_of_our_objects_holds_no_values():
         assert first not in shown
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        [[1.0, NUMBER], [2.0, math.inf]],
-        [[1.0, NUMBER], [2.0, math.nan]],
-        [[1.0, NUMBER]],
-        [[1.0, TEXT]],
-    ],
-)
+@pytest.mark.parametrize("broken", [
+    [[1.0, NUMBER], [2.0, math.inf]], [[1.0, NUMBER], [2.0, math.nan]], [[1.0, NUMBER]],
+    [[1.0, TEXT]],
+])  # fmt: skip
 def test_python_s_errors_hold_no_values(broken):
     with pytest.raises(AuditorError) as caught:
         auditor.perturb(broken, "corner-wave", [1.0])

@@ -10,13 +10,12 @@ from auditor import registry
 from auditor.cli import cli
 from auditor.errors import PluginFailed
 from auditor.schemes import planted
-from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import Case, Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.planted import Planted
 from auditor.selftest import MIXING, VERDICTS, SelfTest, Tally, interval, self_test, to_json
 from auditor.selftest_report import markdown, terminal
-from tests.planted_cases import FreshRepeats, all_cases
+from tests.planted_cases import all_cases
 
 CASES = [registry.get("case", name) for name in registry.names("case")]
 BUILT = [case for case in all_cases() if issubclass(case, Planted)]
@@ -71,37 +70,6 @@ def test_a_planted_leak_changes_what_is_drawn(case):
 def test_without_a_leak_the_noise_is_that_of_corner_wave():
     _, u = noise_of(type("Nothing", (Planted,), {"name": "nothing"}), 100_000)
     assert np.abs(np.cov(u.T) - np.eye(6)).max() < 4.5 * np.sqrt(2 / 100_000)
-
-
-@pytest.mark.parametrize("case", [FreshRepeats, planted.OneNeighbour, planted.MaxForMin])
-def test_a_leaking_plan_draws_from_another_covariance_than_the_stated_one(case):
-    scheme, levels = case(), list(case.trial_levels)
-    drawn = implied_level_covariance(scheme.plan(levels), len(levels))
-    assert np.abs(drawn - scheme.level_covariance(levels)).max() > 0.05
-    np.testing.assert_allclose(
-        implied_level_covariance(CornerWave().plan(levels), len(levels)),
-        scheme.level_covariance(levels),
-        atol=1e-12,
-    )
-
-
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.records == "categories"], ids=lambda case: case.name
-)
-def test_coins_are_as_each_case_says(case):
-    x, levels = np.zeros(200_000, dtype=np.uint8), (0.5, 0.8)
-    made = case().copies(x, 6, Key(1, case.name))
-    one, two = (made.ask(level).copy() for level in levels)
-    kept = np.array([(one == 0).mean(), (two == 0).mean(), ((one == 0) & (two == 0)).mean()])
-    p, q = (0.55, 0.82) if case is planted.RetentionAbove else levels
-    stay = p / q
-    p, q = p + (1 - p) / 6, q + (1 - q) / 6
-    if case is planted.ForgetfulCoin:
-        both = p * q
-    else:  # the first copy is the second with some values drawn again
-        both = q * (stay + (1 - stay) / 6)
-    assert np.abs(kept - [p, q, both]).max() < 5 * 0.5 / np.sqrt(x.size)
-    assert made.levels == list(levels)
 
 
 @pytest.mark.slow

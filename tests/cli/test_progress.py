@@ -16,15 +16,10 @@ from auditor.scenario.read import read_scenario
 
 TITLE = "A title that alone would fill most of a terminal of eighty characters, and more"
 SCENARIO = {
-    "seed": 1,
-    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
-    "schemes": [
-        {"name": "corner-wave", "id": "first", "levels": [1.0]},
-        {"name": "correlated", "id": "second", "levels": [1.0]},
-    ],
-    "attacks": ["ndr"],
-    "sweep": {"data.rows": [50, 60]},
-}
+    "seed": 1, "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
+    "schemes": [{"name": "corner-wave", "id": "first", "levels": [1.0]}, {"name": "correlated", "id": "second", "levels": [1.0]}],
+    "attacks": ["ndr"], "sweep": {"data.rows": [50, 60]},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])

@@ -95,16 +95,10 @@ def test_other_yaml_files_are_left_alone(folder, text):
     folder.runpytest_inprocess().assert_outcomes()
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (
-            SCENARIO.replace("[llse]", "[lsse]"),
-            "*mine.yaml:3:11: attacks[[]0[]] names an unknown attack 'lsse'; did you mean 'llse'?",
-        ),
-        (SCENARIO.replace("[llse]", "[llse"), "*mine.yaml:4:7: not valid YAML*"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), [
+    (SCENARIO.replace("[llse]", "[lsse]"), "*mine.yaml:3:11: attacks[[]0[]] names an unknown attack 'lsse'; did you mean 'llse'?"),
+    (SCENARIO.replace("[llse]", "[llse"), "*mine.yaml:4:7: not valid YAML*"),
+])  # fmt: skip
 def test_an_invalid_scenario_is_a_collection_error_with_its_place(folder, text, shown):
     write(folder, mine=text)
     done = folder.runpytest_inprocess()

@@ -99,25 +99,19 @@ def test_the_scenarios_folder_comes_before_the_current_one(tmp_path, monkeypatch
     assert load_table("t.csv", rng=rng).values[1, 0] == 2
 
 
-@pytest.mark.parametrize(
-    ("cells", "expected"),
-    [
-        (["9007199254740993", "3"], [9007199254740992.0, 3.0]),
-        (["12345678901234567890", "-3"], [12345678901234567890.0, -3.0]),
-        (["0.1", "0.30000000000000004"], [0.1, 0.1 + 0.2]),
-    ],
-)
+@pytest.mark.parametrize(("cells", "expected"), [
+    (["9007199254740993", "3"], [9007199254740992.0, 3.0]),
+    (["12345678901234567890", "-3"], [12345678901234567890.0, -3.0]),
+    (["0.1", "0.30000000000000004"], [0.1, 0.1 + 0.2]),
+])  # fmt: skip
 def test_numbers_of_any_size_in_csv(tmp_path, cells, expected):
     assert load(csv(tmp_path, "a\n" + "\n".join(cells) + "\n")).values[:, 0].tolist() == expected
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.array([decimal.Decimal("1.5"), decimal.Decimal("2.5"), None]),
-        pd.array([1.5, 2.5, None], dtype="Float64"),
-    ],
-)
+@pytest.mark.parametrize("column", [
+    pa.array([decimal.Decimal("1.5"), decimal.Decimal("2.5"), None]),
+    pd.array([1.5, 2.5, None], dtype="Float64"),
+])  # fmt: skip
 def test_decimals_and_nullable_numbers_in_parquet(tmp_path, column):
     assert load(parquet(tmp_path, pa.table({"a": column})), missing="drop").values[
         :, 0
@@ -173,22 +167,10 @@ SHAPES = {
         "a,b,a\n1,2,3\n2,3,4\n",
         "table.csv: columns 1 and 3 have a name that another column has as well; give every column a name of its own",
     ),
-    "no header": (
-        "4711,31\n1,2\n3,4\n",
-        "table.csv: the first line holds numbers where the column names should be; add a header",
-    ),
-    "every record too long": (
-        "a,b\n1,2,3\n4,5,6\n",
-        "table.csv: data row 1 has 3 cells under 2 column names",
-    ),
-    "one record too long": (
-        f"a,b\n1,2\n4,5,{CANARY}\n",
-        "table.csv: line 3 has 3 cells under 2 column names",
-    ),
-    "open quote": (
-        f'a,b\n1,"{CANARY}\n4,5\n',
-        "table.csv: cannot be read as CSV; is a quotation mark left open?",
-    ),
+    "no header": ("4711,31\n1,2\n3,4\n", "table.csv: the first line holds numbers where the column names should be; add a header"),
+    "every record too long": ("a,b\n1,2,3\n4,5,6\n", "table.csv: data row 1 has 3 cells under 2 column names"),
+    "one record too long": (f"a,b\n1,2\n4,5,{CANARY}\n", "table.csv: line 3 has 3 cells under 2 column names"),
+    "open quote": (f'a,b\n1,"{CANARY}\n4,5\n', "table.csv: cannot be read as CSV; is a quotation mark left open?"),
     "two marks": (
         f"a;b,c;d\n1;{CANARY},2;3\n",
         "table.csv: cells may be separated by commas or semicolons; put names and cells that hold either in quotation marks",
@@ -197,22 +179,15 @@ SHAPES = {
         f"a,b\n1,{CANARY}é".encode() + b"\xe9\n",
         "table.csv: is not UTF-8 text, nor UTF-16 or Latin-1; save it as UTF-8",
     ),
-    "utf-32": (
-        "a\n1\n2\n".encode("utf-32"),
-        "table.csv: is not CSV but UTF-32 text; save it as UTF-8",
-    ),
-    "Excel": (
-        b"PK\x03\x04" + CANARY.encode(),
-        "table.csv: is not CSV but a ZIP archive or an Excel workbook",
-    ),
+    "utf-32": ("a\n1\n2\n".encode("utf-32"), "table.csv: is not CSV but UTF-32 text; save it as UTF-8"),
+    "Excel": (b"PK\x03\x04" + CANARY.encode(), "table.csv: is not CSV but a ZIP archive or an Excel workbook"),
     "gzip": (b"\x1f\x8b\x08", "table.csv: is not CSV but compressed with gzip"),
     "binary": (b"a\n\0\1\n", "table.csv: is not text"),
     "pandas index": (
         ",a\n0,2\n1,4\n",
-        "table.csv: column 1 has no name (is it the index of a data frame?); "
-        "name those to audit with `columns:`",
+        "table.csv: column 1 has no name (is it the index of a data frame?); " "name those to audit with `columns:`",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "message"), SHAPES.values(), ids=SHAPES)

@@ -6,7 +6,6 @@ import pytest
 
 from auditor.data.columns.kinds import column_of
 from auditor.data.describe import describe, describe_frames
-from auditor.data.formats import parts
 
 RNG = np.random.default_rng(17)
 N = 400
@@ -66,15 +65,6 @@ def test_dates_are_read_by_the_one_format_that_fits():
     assert found.why == "holds dates that read as %d/%m/%Y or %m/%d/%Y, and nothing tells which"
 
 
-def test_steps_heaps_and_blanks_are_told_as_shares():
-    found = column_of(
-        "pay", pd.Series(np.where(np.arange(N) % 4 == 0, 0.0, np.arange(N) * 250.0 % 9_750.0))
-    )
-    assert (found.step, round(found.heap, 2)) == (250.0, 0.27)
-    assert column_of("x", pd.Series([1.5, None, 2.5, 3.0])).blank == 0.25
-    assert np.isnan(column_of("x", pd.Series(RNG.normal(size=50))).step)
-
-
 def test_independent_rows_are_not_said_to_be_in_an_order():
     rng = np.random.default_rng(3)
     alarms = sum(
@@ -110,21 +100,6 @@ def frame():
             "late": np.arange(6_000) // 5_999,
         }
     )
-
-
-def test_of_a_large_csv_file_parts_are_looked_at_from_first_to_last(tmp_path, monkeypatch, frame):
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    whole = describe(str(tmp_path / "t.csv"))
-    assert (whole.rows, whole.seen, whole.whole, whole.varied_by) == (6_000, 6_000, True, 6_000)
-    monkeypatch.setattr(parts, "CSV_BYTES", 4_000)
-    some = describe(str(tmp_path / "t.csv"))
-    assert not some.whole
-    assert some.seen < 3_000
-    assert abs(some.rows / 6_000 - 1) < 0.1
-    # the last part was looked at
-    assert [column.kind for column in some.columns] == ["identifier", "number", "category"]
-    assert some.varied_by == np.inf
-    assert some == describe(str(tmp_path / "t.csv"))
 
 
 def test_a_column_without_a_name_is_counted_and_registered_sources_are_described(tmp_path, frame):

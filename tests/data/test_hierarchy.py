@@ -45,15 +45,12 @@ def test_distances_are_those_of_the_textbook_tree():
     )
 
 
-@pytest.mark.parametrize(
-    ("column", "values", "missing", "says"),
-    [
-        ("x", ["secret", "b", "a"], "refuse", "1 record whose value its hierarchy does not list"),
-        ("x", ["a", None, "b"], "mean", "missing categories"),
-        ("x", [1, 2, 3], "refuse", "holds numbers, and its hierarchy lists text"),
-        ("y", ["a", "b", "a"], "refuse", "no column 'x'"),
-    ],
-)
+@pytest.mark.parametrize(("column", "values", "missing", "says"), [
+    ("x", ["secret", "b", "a"], "refuse", "1 record whose value its hierarchy does not list"),
+    ("x", ["a", None, "b"], "mean", "missing categories"),
+    ("x", [1, 2, 3], "refuse", "holds numbers, and its hierarchy lists text"),
+    ("y", ["a", "b", "a"], "refuse", "no column 'x'"),
+])  # fmt: skip
 def test_columns_that_do_not_fit_are_refused_without_telling_a_value(column, values, missing, says):
     tree = hierarchy_of({"n": ["a", "b"]})
     with pytest.raises(DataError, match=says) as raised:
@@ -104,20 +101,12 @@ def test_one_declaration_serves_scheme_and_attack(people):
     assert found["similarity", "linkage"] == 0.25
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "place", "says"),
-    [
-        ("[nurse, doctor]", "[nurse, engineer]", "9:24", "repeats a value"),
-        ("[nurse, doctor]", "[nurse, 5]", "8:7", "numbers or text"),
-        ("[nurse, doctor]", "nurse", "9:16", "must map a common property of values"),
-        (
-            "stomach: [gastritis, ulcer]",
-            "stomach: {inner: [gastritis, ulcer]}",
-            "11:7",
-            "as deep in every branch",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "place", "says"), [
+    ("[nurse, doctor]", "[nurse, engineer]", "9:24", "repeats a value"),
+    ("[nurse, doctor]", "[nurse, 5]", "8:7", "numbers or text"),
+    ("[nurse, doctor]", "nurse", "9:16", "must map a common property of values"),
+    ("stomach: [gastritis, ulcer]", "stomach: {inner: [gastritis, ulcer]}", "11:7", "as deep in every branch"),
+])  # fmt: skip
 def test_mistakes_in_the_declaration_are_placed(people, old, new, place, says):
     path = people / "audit.yaml"
     path.write_text(TEXT.replace(old, new))
@@ -127,19 +116,11 @@ def test_mistakes_in_the_declaration_are_placed(people, old, new, place, says):
     assert f"audit.yaml:{place}:" in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "place", "says"),
-    [
-        (", doctor]", "]", "8:7", "2 records whose value its hierarchy does not list"),
-        ("height: 1", "height: 2", "17:24", "below the root's, 2"),
-        (
-            "    disease:\n      respiratory: [flu, bronchitis]\n      stomach: [gastritis, ulcer]\n",
-            "",
-            "4:3",
-            "disease",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "place", "says"), [
+    (", doctor]", "]", "8:7", "2 records whose value its hierarchy does not list"),
+    ("height: 1", "height: 2", "17:24", "below the root's, 2"),
+    ("    disease:\n      respiratory: [flu, bronchitis]\n      stomach: [gastritis, ulcer]\n", "", "4:3", "disease"),
+])  # fmt: skip
 def test_what_only_the_table_can_tell_is_placed_too(people, old, new, place, says):
     path = people / "audit.yaml"
     path.write_text(TEXT.replace(old, new))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from functools import cache
 from pathlib import Path
 
@@ -59,12 +58,9 @@ def written(tmp_path_factory):
 
 
 ASKED = {
-    "plain": {},
-    "standardize": {"standardize": True},
-    "columns": {"columns": ["salary", "age"]},
-    "rows": {"rows": 70_001},
-    "rows and standardize": {"rows": 70_001, "standardize": True},
-}
+    "plain": {}, "standardize": {"standardize": True}, "columns": {"columns": ["salary", "age"]},
+    "rows": {"rows": 70_001}, "rows and standardize": {"rows": 70_001, "standardize": True},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("asked", "form"), each_once(ASKED, FORMS))
@@ -100,14 +96,6 @@ def same(large: Table, held: Table) -> None:
     for a, b in row_blocks(large.rows, large.width):
         np.testing.assert_array_equal(large.read(a, b), held.read(a, b))
     np.testing.assert_array_equal(large.values, held.values)
-
-
-def test_a_table_travels_as_places_and_counts(written, small):
-    table = load(written("groups.parquet"))
-    table.read(0, 10)  # a file is open now
-    sent = pickle.dumps(table)
-    assert len(sent) < 5_000
-    np.testing.assert_array_equal(pickle.loads(sent).read(5, 50_000), table.read(5, 50_000))
 
 
 def test_moments_are_those_of_two_passes(written, small):

@@ -36,21 +36,16 @@ AXE = Path(
 )
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="no Chromium on the path: install Debian's package chromium"
-    ),
-]
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: install Debian's package chromium"),
+]  # fmt: skip
 # axe-core is a package of npm's, which a plain machine may not have; `.ci/run` installs it.
 needs_axe = pytest.mark.skipif(
     not AXE.is_file(), reason="axe-core is missing: npm install --no-save axe-core"
 )
 
 FLAGS = [
-    *(
-        "--no-sandbox --disable-gpu --disable-quic --disable-background-networking "
-        "--disable-component-update"
-    ).split()
-]
+    *("--no-sandbox --disable-gpu --disable-quic --disable-background-networking " "--disable-component-update").split(),
+]  # fmt: skip
 CASES = ("quickstart", "swept", "hostile", "six")
 
 
@@ -149,14 +144,9 @@ def test_charts_draw_offline_without_a_word_on_the_console(
 def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -> None:
     draw = random.Random(12)
     texts = [
-        b"",
-        b"a",
-        b"abc" * 3,
-        bytes(range(256)) * 300,
-        draw.randbytes(70_000),
-        "גיל ושכר, \u202e".encode() * 9_000,
-        b"a" * 100_000,
-    ]
+        b"", b"a", b"abc" * 3, bytes(range(256)) * 300, draw.randbytes(70_000),
+        "גיל ושכר, \u202e".encode() * 9_000, b"a" * 100_000,
+    ]  # fmt: skip
     page = browser.new_page()
     page.add_script_tag(
         content=(Path(auditor_reports.html.__file__).parent / "templates/inflate.js").read_text(
@@ -211,21 +201,6 @@ def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(opened: Opened) 
     opened.page.keyboard.press("Escape")
     assert opened.page.locator("[popover]:popover-open").count() == 0
     assert opened.page.evaluate("document.activeElement.hasAttribute('popovertarget')")
-
-
-def test_a_control_changes_the_chart_and_hovering_tells_the_value(opened: Opened) -> None:
-    figure = opened.page.locator("#audit-1-collusion")
-    before = figure.locator("svg").inner_html()
-    control = figure.locator("select[name=adversary]")
-    chosen = control.input_value()
-    control.select_option("0")
-    opened.page.wait_for_timeout(300)
-    assert figure.locator("svg").inner_html() != before
-    figure.locator("svg .mark-symbol.role-mark path").last.hover(force=True)
-    tip = opened.page.locator("#vg-tooltip-element.visible")
-    tip.wait_for()
-    assert "measured" in tip.inner_text()
-    control.select_option(chosen)
 
 
 def test_pictures_are_exported_with_their_colours(opened: Opened, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from report_cases import measurement
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 from auditor_reports.figures.reading import ERROR, Reading
-from auditor_reports.wording.card import most_telling
 from auditor_reports.wording.verdict import verdict
 
 BLIND = 0.1
@@ -27,18 +26,13 @@ def guessed(
     best = max(truth for coalition, (_, truth) in pooled.items() if len(coalition) == 1)
     for coalition, (right, truth) in pooled.items():
         key: dict[str, Any] = {
-            "scheme": scheme,
-            "knowledge": "perfect",
-            "attack": "posterior",
-            "coalition": coalition,
-            "levels": (0.5,) * len(coalition),
-        }
+            "scheme": scheme, "knowledge": "perfect", "attack": "posterior",
+            "coalition": coalition, "levels": (0.5,) * len(coalition),
+        }  # fmt: skip
         told = {
-            "accuracy": right,
-            "accuracy_gain": right - BLIND,
-            "reconstruction_probability": truth,
-            "mutual_information": 1.0,
-        }
+            "accuracy": right, "accuracy_gain": right - BLIND,
+            "reconstruction_probability": truth, "mutual_information": 1.0,
+        }  # fmt: skip
         told |= {ERROR: errors[coalition]} if errors else {}
         told |= {"collusion_gain": 1 - (1 - truth) / (1 - best)} if len(coalition) > 1 else {}
         for metric, value in told.items():
@@ -72,36 +66,3 @@ def test_pooling_categories_is_told_by_right_guesses(nominal: AuditResult) -> No
     assert "variance" not in found.sentence
     assert found.severity is not None
     assert found.severity.word == "severe"  # 2 in 9 of the wrong guesses are left
-
-
-def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
-    fresh = {coalition: (ACCURACY[coalition], TRUTH[coalition]) for coalition in ACCURACY}
-    noisy = {
-        coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY
-    }
-    low = guessed("added noise", noisy, {(1,): 0.2, (2,): 0.4, (1, 2): 0.1})
-    llse = [
-        measurement(
-            scheme="added noise",
-            knowledge="perfect",
-            attack="llse",
-            coalition=(1,),
-            metric=ERROR,
-            **report_cases.with_bar(0.3, 0.001, None),
-        )
-    ]
-    reading = Reading(
-        audit(
-            quickstart, [*guessed("fresh", fresh, {(1,): 0.7, (2,): 0.8, (1, 2): 0.6}), *low, *llse]
-        )
-    )
-    found = [verdict(reading, scheme) for scheme in ("fresh", "added noise")]
-    assert [item.who for item in found] == ["posterior, knows every category's share exactly"] * 2
-    assert [[one.what for one in item.scales] for item in found] == [
-        ["right guesses", "normalized error"]
-    ] * 2
-    # by guesses, and by the error
-    assert [item.severity.word for item in found if item.severity] == ["severe", "severe"]
-    lowest = most_telling(found)
-    assert lowest is not None
-    assert (lowest.scheme, lowest.strongest) == ("added noise", "normalized error 0.1000 ±0.0020")

@@ -1,7 +1,6 @@
 """The table of measurements is its records, whichever way it is taken."""
 
 import hashlib
-import io
 import json
 from pathlib import Path
 
@@ -96,16 +95,6 @@ def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
         repr(record) for record in result.measurements
     ]
     assert again.to_json() == result.to_json()
-
-
-def test_a_table_written_in_pieces_is_the_same(result, monkeypatch):
-    whole, text = tidy.from_parquet(tidy.parquet(result.measurements)), result.to_json()
-    monkeypatch.setattr(tidy, "MOST_NAMED", 50)
-    monkeypatch.setattr(model, "ROWS_AT_ONCE", 7)
-    content = tidy.parquet(result.measurements)
-    assert pq.ParquetFile(io.BytesIO(content)).num_row_groups > 1
-    assert tidy.from_parquet(content) == whole
-    assert result.to_json() == text
 
 
 def stored(folder: Path, table: pa.Table) -> None:

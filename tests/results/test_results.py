@@ -23,21 +23,14 @@ CONTRACT = [
 ]  # fmt: skip
 GROUPING = ["coalition_label", "coalition_size", "level_min", "sweep.data.rows"]
 SCENARIO = {
-    "title": "Every kind of record",
-    "seed": 4,
+    "title": "Every kind of record", "seed": 4,
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 120},
-    "schemes": [
-        {"name": "corner-wave", "levels": [1.0, 0.25]},
-        {"name": "linearly-dependent", "levels": [0.5, 1.0]},
-    ],
-    "knowledge": ["perfect", {"known-records": 5}],
-    "coalitions": ["subsets"],
-    "attacks": ["llse", "ndr"],
-    "measures": ["within", "error-distribution", "seconds"],
-    "sweep": {"data.rows": [60, 120]},
-    "replicates": 2,
+    "schemes": [{"name": "corner-wave", "levels": [1.0, 0.25]}, {"name": "linearly-dependent", "levels": [0.5, 1.0]}],
+    "knowledge": ["perfect", {"known-records": 5}], "coalitions": ["subsets"],
+    "attacks": ["llse", "ndr"], "measures": ["within", "error-distribution", "seconds"],
+    "sweep": {"data.rows": [60, 120]}, "replicates": 2,
     "expect": ["matches-theory", {"normalized_error": {"attack": "llse", "at-most": 1}}],
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

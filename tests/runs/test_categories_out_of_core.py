@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from large_tables import SMALLER, figures, in_memory
 
 import auditor
 from auditor.audit.base import request
-from auditor.runs import tasks, workers
+from auditor.runs import workers
 
 ROWS = 150_000
 
@@ -166,32 +165,3 @@ def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_th
     assert error[1] > error[0]
     assert abs(gap[1] - gap[0]) < 4.5 * error[1]
     assert [record.status for record in some.expectations] == ["holds"] * 4
-
-
-def test_what_travels_holds_no_rows(tmp_path, large):
-    from auditor.scenario.read import read_scenario
-
-    sizes = []
-
-    def share(steps):
-        for step in steps:
-            result = tasks._carry_out_step(task, "a run", step)
-            sizes.append((len(pickle.dumps((task, step))), len(pickle.dumps(result))))
-            yield result
-
-    file = written(tmp_path, 2 * ROWS)
-    document = scenario(
-        file,
-        schemes=SCHEMES[:1],
-        knowledge=["perfect"],
-        attacks=["posterior"],
-        measures=["belief-gap"],
-        expect=[],
-    )
-    checked = read_scenario(document, [], None)
-    (task,) = tasks.plan(checked, checked.sweep_points())
-    tasks.carry_out(task, share)
-    assert len(sizes) >= 15  # three passes or more, five stripes each
-    assert max(step for step, _ in sizes) < 20_000
-    # outcomes of three copies, by value and row group, and sums of their coins by place
-    assert max(result for _, result in sizes) < 2_000_000

@@ -24,21 +24,16 @@ from auditor.scenario.read import read_scenario
 from tests.programs import PATIENCE, running, wait_for
 
 SCENARIO = {
-    "title": "Stopped",
-    "seed": 1,
-    "data": {"source": "cps", "columns": ["age", "salary"], "rows": 400},
-    "replicates": 2,
-    "schemes": [
-        {"name": "correlated", "levels": [0.25, 1.0]},
-        {"name": "corner-wave", "levels": [0.25, 1.0]},
-    ],
+    "title": "Stopped", "seed": 1,
+    "data": {"source": "cps", "columns": ["age", "salary"], "rows": 400}, "replicates": 2,
+    "schemes": [{"name": "correlated", "levels": [0.25, 1.0]}, {"name": "corner-wave", "levels": [0.25, 1.0]}],
     "attacks": ["ndr", "llse"],
     "expect": [
         {"collusion-gain": {"scheme": "correlated", "attack": "llse", "at-least": 0.05}},
         {"normalized_error": {"scheme": "corner-wave", "attack": "llse", "at-least": 0.1}},
         "matches-theory",
     ],
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -272,16 +267,13 @@ def test_a_second_ctrl_c_stops_at_once_even_in_compiled_code(started):
     assert err == "stopped at once\n"
 
 
-@pytest.mark.parametrize(
-    ("where", "missing", "status"),
-    [
-        ({"scheme": "correlated"}, [], "fails"),
-        ({"scheme": "correlated"}, [Missing({}, "corner-wave")], "fails"),
-        ({"scheme": "correlated"}, [Missing({}, "correlated")], "undecided"),
-        ({}, [Missing({}, "corner-wave")], "undecided"),
-        ({"sweep": {"data.rows": 200}}, [Missing({"data.rows": 400}, "correlated")], "fails"),
-    ],
-)
+@pytest.mark.parametrize(("where", "missing", "status"), [
+    ({"scheme": "correlated"}, [], "fails"),
+    ({"scheme": "correlated"}, [Missing({}, "corner-wave")], "fails"),
+    ({"scheme": "correlated"}, [Missing({}, "correlated")], "undecided"),
+    ({}, [Missing({}, "corner-wave")], "undecided"),
+    ({"sweep": {"data.rows": 200}}, [Missing({"data.rows": 400}, "correlated")], "fails"),
+])  # fmt: skip
 def test_what_is_missing_leaves_undecided_what_covers_it_and_nothing_else(where, missing, status):
     expect = [{"collusion-gain": where | {"at-least": 0.5}}]
     scenario = read_scenario(SCENARIO | {"expect": expect, "sweep": {"data.rows": [200, 400]}})

@@ -76,43 +76,24 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
 
 CASES: dict[str, dict[str, Any]] = {
     "linear": {},
-    "sweep": {
-        "sweep": {"data.rows": [1_250, 2_500]},
-        "schemes": SCHEMES[:2],
-        "knowledge": ["perfect"],
-        "expect": [],
-    },
+    "sweep": {"sweep": {"data.rows": [1_250, 2_500]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "expect": []},
     "rows": {
         "attacks": ["udr", "spectral-filter", "distribution-analysis"],
-        "coalitions": ["prefixes"],
-        "schemes": SCHEMES[1:3],
+        "coalitions": ["prefixes"], "schemes": SCHEMES[1:3],
         "knowledge": ["perfect", {"known-records": 40}],
         "data": {"source": "", "columns": ["age", "x1"], "rows": 1_000},
-        "measures": [
-            "error-distribution",
-            {"within": 0.2},
-            "exact",
-            "error-quantiles",
-            "geometry",
-            "entropy-privacy",
-        ],
+        "measures": ["error-distribution", {"within": 0.2}, "exact", "error-quantiles", "geometry", "entropy-privacy"],
     },
     "heads of every row": {
-        "measures": [{"error-distribution": {"records": 400}}, "within"],
-        "attacks": ["udr"],
-        "coalitions": ["all"],
-        "expect": [],
+        "measures": [{"error-distribution": {"records": 400}}, "within"], "attacks": ["udr"],
+        "coalitions": ["all"], "expect": [],
     },
     "whole table": {
-        "schemes": [
-            {"name": "k-anonymity", "levels": [5, 10], "quasi": ["age"], "sensitive": "x1"}
-        ],
-        "data": {"source": "", "columns": ["age", "x1"], "rows": 2_000},
-        "knowledge": ["perfect"],
-        "attacks": ["homogeneity"],
-        "expect": [],
+        "schemes": [{"name": "k-anonymity", "levels": [5, 10], "quasi": ["age"], "sensitive": "x1"}],
+        "data": {"source": "", "columns": ["age", "x1"], "rows": 2_000}, "knowledge": ["perfect"],
+        "attacks": ["homogeneity"], "expect": [],
     },
-}
+}  # fmt: skip
 
 
 QUICK = ("whole table",)
@@ -188,19 +169,3 @@ def test_work_that_kills_every_worker_is_given_up_with_a_message():
         pytest.raises(AuditorError, match="killed 3 times in a row over the same work"),
     ):
         list(crew.in_order(die, [1, 2, 3, 4]))
-
-
-def test_rows_of_very_large_tables_are_chosen_without_a_shuffle(monkeypatch):
-    from scipy import stats
-
-    from auditor.adversary.knowledge import Estimated
-    from auditor.audit.numeric.known_rows import chosen_rows
-
-    n = 10**9
-    some, more = (chosen_rows(Estimated(r), n, 3, 1) for r in (400, 10_000))
-    assert np.array_equal(some, more[:400])
-    assert np.unique(more).size == 10_000
-    assert (more.min() >= 0) & (more.max() < n)
-    # 20 cells of 500: a chi-square that is seen by chance once in 10,000
-    counts = np.bincount(more * 20 // n, minlength=20)
-    assert stats.chisquare(counts).pvalue > 1e-4

@@ -432,11 +432,9 @@ main(sys.argv[1:])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table, number):
     order = (
-        "perturb",
-        table,
-        *"--scheme corner-wave --levels 0.25,1 -o".split(),
+        "perturb", table, *"--scheme corner-wave --levels 0.25,1 -o".split(),
         tmp_path / "new" / "out",
-    )
+    )  # fmt: skip
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     with running("-c", start + SLOW, *order, stderr=subprocess.PIPE) as process:
         wait_for(

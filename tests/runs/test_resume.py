@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import yaml
 
 import auditor
-from auditor.errors import AuditorError, StorageError, WorkersLost
+from auditor.errors import AuditorError, WorkersLost
 from auditor.runs import finished_tasks as finished
 from auditor.runs import tasks, workers
 from auditor.runs.finished_tasks import FOLDER, STATE
@@ -21,17 +20,13 @@ from benchmarks.kills import _outcome, disturb_and_resume, shipped
 from tests.programs import environment, python
 
 SCENARIO = {
-    "title": "Small",
-    "seed": 1,
-    "data": {"source": "table.csv"},
-    "replicates": 2,
+    "title": "Small", "seed": 1, "data": {"source": "table.csv"}, "replicates": 2,
     "schemes": [
         {"name": "correlated", "levels": [0.25, 1.0]},
         {"name": "corner-wave", "levels": [0.25, 1.0], "noise": {"matrix": "shape.csv"}},
     ],
-    "attacks": ["ndr", "llse"],
-    "expect": ["matches-theory"],
-}
+    "attacks": ["ndr", "llse"], "expect": ["matches-theory"],
+}  # fmt: skip
 TASKS = 4
 
 
@@ -257,31 +252,6 @@ def test_two_runs_cannot_write_to_one_folder(folder, run):
         os.close(lock)
     assert status == 2
     assert "another run is writing there" in err
-
-
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (errno.ENOSPC, "make room, and run again with --resume"),
-        (errno.ENOENT, "its folder was removed or renamed during the run; run again"),
-    ],
-)
-def test_an_error_of_writing_names_its_own_remedy(tmp_path, number, remedy):
-    with pytest.raises(StorageError, match=remedy), finished.storing(tmp_path):
-        raise OSError(number, os.strerror(number))
-
-
-def test_a_disk_that_is_full_when_a_run_begins_leaves_what_was_finished(folder, run, monkeypatch):
-    run("small.yaml")
-    before = files()
-    with monkeypatch.context() as full:
-        full.setattr(
-            finished,
-            "write_atomically",
-            lambda *_, **__: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")),
-        )
-        assert run("small.yaml", "--seed", "2")[0] == 3
-    assert files() == before
 
 
 def limited(size):

@@ -15,11 +15,9 @@ NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows":
 
 def scenario(**changes: Any) -> dict[str, Any]:
     whole = {
-        "data": NUMBERS,
-        "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}],
-        "coalitions": ["subsets"],
-        "attacks": EVERY,
-    }
+        "data": NUMBERS, "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}],
+        "coalitions": ["subsets"], "attacks": EVERY,
+    }  # fmt: skip
     return whole | changes
 
 
