@@ -267,14 +267,10 @@ def test_messages_are_bounded(here, auditor):
     )
     assert auditor("check", "s.yaml")[0] == 2
     with pytest.raises(ScenarioError) as caught:
-        package.run(
-            {
-                "data": "iris",
-                "schemes": ["corner-wave"],
-                "attacks": ["ndr" * 900] * 5_000,
-                "y" * 10_000: 1,
-            }
-        )
+        package.run({
+            "data": "iris", "schemes": ["corner-wave"], "attacks": ["ndr" * 900] * 5_000,
+            "y" * 10_000: 1,
+        })  # fmt: skip
     assert len(str(caught.value)) <= (MOST_LINES + 1) * (LONGEST_LINE + 1)
     assert len(caught.value.problems) == MOST_LINES
 

@@ -28,14 +28,11 @@ def people(rows=200):
 
 def scenario(folder, **fields):
     document = {
-        "title": "Canary",
-        "data": "people.csv",
-        "schemes": [{"name": "corner-wave", "levels": [0.25, 1.0]}],
-        "attacks": ["ndr", "llse"],
-        "coalitions": ["subsets"],
-        "measures": ["within", "error-distribution"],
+        "title": "Canary", "data": "people.csv",
+        "schemes": [{"name": "corner-wave", "levels": [0.25, 1.0]}], "attacks": ["ndr", "llse"],
+        "coalitions": ["subsets"], "measures": ["within", "error-distribution"],
         "expect": ["matches-theory", "no-collusion-gain"],
-    } | fields
+    } | fields  # fmt: skip
     people().to_csv(folder / "people.csv", index=False)
     (folder / "canary.yaml").write_text(json.dumps(document))
 

@@ -125,13 +125,10 @@ def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch)
     monkeypatch.setattr(JointLLSE, "affine_batch", broken)
     write(folder, mine=SCENARIO)
     done = folder.runpytest_inprocess("-v")
-    done.stdout.fnmatch_lines(
-        [
-            "mine.yaml::runs FAILED*",
-            "*cells failed",
-            "correlated, llse, perfect: ValueError at test_pytest_plugin.py*",
-        ]
-    )
+    done.stdout.fnmatch_lines([
+        "mine.yaml::runs FAILED*", "*cells failed",
+        "correlated, llse, perfect: ValueError at test_pytest_plugin.py*",
+    ])  # fmt: skip
     done.stdout.no_fnmatch_line("*secret*")
 
 

@@ -77,13 +77,10 @@ def test_independent_rows_are_not_said_to_be_in_an_order():
 
 
 def test_a_series_is_found_in_the_files_order_or_in_that_of_a_column_that_counts():
-    walk = pd.DataFrame(
-        {
-            "no": np.arange(300) + 5,
-            "t": np.cumsum(np.random.default_rng(1).normal(size=300)),
-            "u": RNG.normal(size=300),
-        }
-    )
+    walk = pd.DataFrame({
+        "no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300)),
+        "u": RNG.normal(size=300),
+    })  # fmt: skip
     found = describe_frames([walk])
     assert (found.order, list(found.dependent)) == (None, ["t"])
     shuffled = describe_frames([walk.sample(frac=1, random_state=2)])
@@ -93,13 +90,11 @@ def test_a_series_is_found_in_the_files_order_or_in_that_of_a_column_that_counts
 
 @pytest.fixture
 def frame():
-    return pd.DataFrame(
-        {
-            "no": np.arange(6_000),
-            "pay": np.round(np.random.default_rng(2).lognormal(10, 0.4, 6_000), 2),
-            "late": np.arange(6_000) // 5_999,
-        }
-    )
+    return pd.DataFrame({
+        "no": np.arange(6_000),
+        "pay": np.round(np.random.default_rng(2).lognormal(10, 0.4, 6_000), 2),
+        "late": np.arange(6_000) // 5_999,
+    })  # fmt: skip
 
 
 def test_a_column_without_a_name_is_counted_and_registered_sources_are_described(tmp_path, frame):

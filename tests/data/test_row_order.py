@@ -21,13 +21,10 @@ def loaded(path, **options):
 
 @pytest.fixture
 def days(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "day": ["2026-01-03", "2026-01-01", "2026-01-04", "2026-01-02"],
-            "x": [3.0, 1.0, 4.0, 2.0],
-            "kind": list("cada"),
-        }
-    )
+    frame = pd.DataFrame({
+        "day": ["2026-01-03", "2026-01-01", "2026-01-04", "2026-01-02"],
+        "x": [3.0, 1.0, 4.0, 2.0], "kind": list("cada"),
+    })  # fmt: skip
     frame.to_csv(tmp_path / "days.csv", index=False)
     frame.assign(day=pd.to_datetime(frame["day"])).to_parquet(tmp_path / "days.parquet")
     return tmp_path

@@ -343,16 +343,10 @@ def hostile() -> AuditResult:
     case = Case(attributes=HOSTILE_COLUMNS, schemes=schemes, coalitions="prefixes", replicates=1)
     whole = case.result(title=HOSTILE_TITLE, name="<b>evil</b>")
     swap = {"llse": "llse</script><img src=x onerror=alert(4)>"}
-    return whole.model_copy(
-        update={
-            "measurements": [
-                r._replace(attack=swap.get(r.attack or "", r.attack)) for r in whole.measurements
-            ],
-            "references": [
-                Reference(key="<x>", text="javascript:alert(5) <script>alert(6)</script>")
-            ],
-        }
-    )
+    return whole.model_copy(update={
+        "measurements": [r._replace(attack=swap.get(r.attack or "", r.attack)) for r in whole.measurements],
+        "references": [Reference(key="<x>", text="javascript:alert(5) <script>alert(6)</script>")],
+    })  # fmt: skip
 
 
 NASTY = "<b>pay</b>\x1b[31m`|"

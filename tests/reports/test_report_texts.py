@@ -68,12 +68,8 @@ HOSTILE_TEXTS = [
 
 def hostile_scenario(quickstart: AuditResult) -> AuditResult:
     odd = {f"{place} {text}": text for place, text in enumerate(HOSTILE_TEXTS)} | {
-        "none": None,
-        "yes": True,
-        "1": 1e-9,
-        "big": 10**30,
-        "deep": [[{}], []],
-    }
+        "none": None, "yes": True, "1": 1e-9, "big": 10**30, "deep": [[{}], []],
+    }  # fmt: skip
     return quickstart.model_copy(
         update={"scenario": quickstart.scenario | {"title": "\n".join(HOSTILE_TEXTS), "data": odd}}
     )

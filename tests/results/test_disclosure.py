@@ -114,15 +114,10 @@ def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full
             before, now = getattr(exact, field), getattr(after, field)
             if before and exact.metric != "seconds":
                 sizes = [abs(before), abs(exact.value or 0.0)]
-                error = max(
-                    [
-                        exact.std_error or 0.0,
-                        *(
-                            size * math.sqrt(2 / 200) + math.sqrt(abs(size * (1 - size)) / 200)
-                            for size in sizes
-                        ),
-                    ]
-                )
+                error = max([
+                    exact.std_error or 0.0,
+                    *(size * math.sqrt(2 / 200) + math.sqrt(abs(size * (1 - size)) / 200) for size in sizes),
+                ])  # fmt: skip
                 assert abs(now - before) <= 0.8 * error
                 assert len(f"{now:.12g}".strip("-").replace(".", "").split("e")[0].strip("0")) <= 4
                 compared += 1

@@ -63,36 +63,18 @@ EXPECT: list[Any] = [
 
 def scenario(file: Path, **changes: Any) -> dict[str, Any]:
     return {
-        "schema": 1,
-        "title": "out of core",
-        "seed": 11,
-        "data": {
-            "source": str(file),
-            "columns": ["disease", "sex"],
-            "categorical": ["disease", "sex"],
-        },
+        "schema": 1, "title": "out of core", "seed": 11,
+        "data": {"source": str(file), "columns": ["disease", "sex"], "categorical": ["disease", "sex"]},
         "schemes": SCHEMES,
-        "knowledge": [
-            "perfect",
-            "uniform-prior",
-            {"estimated": {"rows": 1_000}},
-            {"known-records": 400},
-        ],
+        "knowledge": ["perfect", "uniform-prior", {"estimated": {"rows": 1_000}}, {"known-records": 400}],
         "coalitions": ["subsets"],
-        "attacks": [
-            {"name": "posterior", "predicates": {"ill": [["HIV", "f"], ["HIV", "m"]]}},
-            "ndr",
-        ],
+        "attacks": [{"name": "posterior", "predicates": {"ill": [["HIV", "f"], ["HIV", "m"]]}}, "ndr"],
         "measures": [
-            "rho-breach",
-            "delta-growth",
-            "belief-gap",
-            "marginal-gap",
-            "history-size",
+            "rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size",
             {"empirical-epsilon": {"trials": 2_000}},
         ],
         "expect": [*EXPECT, "noise-follows-law"],
-    } | changes
+    } | changes  # fmt: skip
 
 
 BINNED = {"columns": ["salary"], "bin": {"salary": {"quantile": 40}}}

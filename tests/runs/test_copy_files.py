@@ -24,13 +24,10 @@ pytestmark = pytest.mark.usefixtures("small_blocks")
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(2)
-    return pd.DataFrame(
-        {
-            "age": rng.integers(18, 80, ROWS),
-            "salary": np.exp(10 + rng.standard_normal(ROWS)),
-            "tax": rng.random(ROWS),
-        }
-    )
+    return pd.DataFrame({
+        "age": rng.integers(18, 80, ROWS), "salary": np.exp(10 + rng.standard_normal(ROWS)),
+        "tax": rng.random(ROWS),
+    })  # fmt: skip
 
 
 @pytest.fixture(params=[0, 2**30], ids=["streamed", "held"])

@@ -28,15 +28,10 @@ def path(tmp_path):
         writer.writerow(["id", "illness", "note", "age", "zip"])
         for k in range(ROWS):
             note = ["", "a, b", 'he said "no"', "line\nbreak", "=1+1", "NA"][k % 6]
-            writer.writerow(
-                [
-                    f"{k:05d}",
-                    ["flu", "none", "cold"][rng.integers(3)],
-                    note,
-                    rng.integers(20, 90),
-                    f"0{k % 97}.50",
-                ]
-            )
+            writer.writerow([
+                f"{k:05d}", ["flu", "none", "cold"][rng.integers(3)], note, rng.integers(20, 90),
+                f"0{k % 97}.50",
+            ])  # fmt: skip
     return str(tmp_path / "people.csv")
 
 
@@ -76,13 +71,10 @@ LABELS = {"sex": {1: "male", 2: "female"}}
 
 
 def labelled(path):
-    frame = pd.DataFrame(
-        {
-            "sex": [1.0, 2.0, np.nan, 9.0] * 10,
-            "wave": [7.0, 8.0] * 20,
-            "pay": np.arange(40.0) ** 1.5,
-        }
-    )
+    frame = pd.DataFrame({
+        "sex": [1.0, 2.0, np.nan, 9.0] * 10, "wave": [7.0, 8.0] * 20,
+        "pay": np.arange(40.0) ** 1.5,
+    })  # fmt: skip
     if path.suffix == ".dta":
         frame.astype({"wave": np.int16}).to_stata(path, write_index=False, value_labels=LABELS)
     else:

@@ -57,21 +57,13 @@ SCHEMES = [
 
 def scenario(file: Path, **changes: Any) -> dict[str, Any]:
     return {
-        "schema": 1,
-        "title": "out of core",
-        "seed": 11,
+        "schema": 1, "title": "out of core", "seed": 11,
         "data": {"source": str(file), "columns": ["age", "x1", "x4"], "standardize": True},
         "schemes": SCHEMES,
-        "knowledge": [
-            "perfect",
-            {"estimated": {"rows": 300}},
-            {"known-records": 40},
-            {"known-attributes": ["age"]},
-        ],
-        "coalitions": ["subsets"],
-        "attacks": ["ndr", "llse"],
+        "knowledge": ["perfect", {"estimated": {"rows": 300}}, {"known-records": 40}, {"known-attributes": ["age"]}],
+        "coalitions": ["subsets"], "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
-    } | changes
+    } | changes  # fmt: skip
 
 
 CASES: dict[str, dict[str, Any]] = {

@@ -11,15 +11,10 @@ from auditor_reports.wording.headline import remedy_text
 
 def audit(schemes, attacks, coalitions=("subsets",), **data):
     table = {"source": "cps", "columns": ["age", "salary"], "rows": 300} | data
-    return auditor.run(
-        {
-            "data": table,
-            "schemes": schemes,
-            "attacks": attacks,
-            "coalitions": list(coalitions),
-            "seed": 1,
-        }
-    )
+    return auditor.run({
+        "data": table, "schemes": schemes, "attacks": attacks, "coalitions": list(coalitions),
+        "seed": 1,
+    })  # fmt: skip
 
 
 def remedies(result):

@@ -147,13 +147,10 @@ def test_any_name_is_written_so_that_it_is_read_back():
 
 
 def test_names_in_comments_cannot_leave_them():
-    frame = pd.DataFrame(
-        {
-            "x": np.random.default_rng(0).normal(size=50),
-            "y\nseed: 7": "same",
-            "z": np.arange(50.0) ** 2,
-        }
-    )
+    frame = pd.DataFrame({
+        "x": np.random.default_rng(0).normal(size=50), "y\nseed: 7": "same",
+        "z": np.arange(50.0) ** 2,
+    })  # fmt: skip
     assert yaml.safe_load(draft("t.csv", describe_frames([frame])))["seed"] == 1
 
 
@@ -259,14 +256,10 @@ def test_a_table_is_never_overwritten_by_a_scenario(here, auditor, name, options
 
 def test_a_scenario_for_an_original_and_its_copies_runs(here, command):
     rng = np.random.default_rng(2**40 + 77)
-    table = pd.DataFrame(
-        {
-            "id": rng.permutation(400),
-            "pay": rng.lognormal(7, 0.4, 400).round(2),
-            "age": rng.normal(40, 9, 400).round(2),
-            "region": rng.choice(list("abcd"), 400),
-        }
-    )
+    table = pd.DataFrame({
+        "id": rng.permutation(400), "pay": rng.lognormal(7, 0.4, 400).round(2),
+        "age": rng.normal(40, 9, 400).round(2), "region": rng.choice(list("abcd"), 400),
+    })  # fmt: skip
     table.to_csv("staff.csv", index=False)
     for number in (1, 2):
         noise = rng.normal(size=(400, 2)) * 2 * table[["pay", "age"]].std().to_numpy()
