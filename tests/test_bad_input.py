@@ -153,20 +153,6 @@ def test_a_scenario_s_declared_values_are_not_quoted(here, auditor):
         assert auditor("check", scenario("iris", data=data))[0] == 2
 
 
-@pytest.mark.parametrize("cells", [[[1], [2], [3]], [{"a": 1}, {"a": 2}, {"a": 3}]])
-def test_a_list_is_no_category(here, auditor, cells):
-    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "l": cells}), "t.parquet")
-    status, _, err = auditor("check", scenario("t.parquet", data="  categorical: [l]\n"))
-    assert status == 2
-    assert "column 'l' holds nested values" in err
-    assert (
-        auditor(
-            *"perturb t.parquet --scheme uniform --levels 0.5 --columns l --output out".split()
-        )[0]
-        == 2
-    )
-
-
 def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor):
     for note in [b"{bad", b"[]", b'{"columns": 3, "index_columns": [1]}']:
         for data in ["", "  categorical: [a]\n"]:

@@ -93,18 +93,3 @@ def test_what_is_not_there_is_told():
         ("dong2022, Corollary 3.3; dong2022, Theorem 3", ["dong2022, Theorem 3"]),
     ]:
         assert wrong(text) == told
-
-
-def test_rows_of_the_fidelity_page_name_sections_that_are_there() -> None:
-    named = [
-        (paper.key, place)
-        for paper in papers()
-        for row in paper.rows
-        for place in row.at
-        if place.startswith("Section")
-    ]
-    assert [
-        (key, place)
-        for key, place in named
-        if place.removeprefix("Section ").partition(",")[0] not in SECTIONS[key].split()
-    ] == []

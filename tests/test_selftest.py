@@ -17,7 +17,6 @@ from auditor.selftest import MIXING, VERDICTS, SelfTest, Tally, interval, self_t
 from auditor.selftest_report import markdown, terminal
 from tests.planted_cases import all_cases
 
-CASES = [registry.get("case", name) for name in registry.names("case")]
 BUILT = [case for case in all_cases() if issubclass(case, Planted)]
 
 
@@ -32,20 +31,6 @@ def noise_of(case, rows, seed=1):
     made.sampler(levels, table, Key(seed, case.name)).block(0, x, out)
     z = np.hstack([copy - x for copy in out])
     return x, np.linalg.solve(np.linalg.cholesky(made.law(levels, table).covariance), z.T).T
-
-
-def test_the_catalogue_has_leaks_and_honest_releases_of_every_kind_of_table():
-    assert [case.honest for case in CASES].count(True) == 4
-    assert len(CASES) == 12
-    assert {case.records for case in CASES} == {
-        "normal",
-        "lognormal",
-        "heaped",
-        "whole",
-        "categories",
-    }
-    assert not {case.name for case in CASES} & set(registry.names("scheme"))
-    assert {case.name.startswith("honest-") == case.honest for case in CASES} == {True}
 
 
 @pytest.mark.parametrize(
@@ -159,26 +144,6 @@ def test_the_command_prints_json_and_ends_with_the_status():
     found = json.loads(done.stdout)
     assert (done.exit_code, found["exit_status"], found["rows"]) == (0, 0, 300)
     assert [case["case"] for case in found["cases"]] == ["one-neighbour"]
-
-
-def test_sizes_are_tested_one_by_one_and_stand_beside_each_other():
-    given = [
-        *"--rows 300 --releases 2 --rows 500 --releases 1 --case one-neighbour --quiet".split()
-    ]
-    page = CliRunner().invoke(cli, ["selftest", *given, "--format", "markdown"]).stdout
-    assert (
-        "Made by `auditor selftest --rows 300 --releases 2 --rows 500 --releases 1 --seed 0 --format markdown` in"
-        in page
-    )
-    for line in (
-        "| 300 | 2 of 2 (16 to 100 %) |",
-        "| 500 | 1 of 1 (3 to 100 %) |",
-        "## Planted leaks, 500 rows, 1 of each",
-    ):
-        assert line in page
-    both = [SelfTest(rows, 1, 0, (tally(False, fails=1),)) for rows in (300, 500)]
-    assert [size["rows"] for size in json.loads(to_json(both))] == [300, 500]
-    assert "in 2.0 processor minutes" in markdown(both, 120.0)
 
 
 def test_bad_options_are_refused():

@@ -49,14 +49,6 @@ def test_none_waits_for_ever() -> None:
     assert [found for path in TESTS for found in waits(path)] == []
 
 
-def test_such_a_wait_is_found(tmp_path: Path) -> None:
-    code = 'program.communicate()\nthread.join()\nprogram.wait()\nsubprocess.run(["x"])\n", ".join(["a"])\nprogram.wait(3)\nsubprocess.run([], timeout=3)\n'
-    (tmp_path / "test_x.py").write_text(code)
-    assert list(waits(tmp_path / "test_x.py")) == [
-        "test_x.py:1: program.communicate", "test_x.py:2: thread.join", "test_x.py:3: program.wait", "test_x.py:4: subprocess.run",
-    ]  # fmt: skip
-
-
 def test_waiting_gives_up_with_a_message() -> None:
     wait_for(lambda: True, "no")
     with pytest.raises(AssertionError, match="nobody came, after 0 s"):

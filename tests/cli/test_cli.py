@@ -14,7 +14,6 @@ import yaml
 
 from auditor import registry
 from auditor.process.shipped import shipped_scenarios
-from auditor.runs import output
 from tests.programs import ROOT, python
 
 HOLDS = """\
@@ -86,14 +85,6 @@ def test_an_expectation_that_does_not_hold_exits_1(folder, auditor):
     assert (folder / "audit/fails/report.html").exists()
 
 
-def test_too_little_data_is_undecided_and_exits_1(folder, auditor):
-    few = ("--set", "data.rows=60", "--set", "expect=[no-collusion-gain: {scheme: corner-wave}]")
-    status, out, _ = auditor("run", "holds.yaml", "--quiet", *few)
-    assert status == 1
-    assert out.startswith("holds: undecided: no-collusion-gain:")
-    assert "rows would settle it" in out
-
-
 @pytest.mark.parametrize(
     ("change", "shown"),
     [
@@ -130,30 +121,6 @@ def test_every_wrong_command_exits_2(folder, auditor):
         assert (status, out) == (2, "")
         assert err
         assert "Traceback" not in err
-
-
-def test_several_scenarios_are_reported_together_before_the_last_page_and_the_worst_decides(
-    folder, auditor, monkeypatch
-):
-    done = []
-    for name in ("print_results", "deposit_page"):
-        real = getattr(output, name)
-        monkeypatch.setattr(
-            output,
-            name,
-            lambda *given, name=name, real=real, **more: done.append(name) or real(*given, **more),
-        )
-    status, out, _ = auditor("run", "holds.yaml", "fails.yaml", "--output", "out", "--quiet")
-    assert status == 1
-    assert done == ["deposit_page", "print_results", "deposit_page"]
-    assert [line.split(": ")[0] for line in out.splitlines()] == [
-        "holds",
-        "holds",
-        "fails",
-        "fails",
-    ]
-    assert (folder / "out/holds/results.json").exists()
-    assert (folder / "out/fails/results.json").exists()
 
 
 def test_one_wrong_scenario_of_several_runs_none_and_every_mistake_is_told(folder, auditor):
@@ -241,15 +208,6 @@ def test_check_prints_the_plan_and_runs_nothing(folder, auditor):
     assert "valid; 2 releases × 1 replicates, 12 cells, 2 expectations" in out
     assert "corner-wave: 400 rows × 2, 2 copies, 3 coalitions, 6 cells" in out
     assert not (folder / "audit").exists()
-
-
-def test_check_tells_what_the_data_cannot_give_of_every_scenario(folder, auditor):
-    Path("greedy.yaml").write_text(HOLDS.replace("rows: 400", "rows: 400000"))
-    Path("absent.yaml").write_text(HOLDS.replace("salary", "celery"))
-    status, _, err = auditor("check", "greedy.yaml", "absent.yaml")
-    assert status == 2
-    assert "greedy.yaml:3:51: data.rows" in err
-    assert "absent.yaml:3:36: data.columns[1]" in err
 
 
 def test_list_gives_one_line_for_each(auditor):

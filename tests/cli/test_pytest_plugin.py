@@ -60,32 +60,6 @@ def test_what_is_timed_is_judged_unless_the_settings_say_otherwise(folder):
     done.stdout.fnmatch_lines(["SKIPPED*judges seconds; -o auditor_timed=true does so"])
 
 
-def test_items_can_be_chosen_by_name(folder):
-    write(folder, mine=SCENARIO)
-    folder.runpytest_inprocess("-k", "theory").assert_outcomes(passed=1, deselected=3)
-    folder.runpytest_inprocess("mine.yaml::collusion_gain[2]").assert_outcomes(passed=1)
-
-
-def test_a_scenario_is_run_once_for_all_its_items(folder, monkeypatch):
-    from auditor.runs import run_scenario as engine
-
-    write(folder, mine=SCENARIO, other=SCENARIO)
-    ran = []
-    run = engine.run_scenario
-    monkeypatch.setattr(
-        engine,
-        "run_scenario",
-        lambda scenario, **options: (
-            ran.append((scenario.name, options)) or run(scenario, **options)
-        ),
-    )
-    folder.runpytest_inprocess().assert_outcomes(passed=6, failed=2)
-    assert ran == [("mine", {"workers": 1}), ("other", {"workers": 1})]
-    ran.clear()
-    folder.runpytest_inprocess("--auditor-workers", "2", "mine.yaml")
-    assert ran == [("mine", {"workers": 2})]
-
-
 @pytest.mark.parametrize(
     "text",
     ["", "- data\n- schemes\n- attacks\n", "data schemes attacks: [", "\x00data schemes attacks"],

@@ -118,34 +118,6 @@ def test_the_same_as_in_memory(written, monkeypatch, form, asked):
     same(*both(monkeypatch, written(form), categories=categories, **request))
 
 
-@pytest.mark.parametrize("missing", ["drop", "mean"])
-@pytest.mark.parametrize(
-    ("asked", "form"),
-    each_once(
-        [
-            "text",
-            "whatever is there",
-            "quantiles",
-            "equal width, standardized",
-            "a product",
-            "numbers that stay numbers",
-        ],
-        ["groups.parquet", "table.csv", "parts-csv/"],
-    ),
-)
-@pytest.mark.slow_after_first
-def test_the_same_where_values_are_missing(written, monkeypatch, form, missing, asked):
-    request, categories = ASKED[asked]
-    path = written(form, 60_000, gaps=True)
-    request = request | ({"rows": 31_000} if "rows" in request else {})
-    if missing == "mean" and categories.domains:
-        monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-        with pytest.raises(DataError, match="has missing categories"):
-            load(path, categories=categories, missing=missing, **request)
-    else:
-        same(*both(monkeypatch, path, categories=categories, missing=missing, **request))
-
-
 @pytest.mark.parametrize(("request_", "categories"), [
     ({}, Categories({}, {"wage": None})),
     ({"columns": ["disease"]}, Categories({}, {"disease": ["flu", "HIV"]})),

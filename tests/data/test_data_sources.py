@@ -5,8 +5,7 @@ import pytest
 
 from auditor import registry
 from auditor.data.load import load_table
-from auditor.data.request import DataUse
-from auditor.data.source import Source, outlined_table
+from auditor.data.source import Source
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 
@@ -43,21 +42,6 @@ def test_cps():
     )
 
 
-@pytest.mark.parametrize(
-    "asked", [{}, {"columns": ("state_tax", "age")}, {"standardize": True}], ids=str
-)
-def test_cps_is_promised_as_it_is(asked):
-    table, whole = outlined_table(DataUse("cps", **asked), NotImplemented), load("cps", **asked)
-    described = (
-        *("attributes rows width source description licence standardized dropped streamed " "categorical").split(),
-    )  # fmt: skip
-    assert [getattr(table, name) for name in described] == [
-        getattr(whole, name) for name in described
-    ]
-    for known, found in zip(table.moments(), whole.moments(), strict=True):
-        np.testing.assert_allclose(known, found, rtol=1e-12, atol=1e-12)
-
-
 def test_wisconsin():
     with pytest.raises(
         DataError, match=r"^column 'bare_nuclei' has 16 missing values, the first in data row 24; "
@@ -87,12 +71,6 @@ def test_iris():
         DataError, match=r"^rows: 151 asks for more than there are; the table has 150 records$"
     ):
         load("iris", rows=151)
-
-
-def test_inline_two_row_example():
-    table = load("inline", parameters={"values": {"age": [9, 11]}})
-    assert table.attributes == ("age",)
-    assert table.values.tolist() == [[9], [11]]
 
 
 @pytest.mark.parametrize(("values", "message"), [

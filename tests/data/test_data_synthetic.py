@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from auditor.data.load import load_table
-from auditor.data.sources import census_like, gaussian
+from auditor.data.sources import gaussian
 from auditor.data.sources.components import SHAPES, Components, Intervals
 from auditor.data.table import Table
 from auditor.errors import DataError
@@ -43,24 +43,7 @@ def test_moments_are_exact_at_any_size_and_correlation(rows, rho, seed):
     assert np.corrcoef(values.T)[0, 1] == pytest.approx(rho, abs=1e-9)
 
 
-@pytest.mark.parametrize("rho", [-0.8, 0.9])
-@pytest.mark.slow_after_first
-def test_copula_gives_the_correlation_before_anything_is_exact(rho):
-    n = 200_000
-    age, income = census_like.draw(n, rho, np.random.default_rng(5))
-    # Five standard errors of a correlation, (1 − rho²)/√n for Gaussian data; three times that
-    # allows for the skewness.
-    assert np.corrcoef(age, income)[0, 1] == pytest.approx(rho, abs=15 * (1 - rho**2) / np.sqrt(n))
-
-
 K = [[4.0, 1.0, 0.0], [1.0, 2.0, -0.5], [0.0, -0.5, 1.0]]
-SINGULAR = [[1.0, 1.0], [1.0, 1.0]]
-
-
-def test_exact_singular_covariance():
-    values = load("gaussian", rows=5, covariance=SINGULAR, exact=True).values
-    np.testing.assert_allclose(np.cov(values.T, bias=True), SINGULAR, atol=1e-12)
-    np.testing.assert_allclose(values[:, 0], values[:, 1], atol=1e-12)
 
 
 def test_a_spectrum_by_its_mean_variance():
@@ -119,13 +102,6 @@ def test_haar():
 ])  # fmt: skip
 def test_impossible_laws(parameters, message):
     assert message in refusal("gaussian", **parameters)
-
-
-def test_exact_needs_more_rows_than_rank():
-    assert refusal("gaussian", rows=5, spectrum=[1] * 5, exact=True) == (
-        "source 'gaussian': exact moments of rank 5 need at least 6 rows; got 5"
-    )
-    assert load("gaussian", rows=6, spectrum=[1] * 5, exact=True).rows == 6
 
 
 def test_every_shape_of_components_is_drawn_from_the_law_that_is_stated():

@@ -65,17 +65,6 @@ def test_dates_are_read_by_the_one_format_that_fits():
     assert found.why == "holds dates that read as %d/%m/%Y or %m/%d/%Y, and nothing tells which"
 
 
-def test_independent_rows_are_not_said_to_be_in_an_order():
-    rng = np.random.default_rng(3)
-    alarms = sum(
-        bool(
-            describe_frames([pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))]).dependent
-        )
-        for _ in range(150)
-    )
-    assert alarms <= 1
-
-
 def test_a_series_is_found_in_the_files_order_or_in_that_of_a_column_that_counts():
     walk = pd.DataFrame({
         "no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300)),

@@ -150,32 +150,6 @@ def test_numbers_come_back_however_they_are_written(values, marks, grouped):
     assert as_numbers("t.csv", read_back, found).tolist() == values
 
 
-def test_large_text_of_any_spelling_is_cut_into_the_same_pieces(tmp_path, frame, monkeypatch):
-    from auditor.data import file_rows as streamed
-    from auditor.data.formats import parts
-
-    monkeypatch.setattr(parts, "CSV_BYTES", 100)
-    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    for name, options in {
-        "a.csv": {"sep": ";", "decimal": ","},
-        "b.csv.gz": {"sep": "\t"},
-        "c.csv": {"encoding": "utf-16"},
-    }.items():
-        frame.to_csv(tmp_path / name, index=False, **options)
-        assert len(pieces_of(tmp_path / name)) > 5
-        pd.testing.assert_frame_equal(read(tmp_path / name)[0], frame)
-        table = load_table(
-            str(tmp_path / name),
-            columns=["age", "pay"],
-            missing="drop",
-            rng=np.random.default_rng(0),
-        )
-        assert table.streamed
-        np.testing.assert_array_equal(
-            table.values, frame[["age", "pay"]].dropna().to_numpy(dtype=float)
-        )
-
-
 def test_feather_and_arrow(tmp_path, frame):
     frame.to_feather(tmp_path / "t.feather")
     assert_as_pandas(tmp_path / "t.feather", pd.read_feather(tmp_path / "t.feather"))
@@ -286,14 +260,6 @@ def test_a_sheet_with_two_cells_far_apart_is_refused(tmp_path, monkeypatch):
     book.save(tmp_path / "t.xlsx")
     assert refusal(tmp_path / "t.xlsx").startswith(
         "t.xlsx: the sheet has more than 1,000 cells, blank ones included"
-    )
-
-
-def test_an_encrypted_workbook_is_told_apart(tmp_path):
-    (tmp_path / "t.xlsx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
-    assert (
-        refusal(tmp_path / "t.xlsx")
-        == "t.xlsx: is encrypted, or an .xls workbook; save it as .xlsx without a password"
     )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.data.columns.hierarchy import coded, hierarchy_of
-from auditor.errors import DataError, ScenarioError
+from auditor.data.columns.hierarchy import hierarchy_of
+from auditor.errors import ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
@@ -15,21 +15,6 @@ DISEASES = {  # li2007, Figure 1: height 3
     "respiratory": {"infection": ["flu", "pneumonia", "bronchitis"]},
     "digestive": {"stomach": ["gastric ulcer", "stomach cancer", "gastritis"]},
 }
-
-
-def test_places_groups_and_borders():
-    tree = hierarchy_of({"a": {"b": ["p", "q"], "c": ["r"]}, "d": {"b": ["s", "t"]}})
-    assert tree.leaves == ("p", "q", "r", "s", "t")
-    assert tree.height == 3
-    assert [tree.groups(height).tolist() for height in range(4)] == [
-        [0, 1, 2, 3, 4],
-        [0, 0, 1, 2, 2],
-        [0, 0, 0, 1, 1],
-        [0] * 5,
-    ]
-    assert [tree.borders(height).tolist() for height in (1, 2, 3)] == [[0, 2, 3], [0, 3], [0]]
-    # both are under a node called b, and not under the same
-    assert tree.ancestors[0] != tree.ancestors[3]
 
 
 def test_distances_are_those_of_the_textbook_tree():
@@ -43,20 +28,6 @@ def test_distances_are_those_of_the_textbook_tree():
     assert earth_mover(P_E, P_E.mean(axis=0), range(6), tree.ancestors).max() == pytest.approx(
         8 / 27
     )
-
-
-@pytest.mark.parametrize(("column", "values", "missing", "says"), [
-    ("x", ["secret", "b", "a"], "refuse", "1 record whose value its hierarchy does not list"),
-    ("x", ["a", None, "b"], "mean", "missing categories"),
-    ("x", [1, 2, 3], "refuse", "holds numbers, and its hierarchy lists text"),
-    ("y", ["a", "b", "a"], "refuse", "no column 'x'"),
-])  # fmt: skip
-def test_columns_that_do_not_fit_are_refused_without_telling_a_value(column, values, missing, says):
-    tree = hierarchy_of({"n": ["a", "b"]})
-    with pytest.raises(DataError, match=says) as raised:
-        coded(pd.DataFrame({column: values}), {"x": tree}, missing)
-    assert "secret" not in str(raised.value)
-    assert raised.value.path == ("hierarchies", "x")
 
 
 @pytest.fixture

@@ -46,7 +46,3 @@ def test_it_is_the_greatest_common_divisor_in_any_blocks(units, places, block):
     exact = [Fraction(unit, 10**places) / step for unit in units]
     assert all(one.denominator == 1 for one in exact)
     assert np.gcd.reduce([one.numerator for one in exact]) == 1
-
-
-def test_the_commonest_value_is_counted():
-    assert of([0, 0, 0, 5, 10, 15, 20, 25]).commonest[0] == 3 / 8

@@ -37,13 +37,6 @@ def test_records_come_in_the_order_of_the_column_which_is_not_audited(days, name
     assert table.values[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_it_orders_the_first_rows_and_a_folder_of_parts_as_one_table(tmp_path):
-    pd.DataFrame({"t": [4, 3], "x": [4.0, 3.0]}).to_csv(tmp_path / "a.csv", index=False)
-    pd.DataFrame({"t": [1, 2], "x": [1.0, 2.0]}).to_csv(tmp_path / "b.csv", index=False)
-    assert loaded(tmp_path, order="t").values[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert loaded(tmp_path, order="t", rows=3).values[:, 0].tolist() == [1.0, 3.0, 4.0]
-
-
 def test_categories_and_the_target_of_utility_follow(days):
     scenario = {
         **CATEGORY,

@@ -74,25 +74,9 @@ def test_text_with_a_full_width_digit_is_text(tmp_path):
         load(path)
 
 
-def test_columns_may_be_named_by_years_but_not_by_other_numbers(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("2019,2021,2023,town\n1,2,3,x\n4,1,7,y\n")
-    assert load(path, columns=["2021"]).values.tolist() == [[2], [1]]
-    path.write_text("2019,2020,2150,town\n1,2,3,x\n4,1,7,y\n")
-    with pytest.raises(DataError, match="number or a date for a name"):
-        load(path, columns=["2020"])
-
-
 def test_words_that_are_read_as_blank_are_noted(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("cover,pay\nFull,1\nNone,NA\nBasic,3\n")
     assert file_notes(str(path)) == [
         "t.csv: column 'cover': 'None' is read as blank; write another word if it is an answer"
     ]
-
-
-def test_sas_transport_of_version_8(tmp_path):
-    pyreadstat = pytest.importorskip("pyreadstat")
-    frame = pd.DataFrame({"a": [1.0, 2.0], "a_longer_name_than_eight": [3.5, 4.0]})
-    pyreadstat.write_xport(frame, tmp_path / "t.xpt", file_format_version=8)
-    assert load(tmp_path / "t.xpt").attributes == tuple(frame)

@@ -111,22 +111,6 @@ def test_moments_are_those_of_two_passes(written, small):
     )
 
 
-def test_fingerprints_tell_tables_apart(tmp_path, small):
-    frame = columns()
-    path = write(frame, tmp_path, "groups.parquet")
-    prints = {
-        load(path).fingerprint(),
-        load(path, standardize=True).fingerprint(),
-        load(path, rows=149_999).fingerprint(),
-    }
-    frame.loc[149_999, "age"] += 1
-    prints |= {
-        load(write(frame, tmp_path, "groups.parquet")).fingerprint(),
-        load(path, columns=["age", "far"]).fingerprint(),
-    }
-    assert len(prints) == 5
-
-
 def spoilt(what: str) -> pd.DataFrame:
     frame = columns(CSV_ROWS).astype(float)
     if what == "missing":
@@ -156,26 +140,6 @@ def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what
         told.append(str(caught.value))
     assert told[0] == told[1]
     assert "column '" in told[0]
-
-
-@pytest.mark.parametrize(
-    ("line", "place"), [(0, "line 2 "), (1, "line 140002"), (70_000, "line 70002")]
-)
-@pytest.mark.slow_after_first
-def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
-    path = write(columns(), tmp_path, "table.csv")
-    lines = path.read_text().splitlines()
-    at = {0: 1, 1: 140_001, 70_000: 70_001}[line]
-    lines[at] += ",9"
-    path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(DataError) as caught:
-        load(path)
-    told = (
-        "data row 1 has 4 cells"
-        if line == 0
-        else f"{place.strip()} has 4 cells under 3 column names"
-    )
-    assert told in str(caught.value)
 
 
 def test_csv_is_never_cut_inside_quotation_marks(tmp_path, small):

@@ -39,7 +39,7 @@ from auditor.results.measurements import Measurements
 from auditor.runs import tables
 from tests.plugin_packages import install
 from tests.process.misbehaving import NOW, PLUGINS, Manners
-from tests.programs import PATIENCE, environment, python, wait_for
+from tests.programs import PATIENCE, environment, python
 from tests.tiers import each_once
 
 CELL = "87654321.125"
@@ -695,41 +695,4 @@ def test_blocks_nest_and_leave_everything_as_it_was():
         assert inner.reason.startswith("SystemExit at containment.py:")
         os._exit(0)
     assert outer.error is not None
-    assert os._exit is before
-
-
-def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
-    noted, here, children = tmp_path / "forks", os.getpid(), []
-
-    def plugin() -> None:
-        children.append(os.fork())
-        if children[-1] == 0:
-            with noted.open("a") as file:
-                file.write(f"{os.getppid()}\n")
-
-    namespace = {"__name__": "auditor.audit.engine", "plugin": plugin, "contained": contained}
-    calls = (
-        "def audit():\n    with contained():\n        for _ in range(12):\n            plugin()\n"
-    )
-    exec(compile(calls, "audit", "exec"), namespace)  # as code of ours would call it
-    namespace["audit"]()
-    assert os.getpid() == here, "a child went on"
-    for child in children:
-        wait_for(lambda child=child: os.waitpid(child, os.WNOHANG)[0], f"child {child} goes on")
-    assert noted.read_text().split() == [str(here)] * 12
-
-
-def test_blocks_in_several_threads_give_os_exit_back():
-    before, inside = os._exit, threading.Barrier(2)
-
-    def one(first):
-        with contained():
-            inside.wait(PATIENCE)
-            time.sleep(0 if first else 0.1)
-
-    threads = [threading.Thread(target=one, args=(first,), daemon=True) for first in (True, False)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
     assert os._exit is before

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import auditor_reports.html
-from auditor.results.advice import Advice
 from auditor_reports.html import Html
 
 pytest.importorskip(
@@ -198,19 +197,6 @@ def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(opened: Opened) 
     assert opened.page.evaluate("document.activeElement.hasAttribute('popovertarget')")
 
 
-def test_pictures_are_exported_with_their_colours(opened: Opened, tmp_path: Path) -> None:
-    for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
-        with opened.page.expect_download() as download:
-            opened.page.locator(f"#audit-1-collusion button[data-export={kind}]").click()
-        saved = tmp_path / "saved"
-        download.value.save_as(saved)
-        assert download.value.suggested_filename == f"audit-1-collusion.{kind}"
-        content = saved.read_bytes()
-        assert content.startswith(start)
-        assert b"var(" not in content
-        assert len(content) > 5_000
-
-
 def test_paper_shows_everything_but_controls(opened: Opened) -> None:
     opened.page.emulate_media(media="print", color_scheme="dark")
     assert not opened.page.locator(".controls").first.is_visible()
@@ -235,21 +221,6 @@ def test_axe_finds_nothing_findings(
         assert findings(opened.unfold().page) == []
         opened.page.locator("td button[popovertarget]").first.click()
         assert findings(opened.page, ":popover-open") == []
-
-
-@needs_axe
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 400)])
-def test_axe_finds_nothing_in_an_advice(
-    browser: Browser, advice: Advice, tmp_path: Path, theme: Any, width: int
-) -> None:
-    file = tmp_path / "advice.html"
-    file.write_text(Html().render_advice(advice), encoding="utf-8")
-    with Opened(
-        browser, file, color_scheme=theme, viewport={"width": width, "height": 900}
-    ) as opened:
-        assert opened.said == []
-        assert opened.page.evaluate("document.documentElement.scrollWidth") == width
-        assert findings(opened.page) == []
 
 
 def findings(page: Page, part: str = "body") -> list[str]:

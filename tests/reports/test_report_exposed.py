@@ -10,7 +10,7 @@ import report_cases
 
 import auditor
 from auditor.results.model import AuditResult
-from auditor.results.records import AttributeSummary, DataSummary, Measurement
+from auditor.results.records import Measurement
 from auditor_reports.figures.figures import said as joined
 from auditor_reports.figures.matrix import MatrixCell, matrix
 from auditor_reports.figures.reading import Reading
@@ -100,22 +100,6 @@ def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(
         assert f"to {who.get('attack', 'llse')}, {knows}, copies {{" in text
 
 
-@pytest.mark.parametrize(("standardize", "unit", "told"), [(False, None, "± 12.00, root"), (True, 50.0, "± 600, root")])  # fmt: skip
-def test_an_exposure_is_told_in_the_columns_own_units(
-    standardize: bool, unit: float | None, told: str
-) -> None:
-    result = exposing(0.2)
-    records = [*result.measurements, error("age", 12.0, 0.1, metric="rmse")]
-    table = DataSummary(
-        source="t", rows=100, attributes=[AttributeSummary(name="age", unit=unit)], correlation=[]
-    )
-    scenario = {**result.scenario, "data": {"standardize": standardize}}
-    said, _ = found(
-        result.model_copy(update={"measurements": records, "scenario": scenario, "data": [table]})
-    )
-    assert f"its values known to {told} mean square" in joined(said.exposure)
-
-
 @pytest.mark.parametrize(("value", "half", "theory", "word"), [
     (0.04, 0.001, None, "rebuilt"), (0.04, 0.3, None, "high"), (0.2, 0.01, 0.01, "severe"),
     (0.7, 0.001, None, "moderate"),
@@ -126,19 +110,6 @@ def test_noise_alone_makes_no_attribute_exposed(
     said, cell = found(exposing(value, half, theory=theory))
     assert said.grade == f"{word} (age)"
     assert (said.severity.word, cell.severity.word) == (word, word)  # type: ignore[union-attr]
-
-
-def test_what_was_given_in_clear_is_nobody_s_work() -> None:
-    knowledge = "known-attributes(age)"
-    given = [
-        *safe(), error("*", 0.45, knowledge=knowledge), error("age", 0.0, knowledge=knowledge),
-        error("salary", SAFE, knowledge=knowledge),
-    ]  # fmt: skip
-    said, cell = found(audit(given, [PERFECT, {"known-attributes": ["age"]}]))
-    assert (said.grade, said.singled_out) == ("low", None)
-    assert cell.exposed is None
-    only, cell = found(audit(given[3:], [{"known-attributes": ["age"]}]))
-    assert (only.grade, cell.exposed) == ("low", None)  # salary alone is left to rebuild
 
 
 def test_every_report_names_the_attribute_and_escapes_it() -> None:

@@ -50,19 +50,6 @@ def test_a_release_shows_its_law_and_no_value() -> None:
     )._repr_html_()
 
 
-@pytest.mark.parametrize("name", [
-    "collusion",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("errors", "coalitions", "sweep", "runtime")),
-])  # fmt: skip
-def test_every_plot_is_a_picture(swept: AuditResult, name: str) -> None:
-    import vl_convert
-
-    svg = vl_convert.vegalite_to_svg(getattr(swept.plot, name)().to_dict())
-    assert svg.startswith("<svg")
-    assert "var(" not in svg
-    assert svg.count("<path") > 5
-
-
 def test_a_wrong_choice_names_the_right_ones(quickstart: AuditResult) -> None:
     with pytest.raises(AuditorError, match="adversary must be one of"):
         quickstart.plot.collusion(adversary="nobody")

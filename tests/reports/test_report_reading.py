@@ -7,17 +7,8 @@ import pytest
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from auditor_reports.figures.figures import (
-    SCALE,
-    Figure,
-    Name,
-    copies,
-    distinct_texts,
-    number,
-    plus_minus,
-    severity,
-)
-from auditor_reports.figures.reading import ERROR, Reading, best, lowest, paired_gain
+from auditor_reports.figures.figures import SCALE, Figure, Name, number, plus_minus, severity
+from auditor_reports.figures.reading import ERROR, Reading, paired_gain
 from auditor_reports.wording.verdict import verdict, verdicts
 
 
@@ -37,40 +28,11 @@ def test_a_figure_is_written_to_the_precision_of_its_error_bar(
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
 
 
-@pytest.mark.parametrize(("numbers", "texts"), [
-    ((1285407536.0, 1279620381.0), ["1.285×10⁹", "1.280×10⁹"]),
-    ((0.486486, 0.485805), ["0.4865", "0.4858"]), ((None, 0.1), ["–", "0.1"]),
-])  # fmt: skip
-def test_what_differs_is_written_so_that_it_is_seen(
-    numbers: tuple[float | None, ...], texts: list[str]
-) -> None:
-    assert distinct_texts(*numbers) == texts
-
-
-@pytest.mark.parametrize(("coalition", "total", "text"), [
-    ((3,), 5, "copy 3"), ((1, 2, 3, 4, 5), 5, "all five copies"),
-    ((1, 2, 3, 5), 6, "copies 1–3 and 5"), (tuple(range(1, 31, 2)), 40, "15 of the 40 copies"),
-])  # fmt: skip
-def test_a_coalition_is_named_in_words(coalition: tuple[int, ...], total: int, text: str) -> None:
-    assert copies(coalition, total) == text
-
-
 def test_the_severity_scale_covers_every_error_and_worsens_with_accuracy() -> None:
     assert [severity(value).word for value in (0.0, 0.05, 0.25, 0.5, 0.75, 3.0)] == [
         "rebuilt", "severe", "high", "moderate", "low", "low",
     ]  # fmt: skip
     assert [step.rank for step in SCALE] == [5, 4, 3, 2, 1]
-
-
-def test_lowest_is_not_the_luckiest() -> None:
-    lucky, larger = (
-        of(0.18, 0.05)._replace(theory=0.2),
-        of(0.19, 0.01, (1, 2))._replace(theory=0.19),
-    )
-    assert lowest([lucky, larger]) == larger
-    noisy, sure = of(0.18, 0.05), of(0.19, 0.01, (2,))
-    assert lowest([noisy, sure]) == sure
-    assert best([of(0.9, 0.3), of(0.8, 0.01, (2,))]).value == 0.8
 
 
 def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditResult) -> None:
@@ -159,42 +121,3 @@ def test_the_verdict_never_contradicts_an_expectation(
     assert found.finding == finding
     if finding != "no-gain":
         assert "expectation theorem-4" in found.sentence
-
-
-def test_single_copies_alone_and_nothing_at_all(quickstart: AuditResult) -> None:
-    singles = [record for record in quickstart.measurements if len(record.coalition) == 1]
-    found = verdict(
-        Reading(quickstart.model_copy(update={"measurements": singles, "expectations": []})),
-        "correlated",
-    )
-    assert found.finding == "alone"
-    empty = quickstart.model_copy(update={"measurements": [], "distributions": []})
-    assert {item.finding for item in verdicts(Reading(empty))} == {"not-measured"}
-
-
-def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(
-    quickstart: AuditResult,
-) -> None:
-    known = "known-attributes(salary)"
-    output = [
-        r._replace(knowledge=known) if r.knowledge == "perfect" else r
-        for r in quickstart.measurements
-    ]
-    scenario = {**quickstart.scenario, "knowledge": [{"known-attributes": ["salary"]}]}
-    assert Reading(
-        quickstart.model_copy(update={"scenario": scenario, "measurements": output})
-    ).given(known) == {"salary"}
-    found = verdict(
-        Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})),
-        "correlated",
-    )
-    assert found.who == "llse, estimated(rows=400) knowledge"
-    only = [record for record in output if record.knowledge == known]
-    found = verdict(
-        Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})),
-        "correlated",
-    )
-    assert found.who == f"llse, {known} knowledge"
-    assert found.exposed is not None
-    assert found.exposed.attribute == "age"  # which alone is left
-    assert "to an adversary who was given salary of every record." in found.sentence

@@ -63,22 +63,6 @@ def test_a_table_of_records_is_those_records_to_their_types():
     assert table != RECORDS[:-1]
 
 
-def test_rows_are_found_by_what_their_records_say():
-    for wanted in [
-        {"status": "ok"},
-        {"attack": None},
-        {"scheme": "no such"},
-        {"coalition": (1, 2), "replicate": 2},
-    ]:
-        table = Measurements.of(RECORDS)
-        kept = [
-            record
-            for record in RECORDS
-            if all(getattr(record, field) == value for field, value in wanted.items())
-        ]
-        assert table.taken(table.where(**wanted)) == kept
-
-
 @pytest.fixture
 def long(result, tmp_path, monkeypatch):
     """Results that are too long for JSON."""
@@ -156,18 +140,6 @@ def test_a_sweep_point_that_is_no_json_is_refused(long):
         stored(long, swept(text))
         with pytest.raises(AuditorError, match=r"results\.parquet: not the results of an audit"):
             AuditResult.load(long)
-
-
-def test_a_table_that_is_torn_is_refused():
-    content = bytearray(tidy.parquet(Measurements.of(RECORDS)))
-    refused = 0
-    for place in range(4, len(content), len(content) // 40):
-        torn = content[:place] + bytes(20) + content[place + 20 :]
-        try:
-            tidy.from_parquet(bytes(torn))
-        except ValueError:
-            refused += 1
-    assert refused > 10
 
 
 def test_a_table_that_cannot_be_beside_is_refused(long):

@@ -12,7 +12,6 @@ from scipy.stats import norm
 import auditor
 from auditor import AuditorError
 from auditor.registry import get
-from auditor.results.advice import Exposed
 from auditor.results.records import Measurement
 from auditor.runs.advice import audits
 from auditor.runs.advice.advise import advise, steps_apart
@@ -41,48 +40,6 @@ def noise(scheme, copies=1, K_X=ONE, spread=4.0, loss=mean_loss):
     )
 
 
-class StubbedAudits(Asked):
-    def __init__(self, target, worth=1.0, candidate=None):
-        super().__init__({}, target, 1000, 1, False, {})
-        self.__dict__.update(worth=worth, pooled_level=candidate.pooled_level, asked=[])
-
-    def audit(self, scheme, levels):
-        self.asked.append((scheme, tuple(levels)))
-        return self.worth * self.pooled_level(tuple(levels))
-
-    def exposed(self, result):
-        return Exposed(result / (1.0 + result), 0.0, "stub", "x", (1,))
-
-    def verdict(self, result, target=None):
-        left = result / (1.0 + result)
-        return (
-            "holds"
-            if left >= (target or self.target)
-            else "undecided"
-            if left >= 0.9 * self.target
-            else "fails"
-        )
-
-
-def test_of_one_gaussian_attribute_half_stays_unknown_at_a_level_of_exactly_1():
-    candidate = noise("corner-wave")  # LLSE leaves σ²/(1 + σ²), and there is nothing better
-    trials = Trials(StubbedAudits(0.5, candidate=candidate), "mean")
-    place = trials.lowest(candidate, math.inf)
-    assert candidate.levels(place) == (1.0,)
-    assert not trials.whole(candidate, place - 1).met
-
-
-@pytest.mark.parametrize("worth", [1.0, 0.05])
-@pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
-def test_the_place_found_meets_the_target_and_the_one_before_does_not(scheme, worth):
-    candidate = noise(scheme, copies=3)
-    trials = Trials(StubbedAudits(0.5, worth, candidate), "mean")
-    place = trials.lowest(candidate, math.inf)
-    assert trials.whole(candidate, place).met
-    assert not trials.whole(candidate, place - 1).met
-    assert len(trials.asked.asked) == len(set(trials.asked.asked)) <= 14
-
-
 def drawn(mean, error, count=4, theory=None):
     return [Measurement({}, "s", "perfect", "llse", (1,), (1.0,), k, "x", "normalized_error", mean, error, None, None, theory, "ok", None, "replicates")
             for k in range(1, count + 1)]  # fmt: skip
@@ -90,18 +47,6 @@ def drawn(mean, error, count=4, theory=None):
 
 def found(*cells):
     return SimpleNamespace(measurements=[record for cell in cells for record in cell])
-
-
-@pytest.mark.parametrize(
-    ("mean", "error", "verdict"),
-    [(0.63, 0.02, "holds"), (0.57, 0.02, "undecided"), (0.37, 0.02, "fails")],
-)  # fmt: skip
-def test_a_target_is_met_by_more_than_one_release_spreads_and_missed_by_as_much(
-    mean, error, verdict
-):
-    asked = Asked({}, 0.5, 1000, 1, False, {})
-    assert asked.verdict(found(drawn(mean, error))) == verdict
-    assert asked.verdict(found(drawn(mean, error, count=400))) == verdict
 
 
 @pytest.mark.parametrize(("bar", "z"), [("replicates", 1.645), ("closed-form", 1.645)])

@@ -117,33 +117,3 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
     for count, shares in [(1, 3), (2, 256), (3, 2)]:
         monkeypatch.setattr(request, "MOST_STEPS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
-
-
-@pytest.mark.slow
-def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_them(
-    file, large, monkeypatch
-):
-    data = {"source": str(file)} | BINNED
-    document = scenario(
-        file,
-        data=data,
-        schemes=SCHEMES[:2],
-        attacks=["posterior"],
-        knowledge=["perfect"],
-        coalitions=["all"],
-    )
-    whole = auditor.run(document)
-    monkeypatch.setattr("auditor.audit.counts.outcome_counts.MOST_CELLS", 2**15)
-    some = auditor.run(document)
-    assert figures(some) != figures(whole)
-    assert figures(some) == figures(in_memory(monkeypatch, document))
-    both = [
-        result.frame().query("metric == 'belief_gap' and scheme == 'uniform'")
-        for result in (whole, some)
-    ]
-    gap, error = (
-        np.concatenate([frame[name] for frame in both]) for name in ("value", "std_error")
-    )
-    assert error[1] > error[0]
-    assert abs(gap[1] - gap[0]) < 4.5 * error[1]
-    assert [record.status for record in some.expectations] == ["holds"] * 4

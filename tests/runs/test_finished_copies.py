@@ -76,36 +76,6 @@ def test_rounded_columns_come_back_as_the_kind_that_they_were(path, tmp_path, st
     assert noted[-1].startswith("left out: 'id', 'team';")
 
 
-def test_dates_of_another_format_go_out_as_they_came_in(tmp_path, staff):
-    staff.assign(hired=staff["hired"].dt.strftime("%d.%m.%Y")).to_csv(
-        tmp_path / "t.csv", index=False
-    )
-    forms = {"hired": "%d.%m.%Y"}
-    read, _, _ = made(
-        str(tmp_path / "t.csv"), [0.5, 0.0], tmp_path / "out", Treatment("keep", True, {}, forms)
-    )
-    assert read[1]["hired"].tolist() == staff["hired"].dt.strftime("%d.%m.%Y").tolist()
-    assert read[0]["hired"].str.fullmatch(r"\d\d\.\d\d\.\d{4}").all()
-    assert (
-        abs(
-            (pd.to_datetime(read[0]["hired"], format="%d.%m.%Y") - staff["hired"]).dt.days.std()
-            / (0.5**0.5 * 7_000 / 12**0.5)
-            - 1
-        )
-        < 0.1
-    )
-    with pytest.raises(AuditorError, match="column 'hired' holds text"):
-        made(str(tmp_path / "t.csv"), [0.5], tmp_path / "none", Treatment("drop", True))
-    with pytest.raises(AuditorError, match="dates: column 'hired' is not perturbed"):
-        made(
-            str(tmp_path / "t.csv"),
-            [0.5],
-            tmp_path / "none",
-            Treatment("drop", True, {}, forms),
-            columns=["age"],
-        )
-
-
 @pytest.mark.parametrize(("held", "missing"), each_once([0, 2**30], ["keep", "drop"]))
 def test_blanks_are_in_their_places_in_every_block(
     path, tmp_path, staff, monkeypatch, held, missing
@@ -153,14 +123,6 @@ def test_what_cannot_be_done_is_refused_and_leaves_nothing(
     with pytest.raises(AuditorError, match=message):
         made(path, [0.5], tmp_path / "out", treatment, scheme=scheme)
     assert not (tmp_path / "out").exists()
-
-
-def test_copies_that_were_changed_afterwards_are_not_extended(path, tmp_path, staff):
-    made(path, [0.5], tmp_path / "out", Treatment("drop", True), columns=["age", "id"])
-    with pytest.raises(
-        AuditorError, match="cannot be extended; its copies are rounded, cut off or have blanks"
-    ):
-        auditor.read_release(staff, tmp_path / "out")
 
 
 @pytest.mark.parametrize("missing", ["keep"])

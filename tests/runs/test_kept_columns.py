@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -65,49 +64,6 @@ def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(
         "note",
         "id",
     ]
-
-
-LABELS = {"sex": {1: "male", 2: "female"}}
-
-
-def labelled(path):
-    frame = pd.DataFrame({
-        "sex": [1.0, 2.0, np.nan, 9.0] * 10, "wave": [7.0, 8.0] * 20,
-        "pay": np.arange(40.0) ** 1.5,
-    })  # fmt: skip
-    if path.suffix == ".dta":
-        frame.astype({"wave": np.int16}).to_stata(path, write_index=False, value_labels=LABELS)
-    else:
-        pytest.importorskip("pyreadstat").write_sav(frame, path, variable_value_labels=LABELS)
-    return str(path)
-
-
-@pytest.mark.parametrize("suffix", [".sav", ".dta"])
-def test_what_is_kept_of_a_labelled_column_are_its_labels_and_whole_numbers_have_no_point(
-    tmp_path, suffix
-):
-    source = labelled(tmp_path / f"t{suffix}")
-    for form in ("csv", "parquet"):
-        write_copies(
-            source,
-            "corner-wave",
-            [0.5],
-            1,
-            tmp_path / form,
-            ["pay"],
-            keep=["sex", "wave"],
-            form=form,
-        )
-    assert [row[:2] for row in cells(tmp_path / "csv" / "copy-1.csv")[1:5]] == [
-        ["male", "7"],
-        ["female", "8"],
-        ["", "7"],
-        ["9", "8"],
-    ]
-    copy = pd.read_parquet(tmp_path / "parquet" / "copy-1.parquet")
-    assert copy["sex"][[0, 1, 3]].tolist() == ["male", "female", "9"]
-    assert pd.isna(copy["sex"][2])
-    assert copy["wave"].dtype.kind == "i"
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -13,35 +13,9 @@ from auditor.adversary.view import View
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.release import Release
 from auditor.audit.numeric.views import Gathered
-from auditor.data import file_rows as streamed
-from auditor.runs import tables
 from tests.programs import python
 
 FACTOR = 2.5
-
-RUN = """
-import re, sys
-from pathlib import Path
-from auditor.data import file_rows as streamed
-streamed.HELD_BYTES = int(sys.argv[1])
-import auditor
-auditor.run(sys.argv[2])
-# not ru_maxrss, which a process inherits from the one that started it
-print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
-"""
-SCENARIO = """
-data: {{source: table.parquet, standardize: true}}
-schemes: {{name: {scheme}, levels: [0.3, 0.45, 0.6, 0.8, 1.0]}}
-attacks: [{attacks}]
-knowledge: [perfect]
-coalitions: [{coalitions}]
-measures: [{measures}]
-expect: [{expect}]
-"""
-CASES = {
-    "streamed, pooling": (0, "llse", "subsets", "", "no-collusion-gain: {scheme: corner-wave}"),
-    "held": (2**40, "ndr, llse", "subsets", ""),
-}
 
 
 @pytest.fixture(scope="module")
@@ -64,24 +38,6 @@ needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists(),
     reason="reads peak memory from /proc, which this system has not",
 )
-
-
-@pytest.mark.slow
-@needs_proc
-@pytest.mark.parametrize("case", CASES)
-def test_predicted_and_measured(folder, command, monkeypatch, case):
-    held, attacks, coalitions, measures, expect = (*CASES[case], "")[:5]
-    text = SCENARIO.format(
-        scheme="corner-wave",
-        attacks=attacks,
-        coalitions=coalitions,
-        measures=measures,
-        expect=expect,
-    )
-    predicted, measured = expected(folder, held, text, command, monkeypatch), needed(folder, held)
-    assert measured <= predicted <= measured * FACTOR, (
-        f"predicted {predicted:.0f} MB, measured {measured:.0f}"
-    )
 
 
 WHOLE_RUN = """
@@ -158,27 +114,4 @@ def check_whole_run(
     )
     assert measured <= predicted <= measured * FACTOR, (
         f"predicted {predicted:.0f} MB, measured {measured:.0f}"
-    )
-
-
-def expected(
-    folder: Path,
-    held: int,
-    text: str,
-    command: Callable[..., tuple[int, str, str]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> float:
-    (folder / "audit.yaml").write_text(text)
-    monkeypatch.setattr(streamed, "HELD_BYTES", held)
-    tables._table.cache_clear()
-    _, outline, _ = command("check", folder / "audit.yaml")
-    tables._table.cache_clear()
-    return float(
-        re.search(r"([\d,]+) MB of memory in each worker process", outline)[1].replace(",", "")
-    )
-
-
-def needed(folder: Path, held: int) -> float:
-    return float(
-        python("-c", RUN, held, folder / "audit.yaml", check=True, timeout=300).stdout.split()[-1]
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import auditor
 from auditor.audit.base import request
 from auditor.errors import AuditorError
 from auditor.numerics import blocks
-from auditor.runs import tasks, workers
+from auditor.runs import workers
 
 ROWS = 60_000
 SHORT = ROWS // SMALLER
@@ -122,28 +121,6 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
     for count, shares in [(1, 3), (2, 256), (3, 4)]:
         monkeypatch.setattr(request, "MOST_STEPS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
-
-
-def test_steps_and_their_results_hold_no_rows(file, large):
-    from auditor.scenario.read import read_scenario
-
-    document = wide(file) | {"schemes": SCHEMES[:1], "expect": ["no-collusion-gain"]}
-    checked = read_scenario(document, [], None)
-    (task,) = tasks.plan(checked, checked.sweep_points())
-    sizes = []
-
-    def share(steps):
-        for step in steps:
-            result = tasks._carry_out_step(task, "a run", step)
-            sizes.append((len(pickle.dumps((task, step))), len(pickle.dumps(result))))
-            yield result
-
-    (audit,) = tasks.carry_out(task, share)
-    assert not audit.measurements.where(status="failed").any()
-    moments = (4 * 40) ** 2 * 8  # of forty attributes of the original and of three copies
-    assert len(sizes) == 11
-    assert max(step for step, _ in sizes[:-1]) < 30_000
-    assert max(result for _, result in sizes) < 8 * moments < ROWS * 40
 
 
 @pytest.mark.slow

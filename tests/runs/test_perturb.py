@@ -35,14 +35,6 @@ def test_array_in_array_of_that_shape_out(shape):
     )
 
 
-def test_all_forms_get_the_same_copies():
-    array = auditor.perturb(X, scheme="corner-wave", levels=[0.5, 0.2], seed=1).copies[1]
-    frame = auditor.perturb(FRAME, scheme="corner-wave", levels=[0.5, 0.2], seed=1).copies[1]
-    lists = auditor.perturb(X.tolist(), scheme="corner-wave", levels=[0.5, 0.2], seed=1).copies[1]
-    np.testing.assert_array_equal(array, frame.to_numpy())
-    np.testing.assert_array_equal(array, lists)
-
-
 def test_the_original_is_not_written_to():
     before = X.copy()
     auditor.perturb(X, scheme="corner-wave", levels=[0.5, 0.0], seed=1).extend([0.0], seed=2)
@@ -131,14 +123,6 @@ def test_levels_parameters_and_knowledge_may_be_numpy_s_and_pandas_own():
     assert auditor.attack(
         "ndr", plain, knowledge={"estimated": {"rows": np.int64(4)}}
     ).coalition == (1, 2)
-
-
-def test_masked_values_are_no_data():
-    hidden = np.ma.masked_array(X, mask=np.eye(len(X), 2, dtype=bool))
-    assert refusal(DataError, auditor.perturb, hidden, "corner-wave", [1.0]).startswith(
-        "the table has masked values"
-    )
-    assert len(auditor.perturb(np.ma.masked_array(X), "corner-wave", [1.0]).copies) == 1
 
 
 @pytest.mark.parametrize("workers", [0, True])

@@ -448,21 +448,6 @@ def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table
     assert not (tmp_path / "new").exists()
 
 
-def test_a_killed_attack_s_partial_estimate_goes_with_the_next_one(tmp_path):
-    from auditor.runs.attack_files import write_estimate
-
-    old, young = tmp_path / ".estimate.csv-aaaaaaaa", tmp_path / ".estimate.csv-bbbbbbbb"
-    for path in (old, young):
-        path.touch()
-    os.utime(old, (0, 0))
-    write_estimate(
-        auditor.attack("llse", auditor.perturb(NUMBERS[:50], "corner-wave", [0.5], seed=1)),
-        str(tmp_path / "estimate.csv"),
-    )
-    # the young one may be in the making
-    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "estimate.csv"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
 def test_commands_killed_at_random_moments_leave_one_line_and_no_partial_file(tmp_path, number):

@@ -59,13 +59,6 @@ def test_a_stronger_attack_asks_for_more_and_the_answer_is_called_an_estimate():
     assert both.levels[0] > 1.0
 
 
-def test_copies_that_cancel_their_noise_need_another_scheme():
-    found = remedies(
-        audit([{"name": "linearly-dependent", "levels": [0.3, 0.9]}], ["llse"], ["all"])
-    )["linearly-dependent"]
-    assert (found.levels, found.lossless) == ([], 1.0)
-
-
 def test_what_known_attributes_say_of_another_no_noise_takes_back():
     result = auditor.run({
         "data": {"source": "cps", "columns": ["salary", "state_tax"], "rows": 30000, "standardize": True}, "seed": 1,

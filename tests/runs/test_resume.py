@@ -223,15 +223,6 @@ def test_damaged_files_are_told_and_their_tasks_done_again(folder, run, carried_
     assert outcome() == outcome(output="undisturbed")
 
 
-@pytest.mark.parametrize("state", [None, b"not json", b'{"parts": 3}'])
-def test_a_damaged_state_costs_the_explanation_only(folder, run, carried_out, state):
-    run("small.yaml")
-    path = Path("audit/small", FOLDER, STATE)
-    path.unlink() if state is None else path.write_bytes(state)
-    assert run("small.yaml", "--resume")[0] == 0
-    assert len(carried_out) == TASKS
-
-
 def test_finished_tasks_are_their_owner_s_alone_and_no_more_than_the_results_use(folder, run):
     run("small.yaml")
     write(SCENARIO | {"seed": 2})
@@ -329,14 +320,6 @@ def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_
     assert auditor.AuditResult.load("audit/small").partial.finished == 1
     run("small.yaml", "--resume")
     assert auditor.AuditResult.load("audit/small").partial is None
-
-
-def test_from_python_a_run_is_resumed_in_its_output_folder(folder, carried_out):
-    first = auditor.run("small.yaml", output="mine")
-    second = auditor.run("small.yaml", output="mine", resume=True)
-    assert len(carried_out) == TASKS
-    assert first.measurements == second.measurements
-    assert Path("mine", FOLDER).exists()
 
 
 def test_resume_needs_a_folder(folder):

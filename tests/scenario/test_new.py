@@ -107,18 +107,6 @@ def chosen(**columns):
     return select(describe_frames([pd.DataFrame(columns)]))
 
 
-def test_categories_are_taken_while_records_tell_their_combinations_apart():
-    rng = np.random.default_rng(0)
-    few = {f"q{place}": rng.integers(1, 6, 200) for place in range(3)}
-    found = chosen(**few, word=rng.choice(list("abcd"), 200))
-    # 25 combinations of at most 200 / 5
-    assert [column.name for column in found.categories] == ["q0", "q1"]
-    assert [column.name for column in found.numbers] == ["q2"]  # numbers all the same
-    assert found.left_out[0][1].startswith(
-        "is a category, and with it there would be more than 40 combinations"
-    )
-
-
 def test_nothing_to_audit_is_told_in_one_line_without_a_value():
     with pytest.raises(DataError) as refused:
         chosen(name=[f"Alice{place}" for place in range(50)], city=["Rome"] * 50)

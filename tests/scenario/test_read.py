@@ -178,21 +178,6 @@ def test_an_optional_section_may_hold_nothing_but_comments():
                 assert scenario(**{field: empty}).spec() == scenario().spec()
 
 
-def test_a_lone_item_is_a_list_of_one():
-    one = scenario(
-        schemes=BASE["schemes"][0],
-        attacks="llse",
-        knowledge="perfect",
-        coalitions="all",
-        cite="li2012",
-        expect="matches-theory",
-    )
-    many = scenario(
-        knowledge=["perfect"], coalitions=["all"], cite=["li2012"], expect=["matches-theory"]
-    )
-    assert one.spec() == many.spec()
-
-
 NAMED = """
 {knowledge: [{name: perfect}]} ~ {knowledge: [perfect]}
 {knowledge: [{name: estimated, rows: 9}]} ~ {knowledge: [{estimated: {rows: 9}}]}
@@ -304,20 +289,6 @@ def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
     )
 
 
-def test_counts_may_be_written_with_an_exponent(tmp_path):
-    path = tmp_path / "x.yaml"
-    path.write_text("data: {source: gaussian, covariance: [[1]], rows: 1e3}\nseed: 2e1\nreplicates: 3.0\nattacks: [llse]\n"
-                    "schemes: [{name: corner-wave, levels: {uniform: [0.1, 1], count: 1e1}}]\nknowledge: [estimated: {rows: 4e2}, known-records: 1e1]\n"
-                    "coalitions: [{random: 1e2}]\n")  # fmt: skip
-    read = read_scenario(path)
-    assert (read.data.rows, read.seed, read.replicates) == (1000, 20, 3)
-    assert [state.label for state in read.knowledge] == ["estimated(rows=400)", "known-records(10)"]
-    assert type(read.data.rows) is int
-    assert check_data(read)
-    assert "must be an integer" in the_problem(seed=2.5)
-    assert "must be an integer" in the_problem(replicates=1e300)
-
-
 IMPOSSIBLE = """
 data: {source: cps, columns: [age, salry]} ~ data.columns[1] ~ no column 'salry'; did you mean 'salary'?
 data: {source: cps, rows: 999999} ~ data.rows ~ the table has 193,682 records
@@ -345,19 +316,6 @@ def test_what_the_data_cannot_give_is_told_before_the_run():
         assert shown in str(caught.value)
 
 
-def test_more_measurements_than_anybody_could_hold_are_refused():
-    asked = scenario(
-        schemes=[{"name": "corner-wave", "levels": [1.0] * 7}],
-        coalitions=["subsets"],
-        replicates=100_000,
-    )
-    with pytest.raises(
-        ScenarioError,
-        match=r"coalitions ask for too much: 127 coalitions of scheme corner-wave make 152,400,000",
-    ):
-        check_data(asked)
-
-
 @pytest.mark.parametrize(("path", "values", "read"), [
     ("data.rows", [10, 20], lambda s: s.data.rows),
     ("schemes[wave].levels.count", [2, 3], lambda s: s.schemes[0].levels.count),
@@ -379,38 +337,6 @@ def test_any_path_can_be_swept(path, values, read):
     result = auditor.run(swept)
     assert [record.sweep for record in result.measurements if record.sweep == {path: values[-1]}]
     assert not result.failed
-
-
-def test_a_swept_expectation_is_judged_where_its_value_is():
-    swept = scenario(
-        sweep={"expect[1].distortion.at-least": [0, 10**6], "seed": [1, 2]},
-        expect=[
-            {"distortion": {"at-least": 0}},
-            {"distortion": {"sweep": {"seed": 2}, "at-least": 5}},
-        ],
-    )
-    path = "expect[1].distortion.at-least"
-    result = auditor.run(swept)
-    assert [(record.status, record.where.get("sweep")) for record in result.expectations] == [
-        ("holds", None), ("holds", {"seed": 2, path: 0}), ("fails", {"seed": 2, path: 10**6}),
-    ]  # fmt: skip
-    assert [record.bound for record in result.expectations] == [0, 0, 10**6]
-    assert [use.spec() for use in read_scenario(swept.spec()).judged] == [
-        use.spec() for use in swept.judged
-    ]
-    whole = scenario(
-        sweep={"expect": [["matches-theory"], [{"distortion": {"at-least": 0}}, "matches-theory"]]}
-    )
-    assert [(use.name, use.place) for use in whole.judged] == [
-        ("matches-theory", 0),
-        ("distortion", 0),
-        ("matches-theory", 1),
-    ]
-    own = scenario(
-        sweep={"expect[0].distortion.at-least": [1, 2]},
-        expect=[{"distortion": {"sweep": {"expect[0].distortion.at-least": 2}, "at-least": 0}}],
-    )
-    assert [use.expectation.parameters.at_least for use in own.judged] == [2]
 
 
 FULL = {
@@ -479,17 +405,6 @@ def test_shipped_scenarios_are_found_by_name_and_read_as_themselves(path):
     shipped = read_scenario(path.stem)
     assert find_scenario(f"{path.stem}.yaml").name == path.name
     assert rebuild(shipped.spec(), shipped.base, path.stem).spec() == shipped.spec()
-
-
-def test_a_scenario_from_python_may_hold_numpy_values():
-    plain = scenario(seed=3)
-    arrays = read_scenario({
-        **BASE,
-        "seed": np.int64(3),
-        "data": {"source": "gaussian", "covariance": np.array([[1.0, 0.5], [0.5, 2.0]]), "rows": np.int32(60)},
-        "schemes": ({"name": "corner-wave", "levels": np.array([0.25, 1.0, 0.5])},),
-    })  # fmt: skip
-    assert arrays.spec() == plain.spec()
 
 
 def loop():
@@ -650,12 +565,3 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,5\n4,9\n")
     assert auditor.run(of_source("~/t.csv")).data[0].rows == 3
-
-
-@pytest.mark.parametrize("entry", [{"learnt": {"at-most": 0.5}}])
-def test_a_metric_may_be_called_by_the_name_that_it_had(entry):
-    scenario = {
-        "data": "cps", "schemes": [{"name": "correlated", "levels": [0.5]}],
-        "attacks": ["homogeneity", "linkage"], "expect": [entry],
-    }  # fmt: skip
-    assert read_scenario(scenario).expect[0].expectation.parameters.metric == "disclosed"
