@@ -10,7 +10,7 @@ import pytest
 
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats.text_files import Marks, as_numbers
-from auditor.data.load import file_notes, load_table
+from auditor.data.load import load_table
 from auditor.errors import DataError
 from auditor.runs.copy_files import write_copies
 
@@ -72,11 +72,3 @@ def test_text_with_a_full_width_digit_is_text(tmp_path):
     assert load(path, columns=["a"]).rows == 2
     with pytest.raises(DataError, match="column 'b' holds text, not numbers"):
         load(path)
-
-
-def test_words_that_are_read_as_blank_are_noted(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("cover,pay\nFull,1\nNone,NA\nBasic,3\n")
-    assert file_notes(str(path)) == [
-        "t.csv: column 'cover': 'None' is read as blank; write another word if it is an answer"
-    ]
