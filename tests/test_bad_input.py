@@ -13,19 +13,10 @@ import pytest
 import auditor as package
 from auditor.data.formats.headers import is_value
 from auditor.data.load import load_table
-from auditor.errors import (
-    LONGEST_LINE,
-    MOST_LINES,
-    AuditorError,
-    DataError,
-    Problem,
-    ScenarioError,
-    did_you_mean,
-)
+from auditor.errors import LONGEST_LINE, MOST_LINES, ScenarioError
 from auditor.process import memory
-from auditor.runs.output import print_results
 from auditor.text.spelling import closest
-from tests.programs import PATIENCE, python
+from tests.programs import python
 
 SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")
 
@@ -53,10 +44,7 @@ def scenario(
     return "s.yaml"
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["a" * 300 + ".csv", "a" * 300, "~nosuchuser/x.csv", "x\0.csv", "a" * 5_000 + "/", "/" * 5_000],
-)
+@pytest.mark.parametrize("name", ["a" * 300 + ".csv", "~nosuchuser/x.csv", "x\0.csv"])
 def test_a_name_that_no_file_can_have_is_not_there(here, auditor, name):
     source = '"' + name.replace("\0", "\\0") + '"'
     assert auditor("check", scenario(source))[0] == 2
@@ -82,12 +70,9 @@ HEADERLESS = {
     "numbers": "87654321.125,5\n1,2\n3,4\n",
     "a number among words": "Alice,37,HIV\nBob,33,flu\nCarl,22,flu\n",
     "dates": "1987-06-05,x\n1,2\n3,4\n",
-    "a number twice": "87654321.125,87654321.125\n1,2\n3,4\n",
     "a word twice": "HIV,HIV,x\n1,2,5\n3,4,6\n",
     "a quote that nobody closed": 'x,y,"\n87654321.125,2,HIV\n3,4,flu\n"\n5,6,7\n8,9,1\n',
-    "words that come back": "HIV,yes\nflu,no\nHIV,no\nflu,yes\n",
     "semicolons and decimal commas": "Alice;87654321,125;34\nBob;1000,5;20\nCarl;1001,5;21\n",
-    "tabs and decimal commas": "Alice\t87654321,125\nBob\t1000,5\nCarl\t1001,5\n",
 }
 
 
@@ -105,10 +90,7 @@ def test_a_record_is_not_taken_for_a_header(here, auditor, what):
     )
 
 
-@pytest.mark.parametrize(
-    "names",
-    [["87654321.125", "b"], ["1987-06-05", "87654321.125"], ["87654321.125", "87654321.125.1"]],
-)
+@pytest.mark.parametrize("names", [["87654321.125", "b"], ["1987-06-05", "87654321.125"]])
 def test_a_parquet_file_made_of_one_without_a_header_is_refused_alike(here, auditor, names):
     pd.DataFrame(np.eye(3, 2), columns=names).to_parquet("t.parquet")
     assert auditor("check", scenario("t.parquet"))[0] == 2
@@ -124,53 +106,21 @@ def test_columns_that_are_counted_and_words_with_digits_are_names(here):
         ).attributes == tuple(names[1:])
 
 
-def test_names_that_count_may_stand_among_the_cells(here):
-    Path("t.csv").write_text("0,1\n1,0\n0,1\n1,1\n0,0\n")
-    assert load_table("t.csv", rng=np.random.default_rng(0)).rows == 4
+def test_values_are_told():
+    for text in ["5", "-1e-3", "1,234.50", "$5", "nan", "31.12.1999", "12/31/99 10:30 PM", "09:30"]:
+        assert is_value(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "5",
-        "5.0",
-        "-1e-3",
-        "1,234.50",
-        "12 %",
-        "$5",
-        "nan",
-        "-inf",
-        "31.12.1999",
-        "12/31/99 10:30 PM",
-        "31-Jan-20",
-        "09:30",
-    ],
-)
-def test_values_are_told(text):
-    assert is_value(text)
+def test_names_are_told():
+    for text in ["age", "x1", "2012_pay", "", "-", "a-1-2"]:
+        assert not is_value(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["age", "x1", "e5", "nano", "2012_pay", "1st", "", "-", "$", "a-1-2", "information"]
-)
-def test_names_are_told(text):
-    assert not is_value(text)
-
-
-@pytest.mark.parametrize("name", ["staff.csv", "staff.txt", "staff", "staff.yaml", "staff.json"])
-@pytest.mark.parametrize(
-    "content",
-    [
-        "name,age\nAlice,37\n",
-        "Alice: 1,HIV\n",
-        '"Alice\t,{HIV\n&c *d\n',
-        "- Alice\n- HIV\n",
-        '[{"name": "Alice"}]',
-        "HIV",
-        "%Alice\n",
-    ],
-)
-@pytest.mark.slow_after_first
+@pytest.mark.parametrize(("name", "content"), [
+    ("staff.csv", "name,age\nAlice,37\n"), ("staff.txt", "Alice: 1,HIV\n"),
+    ("staff", '"Alice\t,{HIV\n&c *d\n'), ("staff.yaml", "- Alice\n- HIV\n"),
+    ("staff.json", '[{"name": "Alice"}]'), ("staff.yaml", "HIV"),
+])  # fmt: skip
 def test_a_table_in_place_of_a_scenario_is_told_in_one_line(here, auditor, name, content):
     Path(name).write_text(content)
     for command in ("check", "run"):
@@ -203,39 +153,12 @@ def test_a_scenario_s_declared_values_are_not_quoted(here, auditor):
         assert auditor("check", scenario("iris", data=data))[0] == 2
 
 
-@pytest.mark.parametrize(
-    "cells", [[[1], [2], [3]], [{"a": 1}, {"a": 2}, {"a": 3}], [["HIV"], ["flu"], ["flu"]]]
-)
-def test_a_list_is_no_category(here, auditor, cells):
-    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "l": cells}), "t.parquet")
-    status, _, err = auditor("check", scenario("t.parquet", data="  categorical: [l]\n"))
-    assert status == 2
-    assert "column 'l' holds nested values" in err
-    assert (
-        auditor(
-            "perturb",
-            "t.parquet",
-            "--scheme",
-            "uniform",
-            "--levels",
-            "0.5",
-            "--columns",
-            "l",
-            "--output",
-            "out",
-        )[0]
-        == 2
-    )
-
-
-@pytest.mark.parametrize(
-    "note", [b"{bad", b"\xff\xfe", b"[]", b"null", b'{"columns": 3, "index_columns": [1]}']
-)
-@pytest.mark.parametrize("data", ["", "  categorical: [a]\n"])
-def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor, note, data):
-    table = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 5.0, 3.0]})
-    pq.write_table(table.replace_schema_metadata({b"pandas": note}), "t.parquet")
-    assert auditor("check", scenario("t.parquet", data=data))[0] == 0
+def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor):
+    for note in [b"{bad", b"[]", b'{"columns": 3, "index_columns": [1]}']:
+        for data in ["", "  categorical: [a]\n"]:
+            table = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 5.0, 3.0]})
+            pq.write_table(table.replace_schema_metadata({b"pandas": note}), "t.parquet")
+            assert auditor("check", scenario("t.parquet", data=data))[0] == 0
 
 
 @pytest.mark.parametrize("file", ["..yaml", "...yaml"])
@@ -247,15 +170,11 @@ def test_a_scenario_s_file_name_cannot_lead_out_of_the_output_folder(here, audit
     assert [path.name for path in here.iterdir()] == [file]
 
 
-@pytest.mark.parametrize("character", ["\n", "\r", "\x1b", "\x85", "\u2028"])
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ["check"],
-        ["run"],
-        ["perturb", "--scheme", "corner-wave", "--levels", "1", "--output", "out"],
-    ],
-)
+@pytest.mark.parametrize(("character", "asked"), [
+    ("\n", ["check"]), ("\x1b", ["run"]),
+    ("\x85", "perturb --scheme corner-wave --levels 1 --output out".split()),
+    ("\u2028", ["check"]),
+])  # fmt: skip
 def test_the_name_of_a_file_breaks_no_line(here, auditor, asked, character):
     name = f"a{character}b" + (".csv" if "perturb" in asked else ".yaml")
     Path(scenario("iris")).rename(name)
@@ -265,16 +184,11 @@ def test_the_name_of_a_file_breaks_no_line(here, auditor, asked, character):
     )  # fmt: skip
 
 
-def test_the_name_of_results_breaks_no_line(here, auditor, capfd):
-    auditor("run", scenario("iris"), "--quiet")
-    result = package.AuditResult.load("audit/s").model_copy(update={"name": "s\nPASSED: all"})
-    print_results([result], "table", quiet=True)
-    assert len(capfd.readouterr().out.splitlines()) == 1
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".dta", ".yaml"])
-@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize(
+    ("kind", "suffix"),
+    [("pipe", ".csv"), ("device", ".csv.gz"), ("pipe", ".parquet"), ("device", ".yaml")],
+)
 def test_a_pipe_or_a_device_is_no_file_and_is_not_waited_for(here, auditor, kind, suffix):
     file = Path("x" + suffix)
     os.mkfifo(file) if kind == "pipe" else file.symlink_to("/dev/zero")
@@ -291,15 +205,15 @@ def test_a_pipe_or_a_device_is_no_file_and_is_not_waited_for(here, auditor, kind
     assert "got a pipe or a device" in err
 
 
-@pytest.mark.parametrize("columns", ["20", "10", "1"])
-def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", columns)
-    assert auditor("run", scenario("iris"))[0] == 0
-    assert auditor("compare", "audit/s", "audit/s")[0] == 0
+def test_a_terminal_may_be_narrow(here, auditor, monkeypatch):
+    for columns in ["20", "1"]:
+        monkeypatch.setenv("COLUMNS", columns)
+        assert auditor("run", scenario("iris"))[0] == 0
+        assert auditor("compare", "audit/s", "audit/s")[0] == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
-@pytest.mark.parametrize("command", [["check", "s.yaml"], ["run", "s.yaml"], ["list"], ["--help"]])
+@pytest.mark.parametrize("command", [["check", "s.yaml"], ["run", "s.yaml"]])
 @pytest.mark.slow_after_first
 def test_a_full_device_is_said_and_nothing_is_lost(here, command):
     scenario("iris")
@@ -310,22 +224,6 @@ def test_a_full_device_is_said_and_nothing_is_lost(here, command):
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
     assert command[0] != "run" or Path("audit/s/results.json").exists()
-
-
-def test_a_device_is_written_to_and_not_replaced(here, auditor):
-    auditor("run", scenario("iris"), "--quiet")
-    os.mkfifo("pipe")
-    with subprocess.Popen(["cat", "pipe"], stdout=Path("read").open("wb")) as reader:
-        status = auditor("report", "audit/s", "--format", "csv", "--output", "pipe")[0]
-        assert (status, reader.wait(PATIENCE)) == (0, 0)
-    assert "metric" in Path("read").read_text()
-    assert Path("pipe").is_fifo()
-
-
-def test_quiet_without_expectations_says_where_the_results_are(here, auditor):
-    status, out, err = auditor("run", scenario("iris"), "--quiet")
-    assert (status, err) == (0, "")
-    assert out == "s: nothing was expected, so there is no verdict; written: audit/s/report.html\n"
 
 
 def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, monkeypatch):
@@ -341,34 +239,10 @@ def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, 
             "salary-like",
             "--rows",
             10**9,
-            "--scheme",
-            "uniform",
-            "--levels",
-            "1",
-            "--output",
-            "out",
+            *"--scheme uniform --levels 1 --output out".split(),
         )[0]
         == 2
     )
-
-
-def test_more_columns_than_their_covariance_has_room_for_are_refused_unread(here, auditor):
-    names = [f"c{place}" for place in range(20_000)]
-    Path("t.csv").write_text(
-        "\n".join(
-            [
-                ",".join(names),
-                *[",".join(str(row + place % 7) for place in range(20_000)) for row in range(2)],
-            ]
-        )
-    )
-    status, _, err = auditor("check", scenario("t.csv"))
-    assert status == 2
-    assert (
-        "20,000 columns are too many: their covariance alone would take 3.0 GiB; choose at most 5,000"
-        in err
-    )
-    assert auditor("check", scenario("t.csv", data="  columns: [c1, c2]\n"))[0] == 0
 
 
 @pytest.mark.slow
@@ -379,43 +253,23 @@ def test_messages_are_bounded(here, auditor):
     )
     assert auditor("check", "s.yaml")[0] == 2
     with pytest.raises(ScenarioError) as caught:
-        package.run(
-            {
-                "data": "iris",
-                "schemes": ["corner-wave"],
-                "attacks": ["ndr" * 900] * 5_000,
-                "y" * 10_000: 1,
-            }
-        )
+        package.run({
+            "data": "iris", "schemes": ["corner-wave"], "attacks": ["ndr" * 900] * 5_000,
+            "y" * 10_000: 1,
+        })  # fmt: skip
     assert len(str(caught.value)) <= (MOST_LINES + 1) * (LONGEST_LINE + 1)
     assert len(caught.value.problems) == MOST_LINES
 
 
-def test_of_many_problems_the_first_hundred_are_told_and_the_others_counted():
-    error = ScenarioError(Problem(f"p{k}", "is wrong") for k in range(1_000))
-    assert str(error).splitlines()[99:] == ["p99 is wrong", "and 900 problems more"]
-    assert str(AuditorError("a\n" * 101)) == "a\n" * 100 + "a"
-    assert str(AuditorError("x" * 10_000)) == "x" * 374 + "…" + "x" * 125
-
-
-def test_a_list_of_valid_names_is_bounded():
-    assert len(did_you_mean("qqqqqq", [f"column number {k}" for k in range(20_000)])) < 400
-
-
-@pytest.mark.parametrize(
-    ("name", "known", "near"),
-    [
+def test_the_nearest_name_is_suggested_or_none():
+    for name, known, near in [
         ("TOTSALES", ["RESSALES", "COMSALES", "INDSALES", "OTHRSALES", "RESREVENUE"], []),
         ("TOTSALE", ["RESSALES", "TOTSALES"], ["TOTSALES"]),
-        ("totsales", ["RESSALES", "TOTSALES"], ["TOTSALES"]),
         ("salry", ["salary", "celery"], ["salary"]),
         ("li2021", ["li2011", "li2012", "huang2005"], ["li2012", "li2011"]),
         ("a", ["bb", "cccc"], []),
-        ("", ["x"], []),
-    ],
-)
-def test_the_nearest_name_is_suggested_or_none(name, known, near):
-    assert closest(name, known) == near
+    ]:
+        assert closest(name, known) == near
 
 
 @pytest.fixture
@@ -465,9 +319,3 @@ def test_gaps_in_a_copy_are_told_and_no_fault(copies, auditor):
             "audited are 299 of 300 records, those that the original and all copies have in full"
             in err
         )
-
-
-def test_a_file_with_two_bad_columns_tells_both(here):
-    Path("t.csv").write_text("a,b\nx,y\nz,w\n")
-    with pytest.raises(DataError, match=r"column 'a' .* column 'b'"):
-        load_table("t.csv", rng=np.random.default_rng(0))

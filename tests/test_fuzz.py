@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auditor.cli import inspect, perturb, run
-from auditor.data.formats import text_files
 from auditor.process.console import say
-from benchmarks.fuzz import corpus, smaller
+from benchmarks.fuzz import corpus
 from benchmarks.fuzzing import scenarios, tables
 from benchmarks.fuzzing.judge import Case, judged
 
@@ -26,9 +25,10 @@ settings.register_profile(
 CORPUS = dict(corpus())
 
 
-@pytest.mark.parametrize("name", CORPUS)
-def test_nothing_of_the_corpus_shows_a_fault(name):
-    assert judged(CORPUS[name]).faults == []
+@pytest.mark.parametrize("part", range(8))
+def test_nothing_of_the_corpus_shows_a_fault(part):
+    found = {name: judged(CORPUS[name]).faults for name in sorted(CORPUS)[part::8]}
+    assert {name: faults for name, faults in found.items() if faults} == {}
 
 
 @settings(settings.get_profile("fuzz"), max_examples=60)
@@ -73,25 +73,15 @@ def raising(error):
     return act
 
 
-@pytest.mark.parametrize(
-    ("planted", "shown"),
-    [
-        (raising(ValueError("x")), "a traceback"),
-        (raising(SystemExit(0)), "a traceback"),
-        (raising(GeneratorExit()), "a traceback"),
-        (lambda *_: say("x\n" * 200), "201 lines"),
-        (lambda *_: say("x" * 5_000), "a line of"),
-        (lambda *_: say("auditor/x.py:3: RuntimeWarning: overflow"), "a library's warning"),
-        (lambda *_: say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
-        (
-            lambda *_: (
-                Path("audit/s/finished-tasks").mkdir(parents=True),
-                Path("audit/s/finished-tasks/1-2.json").write_text(Path("t.csv").read_text()),
-            ),
-            "a cell in 1-2",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("planted", "shown"), [
+    (raising(ValueError("x")), "a traceback"), (raising(SystemExit(0)), "a traceback"),
+    (lambda *_: say("x\n" * 200), "201 lines"), (lambda *_: say("x" * 5_000), "a line of"),
+    (lambda *_: say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
+    (
+        lambda *_: (Path("audit/s/finished-tasks").mkdir(parents=True), Path("audit/s/finished-tasks/1-2.json").write_text(Path("t.csv").read_text())),
+        "a cell in 1-2",
+    ),
+])  # fmt: skip
 @pytest.mark.slow_after_first
 def test_a_planted_fault_is_found(monkeypatch, planted, shown):
     monkeypatch.setattr(run, "_check_all", lambda scenarios, _: planted() or [1 for _ in scenarios])
@@ -112,25 +102,3 @@ def test_a_program_that_never_ends_is_found(monkeypatch):
 def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, shown):
     monkeypatch.setattr("benchmarks.fuzzing.judge.main", raising(SystemExit(status)))
     assert any(shown in fault for fault in judged(plain()).faults)
-
-
-def test_a_cell_in_the_compressed_part_of_a_page_is_found():
-    from auditor_reports.charts.inert import deflated
-    from benchmarks.fuzzing.judge import _DEFLATED, CANARY, inflated
-
-    secret = tables.canaries(random.Random(3))[1][1]
-    found = "".join(
-        inflated(part) for part in _DEFLATED.findall(f"<p>{deflated(f'[{secret}]')}</p>")
-    )
-    assert CANARY.findall(found) == [secret]
-
-
-def test_a_fault_is_made_smaller_and_shows_still(monkeypatch):
-    monkeypatch.setattr(text_files, "check_names", lambda *_: None)
-    monkeypatch.setattr(text_files, "check_records", lambda *_: None)
-    lines = tables.csv_text(tables.canaries(random.Random(3))).split(b"\n")
-    case = tables.asked("planted", "t.csv", b"\n".join(lines[1:]), "numbers", run=False)
-    assert judged(case).faults
-    fewer = smaller(case)
-    assert judged(fewer).faults
-    assert len(fewer.files["t.csv"]) < len(case.files["t.csv"])

@@ -28,14 +28,11 @@ def people(rows=200):
 
 def scenario(folder, **fields):
     document = {
-        "title": "Canary",
-        "data": "people.csv",
-        "schemes": [{"name": "corner-wave", "levels": [0.25, 1.0]}],
-        "attacks": ["ndr", "llse"],
-        "coalitions": ["subsets"],
-        "measures": ["within", "error-distribution"],
+        "title": "Canary", "data": "people.csv",
+        "schemes": [{"name": "corner-wave", "levels": [0.25, 1.0]}], "attacks": ["ndr", "llse"],
+        "coalitions": ["subsets"], "measures": ["within", "error-distribution"],
         "expect": ["matches-theory", "no-collusion-gain"],
-    } | fields
+    } | fields  # fmt: skip
     people().to_csv(folder / "people.csv", index=False)
     (folder / "canary.yaml").write_text(json.dumps(document))
 
@@ -99,15 +96,7 @@ def test_a_run_that_works_gives_no_value_away(here, command):
 @pytest.mark.slow
 def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_reported(tmp_path):
     install(tmp_path / "site", "broken", attacks=BROKEN_ATTACKS, schemes=BROKEN_SCHEMES)
-    broken = [
-        "raises",
-        "not-a-number",
-        "wrong-shape",
-        "row-raises",
-        "row-nan",
-        "row-shape",
-        "row-fit",
-    ]
+    broken = [*"raises not-a-number wrong-shape row-raises row-nan row-shape row-fit".split()]
     schemes = ["corner-wave", "scheme-law", "scheme-raises", "scheme-nan"]
     scenario(
         tmp_path,
@@ -133,24 +122,18 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
     assert "ValueError at attacks.py:" in " ".join(reasons)
 
 
-@pytest.mark.parametrize(
-    ("content", "reported"),
-    [
-        (f"age,pay\n1,{NUMBER}\n2,{TEXT}\n3,4\n", "column 'pay' holds text, not numbers"),
-        (f"age,pay\n1,{NUMBER}\n2,3,{NUMBER}\n", "line 3 has 3 cells under 2 column names"),
-        (f"age,pay\n{TEXT},{NUMBER},{NUMBER}\n", "data row 1 has 3 cells under 2 column names"),
-        (f"age,pay\n1,{NUMBER}\n2,inf\n", "column 'pay' has 1 infinite value"),
-        (f"age,pay\n1,{NUMBER}\n2,\n", "column 'pay' has 1 missing value"),
-        (f"age,pay\n1,{NUMBER}\n2,{NUMBER}\n", "column 'pay' is constant"),
-        (f'age,pay\n1,{NUMBER}\n"{TEXT},2\n', "cannot be read as CSV"),
-        (f"age,pay\n1,{NUMBER}\n", "the table has 1 record"),
-        (
-            f"{NUMBER},{NUMBER}5\n1,2\n3,4\n",
-            "the first line holds numbers where the column names should be",
-        ),
-        (f"age;pay,x\n1;{NUMBER},2\n", "separated by commas or semicolons"),
-    ],
-)
+@pytest.mark.parametrize(("content", "reported"), [
+    (f"age,pay\n1,{NUMBER}\n2,{TEXT}\n3,4\n", "column 'pay' holds text, not numbers"),
+    (f"age,pay\n1,{NUMBER}\n2,3,{NUMBER}\n", "line 3 has 3 cells under 2 column names"),
+    (f"age,pay\n{TEXT},{NUMBER},{NUMBER}\n", "data row 1 has 3 cells under 2 column names"),
+    (f"age,pay\n1,{NUMBER}\n2,inf\n", "column 'pay' has 1 infinite value"),
+    (f"age,pay\n1,{NUMBER}\n2,\n", "column 'pay' has 1 missing value"),
+    (f"age,pay\n1,{NUMBER}\n2,{NUMBER}\n", "column 'pay' is constant"),
+    (f'age,pay\n1,{NUMBER}\n"{TEXT},2\n', "cannot be read as CSV"),
+    (f"age,pay\n1,{NUMBER}\n", "the table has 1 record"),
+    (f"{NUMBER},{NUMBER}5\n1,2\n3,4\n", "the first line holds numbers where the column names should be"),
+    (f"age;pay,x\n1;{NUMBER},2\n", "separated by commas or semicolons"),
+])  # fmt: skip
 def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, content, reported):
     scenario(here)
     (here / "people.csv").write_text(content)
@@ -205,16 +188,9 @@ def test_a_bug_keeps_its_traceback_and_not_its_text(here, command, monkeypatch):
 def test_the_manifest_of_a_release_holds_neither_values_nor_the_seed(here, command):
     people().to_csv("people.csv", index=False)
     _, out, err = command(
-        "perturb",
-        "people.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.5",
-        "--seed",
-        "987654321",
-        "--output",
-        "out",
+        *(
+            "perturb people.csv --scheme corner-wave --levels 0.5 --seed 987654321 --output out"
+        ).split()
     )
     assert_no_canary(out + err)
     written = [path.read_text() for path in (here / "out").iterdir()]
@@ -234,15 +210,10 @@ def test_what_python_prints_of_our_objects_holds_no_values():
         assert first not in shown
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        [[1.0, NUMBER], [2.0, math.inf]],
-        [[1.0, NUMBER], [2.0, math.nan]],
-        [[1.0, NUMBER]],
-        [[1.0, TEXT]],
-    ],
-)
+@pytest.mark.parametrize("broken", [
+    [[1.0, NUMBER], [2.0, math.inf]], [[1.0, NUMBER], [2.0, math.nan]], [[1.0, NUMBER]],
+    [[1.0, TEXT]],
+])  # fmt: skip
 def test_python_s_errors_hold_no_values(broken):
     with pytest.raises(AuditorError) as caught:
         auditor.perturb(broken, "corner-wave", [1.0])

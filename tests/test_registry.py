@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from plugin_packages import BROKEN_ATTACKS, install
-from pydantic import ValidationError
 
 import auditor
 from auditor import registry
-from auditor.catalogue.pages import page
 from auditor.errors import PluginError
 from auditor.process.shipped import shipped_scenarios
-from auditor.registry import Plugin, PluginParameters, register
+from auditor.registry import Plugin, register
 from auditor.results import bibliography
 from auditor.runs.perturb import Release
 from auditor.scenario.read import read_scenario
@@ -91,16 +89,15 @@ def test_parameters_other_than_the_defaults_keep_it_too(kind, name):
     CHECKS.get(kind, check_plugin)(registry.get(kind, name), PARAMETERS[name])
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme", "expectation")],
-)
-def test_a_plugin_s_paper_is_in_the_bibliography(kind, name):
-    reference = registry.get(kind, name).reference
-    if name == "published":
-        assert reference == ""
-    else:
-        assert re.findall(r"[a-z]+\d{4}", reference) == bibliography.keys_in(reference) != []
+def test_a_plugin_s_paper_is_in_the_bibliography():
+    for kind, name in [
+        (kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme", "expectation")
+    ]:
+        reference = registry.get(kind, name).reference
+        if name == "published":
+            assert reference == ""
+        else:
+            assert re.findall(r"[a-z]+\d{4}", reference) == bibliography.keys_in(reference) != []
 
 
 PLACE = re.compile(
@@ -108,36 +105,26 @@ PLACE = re.compile(
 )
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
+def test_an_attack_and_a_scheme_say_where_in_their_papers_they_stand():
+    for kind, name in [
         (kind, name)
         for kind, name in PLUGINS
         if kind in ("attack", "scheme") and name != "published"
-    ],
-)
-def test_an_attack_and_a_scheme_say_where_in_their_papers_they_stand(kind, name):
-    for reference in registry.get(kind, name).reference.split("; "):
-        assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(
-            bibliography.keys_in(reference)
-        )
+    ]:
+        for reference in registry.get(kind, name).reference.split("; "):
+            assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(
+                bibliography.keys_in(reference)
+            )
 
 
-def test_a_reference_may_name_several_papers():
-    assert bibliography.keys_in("guo2006; liu2008, section 3.3") == ["guo2006", "liu2008"]
-    assert bibliography.keys_in("nobody1999, section 2") == []
-    assert bibliography.cited(["liu2008, section 3.3; guo2006", "guo2006", ""]) == [
-        "guo2006",
-        "liu2008",
-    ]
-
-
-@pytest.mark.parametrize(("kind", "section"), [("attack", "attacks"), ("scheme", "schemes")])
-def test_an_example_scenario_uses_it(kind, section):
-    used = {
-        use.name for path in shipped_scenarios() for use in getattr(read_scenario(path), section)
-    }
-    assert used >= set(registry.names(kind))
+def test_an_example_scenario_uses_it():
+    for kind, section in [("attack", "attacks"), ("scheme", "schemes")]:
+        used = {
+            use.name
+            for path in shipped_scenarios()
+            for use in getattr(read_scenario(path), section)
+        }
+        assert used >= set(registry.names(kind))
 
 
 SCHEMES = [
@@ -214,120 +201,61 @@ def test_nothing_is_found_where_nothing_is_left(name):
     assert attacked(name, level=1e6)[1].normalized_error > 0.9
 
 
-@pytest.mark.parametrize(("kind", "name"), PLUGINS)
-@pytest.mark.slow_after_first
-def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
-    cls = registry.get(kind, name)
-    double = type(
-        "Double",
-        (Plugin,),
-        {"__doc__": "A double.", "__module__": __name__, "kind": kind, "name": name},
-    )
-    with pytest.raises(PluginError) as caught:
-        register(double)
-    message = str(caught.value)
-    assert f"{kind} {name!r} is registered twice" in message
-    assert f"{cls.__module__}.{cls.__qualname__}" in message
-    assert f"{__name__}.Double" in message
-    assert registry.get(kind, name) is cls
-
-
-@pytest.mark.parametrize("kind", ["attack", "scheme", "source", "expectation"])
-def test_a_name_tells_the_module(kind):
-    for name in registry.spellings(kind):
-        module = registry.MODULES.get(name, name.replace("-", "_"))
-        assert f"{registry.get(kind, name).__module__}.".startswith(
-            f"{registry.HOMES[kind]}.{module}."
+def test_a_duplicate_name_is_an_error_that_names_both_places():
+    for kind, name in PLUGINS:
+        cls = registry.get(kind, name)
+        double = type(
+            "Double",
+            (Plugin,),
+            {"__doc__": "A double.", "__module__": __name__, "kind": kind, "name": name},
         )
+        with pytest.raises(PluginError) as caught:
+            register(double)
+        message = str(caught.value)
+        assert f"{kind} {name!r} is registered twice" in message
+        assert f"{cls.__module__}.{cls.__qualname__}" in message
+        assert f"{__name__}.Double" in message
+        assert registry.get(kind, name) is cls
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [("theorem-4", "no-collusion-gain"), ("multi-pert-coin", "neighbour-coin")]
-)
-def test_an_old_name_is_still_read(old, new):
-    assert registry.get("expectation", old) is registry.get("expectation", new)
-    assert old not in registry.names("expectation")
+def test_a_name_tells_the_module():
+    for kind in ["attack", "scheme", "source", "expectation"]:
+        for name in registry.spellings(kind):
+            module = registry.MODULES.get(name, name.replace("-", "_"))
+            assert f"{registry.get(kind, name).__module__}.".startswith(
+                f"{registry.HOMES[kind]}.{module}."
+            )
 
 
-def test_an_alias_that_is_taken_registers_nothing():
-    double = type(
-        "Double",
-        (Plugin,),
-        {"__doc__": "A double.", "kind": "attack", "name": "quite-new", "aliases": ("llse",)},
-    )
-    with pytest.raises(PluginError, match="'llse' is registered twice"):
-        register(double)
-    assert "quite-new" not in registry.spellings("attack")
+def test_an_old_name_is_still_read():
+    for old, new in [("theorem-4", "no-collusion-gain"), ("multi-pert-coin", "neighbour-coin")]:
+        assert registry.get("expectation", old) is registry.get("expectation", new)
+        assert old not in registry.names("expectation")
 
 
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
+def test_a_plugin_without_name_kind_or_docstring_is_refused():
+    for fields, told in [
         ({"kind": "attack", "name": ""}, "needs a `name`"),
         ({"kind": "sorcery", "name": "x"}, "needs a `name` and one of the plugin base classes"),
         ({"name": "x"}, "needs a `name`"),
         ({"kind": "attack", "name": "x", "__doc__": None}, "has no docstring"),
-    ],
-)
-def test_a_plugin_without_name_kind_or_docstring_is_refused(fields, told):
-    with pytest.raises(PluginError, match=told):
-        register(type("Odd", (Plugin,), {"__doc__": "Odd.", **fields}))
+    ]:
+        with pytest.raises(PluginError, match=told):
+            register(type("Odd", (Plugin,), {"__doc__": "Odd.", **fields}))
 
 
-def test_registering_the_same_class_again_is_harmless():
-    cls = registry.get("attack", "llse")
-    assert register(cls) is cls
-
-
-@pytest.mark.parametrize(
-    ("kind", "wrong", "close"),
-    [
+def test_an_unknown_name_lists_the_close_ones():
+    for kind, wrong, close in [
         ("attack", "lsse", "llse"),
         ("scheme", "cornerwave", "corner-wave"),
         ("source", "wisconsn", "wisconsin"),
-    ],
-)
-def test_an_unknown_name_lists_the_close_ones(kind, wrong, close):
-    with pytest.raises(PluginError, match=f"unknown {kind} '{wrong}'; did you mean '{close}'"):
-        registry.get(kind, wrong)
-    with pytest.raises(PluginError, match=f"no plugin is called '{wrong}'; did you mean '{close}'"):
-        registry.find(wrong)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "close"),
-    [("lsse", "llse"), ("normalised_error", "normalized_error"), ("qickstart", "quickstart")],
-)
-def test_a_page_that_is_none_is_named_after_the_nearest_plugin_metric_or_scenario(wrong, close):
-    with pytest.raises(
-        PluginError,
-        match=f"no plugin, metric or scenario is called '{wrong}'; did you mean '{close}'",
-    ):
-        page(wrong)
-
-
-def test_a_name_close_to_none_lists_them_all():
-    with pytest.raises(PluginError, match=r"valid are .*llse.*ndr"):
-        registry.get("attack", "zzzzzzzz")
-
-
-def test_parameters_have_hyphens_in_yaml_and_underscores_in_python():
-    class Parameters(PluginParameters):
-        at_least: float = 0.0
-
-    assert (
-        Parameters.model_validate({"at-least": 1.0}).at_least
-        == Parameters(at_least=1.0).at_least
-        == 1.0
-    )
-    for wrong in (
-        {"at-least": "1"},
-        {"at-least": float("nan")},
-        {"atleast": 1.0},
-        {"at-least": True},
-    ):
-        with pytest.raises(ValidationError):
-            Parameters.model_validate(wrong)
+    ]:
+        with pytest.raises(PluginError, match=f"unknown {kind} '{wrong}'; did you mean '{close}'"):
+            registry.get(kind, wrong)
+        with pytest.raises(
+            PluginError, match=f"no plugin is called '{wrong}'; did you mean '{close}'"
+        ):
+            registry.find(wrong)
 
 
 def command(site, *arguments, cwd):
@@ -383,13 +311,3 @@ def test_an_unknown_name_tells_of_the_modules_that_could_not_be_imported(trouble
     assert done.returncode == 2
     assert "x.yaml:3:11: attacks[0] names an unknown attack 'absent'" in done.stderr
     assert "plugin module trouble.absent" in done.stderr
-
-
-def test_check_looks_at_every_plugin_where_a_third_party_declares_some(troublesome, tmp_path):
-    (tmp_path / "x.yaml").write_text(
-        "data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [row-fine]\n"
-    )
-    done = command(troublesome, "check", "x.yaml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "attack 'llse' is registered twice" in done.stderr
-    assert len(done.stderr.splitlines()) == 3

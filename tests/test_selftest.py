@@ -8,26 +8,15 @@ from click.testing import CliRunner
 
 from auditor import registry
 from auditor.cli import cli
-from auditor.errors import AuditorError, PluginError, PluginFailed
+from auditor.errors import PluginFailed
 from auditor.schemes import planted
-from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import Case, Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.planted import Planted
-from auditor.selftest import (
-    MIXING,
-    VERDICTS,
-    CaseTable,
-    SelfTest,
-    Tally,
-    interval,
-    self_test,
-    to_json,
-)
+from auditor.selftest import MIXING, VERDICTS, SelfTest, Tally, interval, self_test, to_json
 from auditor.selftest_report import markdown, terminal
-from tests.planted_cases import FreshRepeats, all_cases
+from tests.planted_cases import all_cases
 
-CASES = [registry.get("case", name) for name in registry.names("case")]
 BUILT = [case for case in all_cases() if issubclass(case, Planted)]
 
 
@@ -42,20 +31,6 @@ def noise_of(case, rows, seed=1):
     made.sampler(levels, table, Key(seed, case.name)).block(0, x, out)
     z = np.hstack([copy - x for copy in out])
     return x, np.linalg.solve(np.linalg.cholesky(made.law(levels, table).covariance), z.T).T
-
-
-def test_the_catalogue_has_leaks_and_honest_releases_of_every_kind_of_table():
-    assert [case.honest for case in CASES].count(True) == 4
-    assert len(CASES) == 12
-    assert {case.records for case in CASES} == {
-        "normal",
-        "lognormal",
-        "heaped",
-        "whole",
-        "categories",
-    }
-    assert not {case.name for case in CASES} & set(registry.names("scheme"))
-    assert {case.name.startswith("honest-") == case.honest for case in CASES} == {True}
 
 
 @pytest.mark.parametrize(
@@ -80,49 +55,6 @@ def test_a_planted_leak_changes_what_is_drawn(case):
 def test_without_a_leak_the_noise_is_that_of_corner_wave():
     _, u = noise_of(type("Nothing", (Planted,), {"name": "nothing"}), 100_000)
     assert np.abs(np.cov(u.T) - np.eye(6)).max() < 4.5 * np.sqrt(2 / 100_000)
-
-
-@pytest.mark.parametrize("case", [FreshRepeats, planted.OneNeighbour, planted.MaxForMin])
-def test_a_leaking_plan_draws_from_another_covariance_than_the_stated_one(case):
-    scheme, levels = case(), list(case.trial_levels)
-    drawn = implied_level_covariance(scheme.plan(levels), len(levels))
-    assert np.abs(drawn - scheme.level_covariance(levels)).max() > 0.05
-    np.testing.assert_allclose(
-        implied_level_covariance(CornerWave().plan(levels), len(levels)),
-        scheme.level_covariance(levels),
-        atol=1e-12,
-    )
-
-
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.records == "categories"], ids=lambda case: case.name
-)
-def test_coins_are_as_each_case_says(case):
-    x, levels = np.zeros(200_000, dtype=np.uint8), (0.5, 0.8)
-    made = case().copies(x, 6, Key(1, case.name))
-    one, two = (made.ask(level).copy() for level in levels)
-    kept = np.array([(one == 0).mean(), (two == 0).mean(), ((one == 0) & (two == 0)).mean()])
-    p, q = (0.55, 0.82) if case is planted.RetentionAbove else levels
-    stay = p / q
-    p, q = p + (1 - p) / 6, q + (1 - q) / 6
-    if case is planted.ForgetfulCoin:
-        both = p * q
-    else:  # the first copy is the second with some values drawn again
-        both = q * (stay + (1 - stay) / 6)
-    assert np.abs(kept - [p, q, both]).max() < 5 * 0.5 / np.sqrt(x.size)
-    assert made.levels == list(levels)
-
-
-def test_tables_are_what_they_are_called():
-    rng = np.random.default_rng(1)
-    frames = {
-        kind: CaseTable(records=kind).frame(4000, rng)
-        for kind in ("normal", "lognormal", "heaped", "whole", "categories")
-    }
-    assert (frames["heaped"] == 0).to_numpy().mean() == pytest.approx(0.5, abs=0.03)
-    assert frames["lognormal"].skew().min() > 2.0
-    assert (frames["whole"] % 1 == 0).to_numpy().all()
-    assert set(frames["categories"]["answer"]) == set("abcdef")
 
 
 @pytest.mark.slow
@@ -166,19 +98,16 @@ def tally(honest, fails=0, undecided=0, holds=0, name="no-collusion-gain"):
     return Tally("case", "A case.", honest, counts, {name: counts})
 
 
-@pytest.mark.parametrize(
-    ("cases", "status"),
-    [
+def test_the_exit_status():
+    for cases, status in [
         ([tally(False, fails=5), tally(True, holds=5)], 0),
         ([tally(False, fails=4, undecided=1)], 0),
         ([tally(False, fails=4, holds=1)], 1),  # a leak is acquitted
         ([tally(True, fails=1, holds=19)], 0),  # 5 % of 20: the interval begins at 0.1 %
         ([tally(True, fails=5, holds=15)], 1),  # it begins at 8.7 %
         ([tally(True, fails=1, holds=19, name="noise-follows-law")], 1),  # of a level of 0.01 %
-    ],
-)
-def test_the_exit_status(cases, status):
-    assert SelfTest(1000, 5, 0, tuple(cases)).exit_status == status
+    ]:
+        assert SelfTest(1000, 5, 0, tuple(cases)).exit_status == status
 
 
 def test_another_s_scheme_can_be_put_through_it():
@@ -207,93 +136,16 @@ def test_a_case_that_breaks_is_told_and_not_counted(monkeypatch):
         self_test(300, 1, cases=["bands"])
 
 
-def test_a_plugin_is_not_lent_where_its_name_is_taken():
-    double = type("Double", (Case, CornerWave), {"__doc__": "A double.", "name": "corner-wave"})
-    with (
-        pytest.raises(PluginError, match="there is a scheme of that name"),
-        registry.lent("scheme", double),
-    ):
-        pass
-    assert registry.get("scheme", "corner-wave") is CornerWave
-
-
 def test_the_command_prints_json_and_ends_with_the_status():
     done = CliRunner().invoke(
         cli,
-        [
-            "selftest",
-            "--rows",
-            "300",
-            "--releases",
-            "1",
-            "--case",
-            "one-neighbour",
-            "--format",
-            "json",
-            "--quiet",
-        ],
+        [*"selftest --rows 300 --releases 1 --case one-neighbour --format json --quiet".split()],
     )
     found = json.loads(done.stdout)
     assert (done.exit_code, found["exit_status"], found["rows"]) == (0, 0, 300)
     assert [case["case"] for case in found["cases"]] == ["one-neighbour"]
 
 
-def test_sizes_are_tested_one_by_one_and_stand_beside_each_other():
-    given = [
-        "--rows",
-        "300",
-        "--releases",
-        "2",
-        "--rows",
-        "500",
-        "--releases",
-        "1",
-        "--case",
-        "one-neighbour",
-        "--quiet",
-    ]
-    page = CliRunner().invoke(cli, ["selftest", *given, "--format", "markdown"]).stdout
-    assert (
-        "Made by `auditor selftest --rows 300 --releases 2 --rows 500 --releases 1 --seed 0 --format markdown` in"
-        in page
-    )
-    for line in (
-        "| 300 | 2 of 2 (16 to 100 %) |",
-        "| 500 | 1 of 1 (3 to 100 %) |",
-        "## Planted leaks, 500 rows, 1 of each",
-    ):
-        assert line in page
-    both = [SelfTest(rows, 1, 0, (tally(False, fails=1),)) for rows in (300, 500)]
-    assert [size["rows"] for size in json.loads(to_json(both))] == [300, 500]
-    assert "in 2.0 processor minutes" in markdown(both, 120.0)
-
-
-def test_so_many_releases_as_sizes_or_one_number_for_all():
-    given = CliRunner().invoke(
-        cli, ["selftest", "--rows", "300", "--releases", "1", "--releases", "1"]
-    )
-    assert isinstance(given.exception, AuditorError)
-    assert (
-        str(given.exception) == "--releases must be given once, or once for each of 1 --rows; got 2"
-    )
-
-
-@pytest.mark.parametrize(
-    "wrong", [["--rows", "1"], ["--releases", "0"], ["--seed", "-1"], ["--format", "yaml"]]
-)
-def test_bad_options_are_refused(wrong):
-    assert CliRunner().invoke(cli, ["selftest", *wrong]).exit_code == 2
-
-
-def test_an_unknown_case_lists_the_close_ones():
-    with pytest.raises(PluginError, match="unknown case 'max-for-mim'; did you mean 'max-for-min'"):
-        self_test(300, 1, cases=["max-for-mim"])
-
-
-@pytest.mark.parametrize(
-    ("case", "said"), [("bands", "a leak is planted"), ("honest-normal", "honest")]
-)
-def test_the_page_of_a_case_says_whether_it_leaks_and_promises_nothing(case, said):
-    shown = CliRunner().invoke(cli, ["show", case]).stdout
-    assert f"Known:      {said}" in shown
-    assert "Promises" not in shown
+def test_bad_options_are_refused():
+    for wrong in [["--rows", "1"], ["--releases", "0"], ["--seed", "-1"], ["--format", "yaml"]]:
+        assert CliRunner().invoke(cli, ["selftest", *wrong]).exit_code == 2

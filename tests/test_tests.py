@@ -8,7 +8,7 @@ import pytest
 from test_imports import ROOMS
 
 from tests.programs import ROOT, wait_for
-from tests.tiers import every_pair
+from tests.tiers import each_once
 
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 BESIDE = {"attacks", "reports", "papers", "fuzz_corpus"}
@@ -24,13 +24,11 @@ def test_they_stand_in_the_rooms_of_what_they_test() -> None:
     assert folders <= {name for names in ROOMS for name in names} | BESIDE
 
 
-@pytest.mark.parametrize(("first", "second"), [("abc", "12345"), ("abcd", "12"), ("a", "1")])
-def test_of_all_pairs_each_value_is_quick_at_least_once(first: str, second: str) -> None:
-    pairs = every_pair(first, second)
-    quick = [pair.values for pair in pairs if not pair.marks]
-    assert {pair.values for pair in pairs} == {(a, b) for a in first for b in second}
-    assert ({a for a, _ in quick}, {b for _, b in quick}) == (set(first), set(second))
-    assert len(quick) == max(len(first), len(second))
+def test_each_value_is_in_a_pair() -> None:
+    for first, second in (("abc", "12345"), ("abcd", "12"), ("a", "1")):
+        pairs = each_once(first, second)
+        assert [set(values) for values in zip(*pairs, strict=True)] == [set(first), set(second)]
+        assert len(pairs) == max(len(first), len(second))
 
 
 def waits(path: Path) -> Iterator[str]:
@@ -49,14 +47,6 @@ def waits(path: Path) -> Iterator[str]:
 
 def test_none_waits_for_ever() -> None:
     assert [found for path in TESTS for found in waits(path)] == []
-
-
-def test_such_a_wait_is_found(tmp_path: Path) -> None:
-    code = 'program.communicate()\nthread.join()\nprogram.wait()\nsubprocess.run(["x"])\n", ".join(["a"])\nprogram.wait(3)\nsubprocess.run([], timeout=3)\n'
-    (tmp_path / "test_x.py").write_text(code)
-    assert list(waits(tmp_path / "test_x.py")) == [
-        "test_x.py:1: program.communicate", "test_x.py:2: thread.join", "test_x.py:3: program.wait", "test_x.py:4: subprocess.run",
-    ]  # fmt: skip
 
 
 def test_waiting_gives_up_with_a_message() -> None:

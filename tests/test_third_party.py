@@ -95,11 +95,7 @@ def site(tmp_path_factory):
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "source" / name).write_text(text, encoding="utf-8")
     python(
-        "-m",
-        "build",
-        "--wheel",
-        "--no-isolation",
-        "--outdir",
+        *"-m build --wheel --no-isolation --outdir".split(),
         folder / "dist",
         folder / "source",
         check=True,
@@ -107,14 +103,7 @@ def site(tmp_path_factory):
     (wheel,) = (folder / "dist").glob("auditor_extras-0.1-*.whl")
     packages = virtual_environment(folder / "venv")
     python(
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--no-index",
-        "--no-compile",
-        "--quiet",
-        "--target",
+        *"-m pip install --no-deps --no-index --no-compile --quiet --target".split(),
         packages,
         wheel,
         check=True,

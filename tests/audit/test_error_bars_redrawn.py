@@ -1,7 +1,5 @@
 """Error bars from redraws of moments and of rows."""
 
-import math
-
 import numpy as np
 import pytest
 

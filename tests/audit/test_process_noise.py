@@ -7,7 +7,7 @@ import auditor
 from auditor.audit.numeric.linear_maps import Maps, closed_form
 from auditor.registry import _plugins, register
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.laplace import Laplace, LaplaceMultilevel
+from auditor.schemes.laplace import Laplace, LaplaceMultilevel, increment
 
 LEVELS = (0.5, 1.0)
 

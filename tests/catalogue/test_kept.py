@@ -12,15 +12,7 @@ from auditor.cli.inspect import LISTS
 from tests.programs import environment, python
 
 HEAVY = {
-    "numpy",
-    "pandas",
-    "pydantic",
-    "scipy",
-    "sklearn",
-    "pyarrow",
-    "yaml",
-    "auditor.registry",
-    "auditor.scenario",
+    *("numpy pandas pydantic scipy sklearn pyarrow yaml auditor.registry auditor.scenario").split()
 }
 ALL_ANSWERS = """
 import json, sys

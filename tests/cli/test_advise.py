@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.results.advice import Advice, Exposed, Tried
 from auditor.runs.advice import audits
 
 
@@ -36,75 +35,6 @@ def test_a_wrong_request_is_one_line_and_status_2(folder, command):
         assert words in err
 
 
-def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
-    taken = Tried(
-        "corner-wave",
-        (1.0,),
-        0.5,
-        Exposed(0.52, 0.01, "llse", "age", (1,)),
-        "holds",
-        True,
-        0.0,
-        (0.4,),
-    )
-    asked = []
-
-    def stub(request, listener):
-        asked.append(request)
-        listener("on paper first")
-        return Advice(
-            "staff.csv",
-            60,
-            60,
-            10,
-            0.5,
-            1e-5,
-            "mean",
-            "use",
-            "grid",
-            (taken,),
-            taken,
-            None,
-            0,
-            {"title": "t"},
-            "auditor perturb 'a\nb'",
-            (),
-        )
-
-    monkeypatch.setattr("auditor.runs.advice.advise.advise", stub)
-    monkeypatch.setattr(
-        "auditor.runs.advice.advise.rendered_advice",
-        lambda form, advice: f"{form} of {advice.target}",
-    )
-    status, out, err = command(
-        "advise",
-        "staff.csv",
-        "--copies",
-        "1",
-        "--unknown",
-        "0.5",
-        "--columns",
-        "age,id",
-        "--output",
-        "out",
-    )
-    assert status == 0
-    assert "corner-wave at 1 leaves 50 % or more unknown" in out
-    assert "advise: on paper first" in err
-    assert (asked[0].columns, asked[0].copies, asked[0].unknown) == (("age", "id"), 1, 0.5)
-    head = Path("out/advice.yaml").read_text(encoding="utf-8").splitlines()
-    assert head[1] == "#   auditor perturb 'a\\nb'"  # a comment ends with its line
-    assert head[2:] == ["title: t"]
-    assert Path("out/advice.html").read_text(encoding="utf-8") == "html of 0.5"
-    assert (
-        "on paper"
-        not in command(
-            "advise", "staff.csv", "--copies", "1", "--unknown", "0.5", "-q", "-o", "quiet"
-        )[2]
-    )
-    assert Path("quiet/advice.html").exists()
-
-
 @pytest.mark.slow
 def test_advice_is_run_and_made_without_an_edit(folder, command, monkeypatch):
     monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
@@ -117,16 +47,7 @@ def test_advice_is_run_and_made_without_an_edit(folder, command, monkeypatch):
         ),
     )
     status, out, _ = command(
-        "advise",
-        "staff.csv",
-        "--copies",
-        "2",
-        "--unknown",
-        "0.4",
-        "--scheme",
-        "corner-wave",
-        "--output",
-        "out",
+        *"advise staff.csv --copies 2 --unknown 0.4 --scheme corner-wave --output out".split()
     )
     assert status == 0
     assert "'id' left out" in out

@@ -101,37 +101,23 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(
         "pca-filter",
         "copy-1.csv",
         *STATED[:4],
-        "--levels",
-        "0.25",
-        "--param",
-        "components=1",
-        "--columns",
-        "pay,age",
+        *"--levels 0.25 --param components=1 --columns pay,age".split(),
     )
     assert (status, "over 2 attributes" in out) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "shown"),
-    [
-        (("lsse", "copy-1.csv"), "did you mean 'llse'"),
-        (("llse", "nothere.csv"), "nothere.csv: no such file"),
-        (
-            ("llse", "copy-1.csv", "--scheme", "corner-wave"),
-            "a scheme needs the level of each of 1 copies; got 0",
-        ),
-        (("llse", "copy-1.csv", "--knowledge", "perfekt"), "knowledge"),
-        (("llse", "copy-1.csv", "--columns", "agee"), "did you mean 'age'"),
-        (("llse", "shuffled.csv"), "the copy's rows"),
-        (("llse", "short.csv"), "short.csv: has 100 rows where the original has 300"),
-        (("llse", "blank.csv"), "blank.csv: has missing cells"),
-        (("llse", "copy-1.csv", "-o", "x.xlsx"), "a reconstruction is written as .csv or .parquet"),
-        (
-            ("known-io-rotation", "copy-1.csv", "--scheme", "rotation", "--levels", "0"),
-            "attacked from Python, or by a scenario",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "shown"), [
+    (("lsse", "copy-1.csv"), "did you mean 'llse'"),
+    (("llse", "nothere.csv"), "nothere.csv: no such file"),
+    (("llse", "copy-1.csv", "--scheme", "corner-wave"), "a scheme needs the level of each of 1 copies; got 0"),
+    (("llse", "copy-1.csv", "--knowledge", "perfekt"), "knowledge"),
+    (("llse", "copy-1.csv", "--columns", "agee"), "did you mean 'age'"),
+    (("llse", "shuffled.csv"), "the copy's rows"),
+    (("llse", "short.csv"), "short.csv: has 100 rows where the original has 300"),
+    (("llse", "blank.csv"), "blank.csv: has missing cells"),
+    (("llse", "copy-1.csv", "-o", "x.xlsx"), "a reconstruction is written as .csv or .parquet"),
+    (("known-io-rotation", "copy-1.csv", "--scheme", "rotation", "--levels", "0"), "attacked from Python, or by a scenario"),
+])  # fmt: skip
 def test_what_cannot_be_is_one_message(
     files: auditor.Release, command, arguments: tuple[str, ...], shown: str
 ) -> None:  # type: ignore[no-untyped-def]

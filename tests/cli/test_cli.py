@@ -14,7 +14,6 @@ import yaml
 
 from auditor import registry
 from auditor.process.shipped import shipped_scenarios
-from auditor.runs import output
 from tests.programs import ROOT, python
 
 HOLDS = """\
@@ -86,14 +85,6 @@ def test_an_expectation_that_does_not_hold_exits_1(folder, auditor):
     assert (folder / "audit/fails/report.html").exists()
 
 
-def test_too_little_data_is_undecided_and_exits_1(folder, auditor):
-    few = ("--set", "data.rows=60", "--set", "expect=[no-collusion-gain: {scheme: corner-wave}]")
-    status, out, _ = auditor("run", "holds.yaml", "--quiet", *few)
-    assert status == 1
-    assert out.startswith("holds: undecided: no-collusion-gain:")
-    assert "rows would settle it" in out
-
-
 @pytest.mark.parametrize(
     ("change", "shown"),
     [
@@ -132,30 +123,6 @@ def test_every_wrong_command_exits_2(folder, auditor):
         assert "Traceback" not in err
 
 
-def test_several_scenarios_are_reported_together_before_the_last_page_and_the_worst_decides(
-    folder, auditor, monkeypatch
-):
-    done = []
-    for name in ("print_results", "deposit_page"):
-        real = getattr(output, name)
-        monkeypatch.setattr(
-            output,
-            name,
-            lambda *given, name=name, real=real, **more: done.append(name) or real(*given, **more),
-        )
-    status, out, _ = auditor("run", "holds.yaml", "fails.yaml", "--output", "out", "--quiet")
-    assert status == 1
-    assert done == ["deposit_page", "print_results", "deposit_page"]
-    assert [line.split(": ")[0] for line in out.splitlines()] == [
-        "holds",
-        "holds",
-        "fails",
-        "fails",
-    ]
-    assert (folder / "out/holds/results.json").exists()
-    assert (folder / "out/fails/results.json").exists()
-
-
 def test_one_wrong_scenario_of_several_runs_none_and_every_mistake_is_told(folder, auditor):
     Path("wrong.yaml").write_text(HOLDS.replace("seed: 1", "sed: 1"))
     Path("greedy.yaml").write_text(HOLDS.replace("rows: 400", "rows: 400000"))
@@ -177,14 +144,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_run(folder, auditor)
 
 def test_seed_and_set_change_the_scenario_and_are_kept_in_the_results(folder, auditor):
     auditor(
-        "run",
-        "holds.yaml",
-        "--quiet",
-        "--seed",
-        9,
-        "--set",
-        "data.rows=300",
-        "--set",
+        *"run holds.yaml --quiet --seed 9 --set data.rows=300 --set".split(),
         "schemes[corner-wave].levels=[0.5, 2]",
     )
     results = json.loads(Path("audit/holds/results.json").read_text())
@@ -241,32 +201,6 @@ def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, fo
         assert "Small and quick" in out
 
 
-@pytest.mark.slow
-def test_the_same_results_for_one_and_two_workers(folder, auditor):
-    for workers in (1, 2):
-        auditor(
-            "run",
-            "holds.yaml",
-            "--quiet",
-            "--workers",
-            workers,
-            "--output",
-            f"w{workers}",
-            "--set",
-            "replicates=3",
-        )
-    first, second = (
-        json.loads(Path(f"w{workers}/holds/results.json").read_text()) for workers in (1, 2)
-    )
-    for results in (first, second):
-        del results["provenance"]["start"], results["provenance"]["duration"]
-    assert first == second
-    assert (
-        Path("w1/holds/results.parquet").read_bytes()
-        == Path("w2/holds/results.parquet").read_bytes()
-    )
-
-
 def test_check_prints_the_plan_and_runs_nothing(folder, auditor):
     status, out, err = auditor("check", "holds.yaml", "fails.yaml")
     assert (status, err) == (0, "")
@@ -274,15 +208,6 @@ def test_check_prints_the_plan_and_runs_nothing(folder, auditor):
     assert "valid; 2 releases × 1 replicates, 12 cells, 2 expectations" in out
     assert "corner-wave: 400 rows × 2, 2 copies, 3 coalitions, 6 cells" in out
     assert not (folder / "audit").exists()
-
-
-def test_check_tells_what_the_data_cannot_give_of_every_scenario(folder, auditor):
-    Path("greedy.yaml").write_text(HOLDS.replace("rows: 400", "rows: 400000"))
-    Path("absent.yaml").write_text(HOLDS.replace("salary", "celery"))
-    status, _, err = auditor("check", "greedy.yaml", "absent.yaml")
-    assert status == 2
-    assert "greedy.yaml:3:51: data.rows" in err
-    assert "absent.yaml:3:36: data.columns[1]" in err
 
 
 def test_list_gives_one_line_for_each(auditor):
@@ -406,16 +331,7 @@ def test_copies_written_are_copies_audited(folder, auditor, form):
     original = table()
     original.to_csv("people.csv", index=False)
     arguments = (
-        "people.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.25,1.0",
-        "--seed",
-        3,
-        "--output",
-        "out",
-        "--format",
+        *"people.csv --scheme corner-wave --levels 0.25,1.0 --seed 3 --output out --format".split(),
         form,
     )
     status, out, _ = auditor("perturb", *arguments)
@@ -467,18 +383,7 @@ def test_copies_written_are_copies_audited(folder, auditor, form):
 
 def test_a_false_law_of_published_copies_is_found_out(folder, auditor):
     table().to_csv("people.csv", index=False)
-    auditor(
-        "perturb",
-        "people.csv",
-        "--scheme",
-        "correlated",
-        "--levels",
-        "0.5,1",
-        "--seed",
-        3,
-        "--output",
-        "out",
-    )
+    auditor(*"perturb people.csv --scheme correlated --levels 0.5,1 --seed 3 --output out".split())
     Path("audit.yaml").write_text(
         "data: people.csv\ncoalitions: subsets\nattacks: [ndr]\nexpect: [matches-theory, no-collusion-gain]\n"
         "schemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv], levels: [0.5, 1], law: {scheme: corner-wave}}\n"
@@ -488,31 +393,19 @@ def test_a_false_law_of_published_copies_is_found_out(folder, auditor):
     assert "fails: no-collusion-gain" in out
 
 
-@pytest.mark.parametrize(
-    ("change", "shown"),
-    [
-        (
-            "schemes[0].copies=[out/copy-1.csv, out/copy-9.csv]",
-            "copies: no such file: 'out/copy-9.csv'",
-        ),
-        (
-            "schemes[0].copies=[short.csv]",
-            "short.csv: has 5 rows where the original has 300; rows must match one to one",
-        ),
-        (
-            "schemes[0].copies=[other.csv]",
-            "other.csv: has none of the original's columns, 'age', 'pay'; it has 'height'",
-        ),
-        ("schemes[0].levels=[1]", "2 copies need as many levels; got 1"),
-        (
-            "schemes[0].law={scheme: corner-wave, algoritm: x}",
-            "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?",
-        ),
-        ("schemes[0].law={scheme: corner-wave}", "a law by scheme needs the copies' levels"),
-        ("schemes[0].law={}", "schemes[0].law must have `scheme` or `covariance`, and not both"),
-        ("data.standardize=true", "`standardize` must be false"),
-    ],
-)
+@pytest.mark.parametrize(("change", "shown"), [
+    ("schemes[0].copies=[out/copy-1.csv, out/copy-9.csv]", "copies: no such file: 'out/copy-9.csv'"),
+    ("schemes[0].copies=[short.csv]", "short.csv: has 5 rows where the original has 300; rows must match one to one"),
+    ("schemes[0].copies=[other.csv]", "other.csv: has none of the original's columns, 'age', 'pay'; it has 'height'"),
+    ("schemes[0].levels=[1]", "2 copies need as many levels; got 1"),
+    (
+        "schemes[0].law={scheme: corner-wave, algoritm: x}",
+        "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?",
+    ),
+    ("schemes[0].law={scheme: corner-wave}", "a law by scheme needs the copies' levels"),
+    ("schemes[0].law={}", "schemes[0].law must have `scheme` or `covariance`, and not both"),
+    ("data.standardize=true", "`standardize` must be false"),
+])  # fmt: skip
 @pytest.mark.slow
 def test_published_copies_that_do_not_match_are_refused_before_the_run(
     folder, auditor, change, shown
@@ -521,18 +414,7 @@ def test_published_copies_that_do_not_match_are_refused_before_the_run(
     table(301).to_csv("long.csv", index=False)
     table(5).to_csv("short.csv", index=False)
     table(300)[["age"]].set_axis(["height"], axis=1).to_csv("other.csv", index=False)
-    auditor(
-        "perturb",
-        "people.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.5,1",
-        "--seed",
-        3,
-        "--output",
-        "out",
-    )
+    auditor(*"perturb people.csv --scheme corner-wave --levels 0.5,1 --seed 3 --output out".split())
     Path("audit.yaml").write_text(
         "data: {source: people.csv}\nattacks: [ndr]\nschemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv]}\n"
     )
@@ -548,12 +430,7 @@ def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, 
     )
     within = ("--bounds", "age=0:100", "--bounds", "size=1:11", "--seed", 3)
     status, _, err = auditor(
-        "perturb",
-        "homes.csv",
-        "--scheme",
-        "laplace-multilevel",
-        "--epsilon",
-        "2,1",
+        *"perturb homes.csv --scheme laplace-multilevel --epsilon 2,1".split(),
         *within,
         "--output",
         "out",
@@ -564,16 +441,9 @@ def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, 
     assert manifest["parameters"]["noise"] == {"variances": [10_000.0, 100.0]}
     assert len(pd.read_csv("out/copy-2.csv")) == 4
     more = (
-        "perturb",
-        "homes.csv",
-        "--scheme",
-        "corner-wave",
-        "--gaussian-dp",
-        "1",
-        *within,
-        "--output",
+        *"perturb homes.csv --scheme corner-wave --gaussian-dp 1".split(), *within, "--output",
         "more",
-    )
+    )  # fmt: skip
     assert auditor(*more)[0] == 0
     for arguments, told in (
         (
@@ -609,16 +479,7 @@ def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, level
 
 
 def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder, auditor):
-    arguments = (
-        "perturb",
-        "iris",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "1,0.5",
-        "--output",
-        "out",
-    )
+    arguments = (*"perturb iris --scheme corner-wave --levels 1,0.5 --output out".split(),)
     status, out, err = auditor(*arguments, "--seed", 12_345)
     assert (status, len(out.splitlines())) == (0, 3)
     assert "FOR STUDY ONLY" in err
@@ -642,28 +503,9 @@ def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, 
         pd.DataFrame({"id": np.arange(first, first + 9), "a": np.arange(9.0) ** 2}).to_csv(
             f"{month}.csv", index=False
         )
-    common = (
-        "january.csv",
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "1,0.5",
-        "--columns",
-        "a",
-        "--output",
-        "out",
-    )
+    common = (*"january.csv --scheme corner-wave --levels 1,0.5 --columns a --output out".split(),)
     assert auditor("perturb", *common)[0] == 0
-    batch = (
-        "perturb",
-        "february.csv",
-        "--append",
-        "out",
-        "--earlier",
-        "january.csv",
-        "--key",
-        "id",
-    )
+    batch = (*"perturb february.csv --append out --earlier january.csv --key id".split(),)
     status, _, err = auditor(*batch, "--levels", "1")
     assert (status, "--levels is that of the release that --append names" in err) == (2, True)
     status, out, err = auditor(*batch)
@@ -679,61 +521,14 @@ def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, 
     )
 
 
-def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
-    common = (
-        "--levels",
-        "1,0.5",
-        "--output",
-        "out",
-        "--columns",
-        "age,salary",
-        "--rows",
-        50,
-        "--format",
-        "csv",
-        "--seed",
-        1,
-        "--force",
-    )
-    assert auditor("perturb", "cps", "--scheme", "independent", *common)[0] == 0
-    copy = pd.read_csv("out/copy-1.csv")
-    assert (list(copy.columns), len(copy)) == (["age", "salary"], 50)
-    parameters = ("--param", "noise={variance: 25.0}", "--param", "algorithm=sequential")
-    assert auditor("perturb", "cps", "--scheme", "corner-wave", *common, *parameters)[0] == 0
-    assert json.loads(Path("out/release.json").read_text())["parameters"] == {
-        "noise": {"variance": 25.0}, "algorithm": "sequential", "serial": "none"
-    }  # fmt: skip
-    first = Path("out/copy-1.csv").read_bytes()
-    auditor("perturb", "cps", "--scheme", "corner-wave", *common, *parameters)
-    assert Path("out/copy-1.csv").read_bytes() == first
-
-
-@pytest.mark.parametrize(
-    ("arguments", "shown"),
-    [
-        (("cps", "--scheme", "corner-wav", "--levels", "1"), "did you mean 'corner-wave'"),
-        (
-            ("cps", "--scheme", "corner-wave", "--levels", "1,x"),
-            "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'",
-        ),
-        (
-            ("cps", "--scheme", "corner-wave", "--levels", "nan"),
-            "levels[0] must be a finite number; got nan",
-        ),
-        (
-            ("cps", "--scheme", "corner-wave", "--levels", "1", "--param", "algoritm=bridge"),
-            "did you mean 'algorithm'",
-        ),
-        (
-            ("cps", "--scheme", "published", "--levels", "1", "--param", "copies=[x.csv]"),
-            "there is nothing to perturb",
-        ),
-        (
-            ("blank.csv", "--scheme", "corner-wave", "--levels", "1"),
-            "set `--missing drop` to leave those records out, or `--missing mean`",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "shown"), [
+    (("cps", "--scheme", "corner-wav", "--levels", "1"), "did you mean 'corner-wave'"),
+    (("cps", "--scheme", "corner-wave", "--levels", "1,x"), "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'"),
+    (("cps", "--scheme", "corner-wave", "--levels", "nan"), "levels[0] must be a finite number; got nan"),
+    (("cps", "--scheme", "corner-wave", "--levels", "1", "--param", "algoritm=bridge"), "did you mean 'algorithm'"),
+    (("cps", "--scheme", "published", "--levels", "1", "--param", "copies=[x.csv]"), "there is nothing to perturb"),
+    (("blank.csv", "--scheme", "corner-wave", "--levels", "1"), "set `--missing drop` to leave those records out, or `--missing mean`"),
+])  # fmt: skip
 def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, shown):
     Path("blank.csv").write_text("a,b\n1,2\n2,\n3,5\n")
     status, out, err = auditor("perturb", *arguments, "--output", "out")

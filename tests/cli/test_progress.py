@@ -11,20 +11,14 @@ from rich.console import Console
 
 import auditor
 from auditor.progress import bar, calm, watched
-from auditor.runs.run_scenario import Progress, run_scenario
-from auditor.scenario.read import read_scenario
+from auditor.runs.run_scenario import Progress
 
 TITLE = "A title that alone would fill most of a terminal of eighty characters, and more"
 SCENARIO = {
-    "seed": 1,
-    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
-    "schemes": [
-        {"name": "corner-wave", "id": "first", "levels": [1.0]},
-        {"name": "correlated", "id": "second", "levels": [1.0]},
-    ],
-    "attacks": ["ndr"],
-    "sweep": {"data.rows": [50, 60]},
-}
+    "seed": 1, "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
+    "schemes": [{"name": "corner-wave", "id": "first", "levels": [1.0]}, {"name": "correlated", "id": "second", "levels": [1.0]}],
+    "attacks": ["ndr"], "sweep": {"data.rows": [50, 60]},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
@@ -68,20 +62,6 @@ def test_a_log_file_hears_at_the_start_at_the_end_and_seldom_between(
     assert lines[1] == "Audit: 10 of 100 done, about 2 minutes left; cell 11"  # 11 s for 10 cells
     assert lines[-1] == "Audit: 100 of 100 done, took 2 minutes"
     assert len(lines) == 11
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.slow_after_first
-def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) -> None:
-    events: list[Progress] = []
-    run_scenario(read_scenario(SCENARIO, [], None), workers=workers, listener=events.append)
-    assert [one.done for one in events] == [0, 1, 2, 3, 4]
-    assert {one.total for one in events} == {4}
-    if workers == 1:  # of several the longest are first
-        assert events[0].current == "first at data.rows=50, replicate 1"
-        assert [one.current.partition(",")[0] for one in events[1:4]] == [
-            "second at data.rows=50", "first at data.rows=60", "second at data.rows=60",
-        ]  # fmt: skip
 
 
 class Output:

@@ -60,32 +60,6 @@ def test_what_is_timed_is_judged_unless_the_settings_say_otherwise(folder):
     done.stdout.fnmatch_lines(["SKIPPED*judges seconds; -o auditor_timed=true does so"])
 
 
-def test_items_can_be_chosen_by_name(folder):
-    write(folder, mine=SCENARIO)
-    folder.runpytest_inprocess("-k", "theory").assert_outcomes(passed=1, deselected=3)
-    folder.runpytest_inprocess("mine.yaml::collusion_gain[2]").assert_outcomes(passed=1)
-
-
-def test_a_scenario_is_run_once_for_all_its_items(folder, monkeypatch):
-    from auditor.runs import run_scenario as engine
-
-    write(folder, mine=SCENARIO, other=SCENARIO)
-    ran = []
-    run = engine.run_scenario
-    monkeypatch.setattr(
-        engine,
-        "run_scenario",
-        lambda scenario, **options: (
-            ran.append((scenario.name, options)) or run(scenario, **options)
-        ),
-    )
-    folder.runpytest_inprocess().assert_outcomes(passed=6, failed=2)
-    assert ran == [("mine", {"workers": 1}), ("other", {"workers": 1})]
-    ran.clear()
-    folder.runpytest_inprocess("--auditor-workers", "2", "mine.yaml")
-    assert ran == [("mine", {"workers": 2})]
-
-
 @pytest.mark.parametrize(
     "text",
     ["", "- data\n- schemes\n- attacks\n", "data schemes attacks: [", "\x00data schemes attacks"],
@@ -95,16 +69,10 @@ def test_other_yaml_files_are_left_alone(folder, text):
     folder.runpytest_inprocess().assert_outcomes()
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (
-            SCENARIO.replace("[llse]", "[lsse]"),
-            "*mine.yaml:3:11: attacks[[]0[]] names an unknown attack 'lsse'; did you mean 'llse'?",
-        ),
-        (SCENARIO.replace("[llse]", "[llse"), "*mine.yaml:4:7: not valid YAML*"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), [
+    (SCENARIO.replace("[llse]", "[lsse]"), "*mine.yaml:3:11: attacks[[]0[]] names an unknown attack 'lsse'; did you mean 'llse'?"),
+    (SCENARIO.replace("[llse]", "[llse"), "*mine.yaml:4:7: not valid YAML*"),
+])  # fmt: skip
 def test_an_invalid_scenario_is_a_collection_error_with_its_place(folder, text, shown):
     write(folder, mine=text)
     done = folder.runpytest_inprocess()
@@ -131,13 +99,10 @@ def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch)
     monkeypatch.setattr(JointLLSE, "affine_batch", broken)
     write(folder, mine=SCENARIO)
     done = folder.runpytest_inprocess("-v")
-    done.stdout.fnmatch_lines(
-        [
-            "mine.yaml::runs FAILED*",
-            "*cells failed",
-            "correlated, llse, perfect: ValueError at test_pytest_plugin.py*",
-        ]
-    )
+    done.stdout.fnmatch_lines([
+        "mine.yaml::runs FAILED*", "*cells failed",
+        "correlated, llse, perfect: ValueError at test_pytest_plugin.py*",
+    ])  # fmt: skip
     done.stdout.no_fnmatch_line("*secret*")
 
 

@@ -28,29 +28,14 @@ def lost(X):
 DISORDER = {
     "shuffled": (lambda rng, X: rng.permutation(X), "hold the original's values in another order"),
     "shuffled and noisy": (lambda rng, X: rng.permutation(noisy(rng, X)), "another order"),
-    "sorted by another column": (
-        lambda rng, X: (Y := noisy(rng, X))[Y[:, 2].argsort()],
-        "another order",
-    ),
-    "one row down": (
-        lambda rng, X: np.roll(noisy(rng, X), 1, axis=0),
-        "are moved: row 2 of the copy is row 1 of the original",
-    ),
-    "three rows up": (
-        lambda rng, X: np.roll(noisy(rng, X), -3, axis=0),
-        "are moved: row 1 of the copy is row 4 of the original",
-    ),
+    "sorted by another column": (lambda rng, X: (Y := noisy(rng, X))[Y[:, 2].argsort()], "another order"),
+    "one row down": (lambda rng, X: np.roll(noisy(rng, X), 1, axis=0), "are moved: row 2 of the copy is row 1 of the original"),
+    "three rows up": (lambda rng, X: np.roll(noisy(rng, X), -3, axis=0), "are moved: row 1 of the copy is row 4 of the original"),
     "columns swapped": (lambda rng, X: noisy(rng, X)[:, [1, 0, 2]], "'a' holds 'b', 'b' holds 'a'"),
-    "another table": (
-        lambda rng, X: rng.normal(size=X.shape) * 40 + 7,
-        "are not the original's records",
-    ),
-    "other records of the same kind": (
-        lambda rng, X: table(rng),
-        "another order than the original's, or are other records",
-    ),
+    "another table": (lambda rng, X: rng.normal(size=X.shape) * 40 + 7, "are not the original's records"),
+    "other records of the same kind": (lambda rng, X: table(rng), "another order than the original's, or are other records"),
     "one record lost": (lambda rng, X: noisy(rng, lost(X)), "of the table on they differ"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", DISORDER)

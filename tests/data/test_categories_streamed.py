@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from functools import cache
 from pathlib import Path
 
@@ -119,78 +118,12 @@ def test_the_same_as_in_memory(written, monkeypatch, form, asked):
     same(*both(monkeypatch, written(form), categories=categories, **request))
 
 
-@pytest.mark.parametrize("missing", ["drop", "mean"])
-@pytest.mark.parametrize(
-    ("asked", "form"),
-    each_once(
-        [
-            "text",
-            "whatever is there",
-            "quantiles",
-            "equal width, standardized",
-            "a product",
-            "numbers that stay numbers",
-        ],
-        ["groups.parquet", "table.csv", "parts-csv/"],
-    ),
-)
-@pytest.mark.slow_after_first
-def test_the_same_where_values_are_missing(written, monkeypatch, form, missing, asked):
-    request, categories = ASKED[asked]
-    path = written(form, 60_000, gaps=True)
-    request = request | ({"rows": 31_000} if "rows" in request else {})
-    if missing == "mean" and categories.domains:
-        monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-        with pytest.raises(DataError, match="has missing categories"):
-            load(path, categories=categories, missing=missing, **request)
-    else:
-        same(*both(monkeypatch, path, categories=categories, missing=missing, **request))
-
-
-def test_other_types_of_values(tmp_path, monkeypatch):
-    n = 5_000
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({
-        "seen": rng.choice([datetime.date(2020, 1, day) for day in (1, 2, 9)], n),
-        "at": rng.choice(pd.date_range("2021", periods=4, freq="h"), n),
-        "grade": pd.Categorical(rng.choice(["b", "a"], n), categories=["z", "b", "a"]),
-        "size": pd.array(np.where(np.arange(n) < 2_000, 3, rng.integers(1, 4, n)), dtype="Int64"),
-        "level": np.where(np.arange(n) < 2_000, 1.0, rng.integers(1, 4, n)),
-    })  # fmt: skip
-    frame["size"] = frame["size"].mask(np.arange(n) == 4_999)
-    path = tmp_path / "t.parquet"
-    frame.to_parquet(path, row_group_size=700)
-    for name in frame:
-        missing = "drop" if name == "size" else "refuse"
-        same(
-            *both(
-                monkeypatch,
-                path,
-                categories=Categories({}, {name: None}),
-                columns=[name],
-                missing=missing,
-            )
-        )
-    frame.assign(level=[1, 2, 1, "x", "y"] * 1_000).to_csv(tmp_path / "t.csv", index=False)
-    same(
-        *both(
-            monkeypatch,
-            tmp_path / "t.csv",
-            categories=Categories({}, {"level": None}),
-            columns=["level"],
-        )
-    )
-
-
-@pytest.mark.parametrize(
-    ("request_", "categories"),
-    [
-        ({}, Categories({}, {"wage": None})),
-        ({"columns": ["disease"]}, Categories({}, {"disease": ["flu", "HIV"]})),
-        ({"columns": ["age", "site"]}, Categories({"age": {"equal-width": 2}}, {})),
-        ({"columns": ["disease"], "rows": 200_000}, Categories({}, {"disease": None})),
-    ],
-)
+@pytest.mark.parametrize(("request_", "categories"), [
+    ({}, Categories({}, {"wage": None})),
+    ({"columns": ["disease"]}, Categories({}, {"disease": ["flu", "HIV"]})),
+    ({"columns": ["age", "site"]}, Categories({"age": {"equal-width": 2}}, {})),
+    ({"columns": ["disease"], "rows": 200_000}, Categories({}, {"disease": None})),
+])  # fmt: skip
 def test_what_cannot_be_audited_is_refused_with_the_same_words(
     written, monkeypatch, request_, categories
 ):

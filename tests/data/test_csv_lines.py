@@ -15,11 +15,9 @@ from auditor.errors import DataError
 
 HELD, PIECE = 2**26, 2**22
 WAYS = {
-    "in memory": (HELD, PIECE),
-    "from its file": (0, PIECE),
-    "in pieces of a few bytes": (0, 4),
+    "in memory": (HELD, PIECE), "from its file": (0, PIECE), "in pieces of a few bytes": (0, 4),
     "in pieces of a line": (HELD, 1),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(params=WAYS.values(), ids=WAYS)
@@ -54,17 +52,11 @@ def missing(*rows: int) -> str:
 ENDINGS = pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"], ids=["Unix", "Windows", "Mac"])
 
 BLANK = [
-    ("a\n1\n\n2\n5\n", [2]),
-    ("a\n\n1\n2\n5\n", [1]),
-    ("a\n1\n\n\n2\n\n5\n", [2, 3, 5]),
-    ("a\n1\n2\n5\n\n", [4]),
-    ("a\n1\n2\n5\n\n\n\n", [4, 5, 6]),
-    ('a\n1\n""\n2\n5\n', [2]),
-    ("\ufeffa\n1\n\n2\n5\n", [2]),
-    ("\n \n\na\n1\n\n2\n5\n", [2]),
-    ("\ufeff\na\n1\n\n2\n5\n", [2]),
-    ("a\n1\n\n2\n5", [2]),
-]
+    ("a\n1\n\n2\n5\n", [2]), ("a\n\n1\n2\n5\n", [1]), ("a\n1\n\n\n2\n\n5\n", [2, 3, 5]),
+    ("a\n1\n2\n5\n\n", [4]), ("a\n1\n2\n5\n\n\n\n", [4, 5, 6]), ('a\n1\n""\n2\n5\n', [2]),
+    ("\ufeffa\n1\n\n2\n5\n", [2]), ("\n \n\na\n1\n\n2\n5\n", [2]),
+    ("\ufeff\na\n1\n\n2\n5\n", [2]), ("a\n1\n\n2\n5", [2]),
+]  # fmt: skip
 
 
 @ENDINGS

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
 from auditor import registry
 from auditor.data.load import load_table
-from auditor.data.request import DataUse
-from auditor.data.source import Source, outlined_table
-from auditor.data.sources import shipped as cps
+from auditor.data.source import Source
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 
@@ -17,15 +13,10 @@ REQUIRED = {
     "gaussian": {"spectrum": [4.0, 1.0, 0.5]},
     "inline": {"values": {"a": [1, 2], "b": [5, 3]}},
 }
-SOURCES = registry.names("source")
 
 
 def load(source: str, seed: int = 0, **request: object) -> Table:
     return load_table(source, rng=np.random.default_rng(seed), **request)  # type: ignore[arg-type]
-
-
-def test_the_sources_of_the_design_are_registered():
-    assert {"cps", "wisconsin", "iris", "census-like", "gaussian", "inline"} <= set(SOURCES)
 
 
 @pytest.mark.parametrize("name", sorted(REQUIRED.keys() | {"cps", "iris", "census-like"}))
@@ -49,48 +40,6 @@ def test_cps():
     np.testing.assert_array_equal(
         load("cps", rows=10, columns=["salary", "age"]).values, table.values[:10, [1, 0]]
     )
-
-
-def test_the_outline_of_cps_is_what_its_file_holds():
-    values = load("cps").values.astype(np.int64)
-    n, sums, products = len(values), values.sum(axis=0), values.T @ values
-    assert (n, np.abs(values).max() ** 2 * n < 2**63) == (cps.ROWS, True)
-    mean = [float(Fraction(int(total), n)) for total in sums]
-    covariance = [
-        [
-            float(Fraction(n * int(products[i, j]) - int(sums[i]) * int(sums[j]), n * n))
-            for j in range(6)
-        ]
-        for i in range(6)
-    ]
-    known = cps.Cps().outline(None)
-    assert (known.columns, known.rows) == (load("cps").attributes, n)
-    np.testing.assert_array_equal(known.mean, mean)
-    np.testing.assert_array_equal(known.covariance, covariance)
-
-
-@pytest.mark.parametrize(
-    "asked", [{}, {"columns": ("state_tax", "age")}, {"standardize": True}], ids=str
-)
-def test_cps_is_promised_as_it_is(asked):
-    table, whole = outlined_table(DataUse("cps", **asked), NotImplemented), load("cps", **asked)
-    described = (
-        "attributes",
-        "rows",
-        "width",
-        "source",
-        "description",
-        "licence",
-        "standardized",
-        "dropped",
-        "streamed",
-        "categorical",
-    )
-    assert [getattr(table, name) for name in described] == [
-        getattr(whole, name) for name in described
-    ]
-    for known, found in zip(table.moments(), whole.moments(), strict=True):
-        np.testing.assert_allclose(known, found, rtol=1e-12, atol=1e-12)
 
 
 def test_wisconsin():
@@ -124,23 +73,11 @@ def test_iris():
         load("iris", rows=151)
 
 
-def test_inline_two_row_example():
-    table = load("inline", parameters={"values": {"age": [9, 11]}})
-    assert table.attributes == ("age",)
-    assert table.values.tolist() == [[9], [11]]
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"a": [1, 2], "b": [1]}, "parameter 'values': 'b' has 1 values where 'a' has 2"),
-        ({"a": [4711.5, "x"]}, "parameter 'values.a.1': Input should be a valid number"),
-        (
-            {"a": [4711.0] * 10_001},
-            "parameter 'values': at most 10,000 cells; put a larger table in a .csv",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), [
+    ({"a": [1, 2], "b": [1]}, "parameter 'values': 'b' has 1 values where 'a' has 2"),
+    ({"a": [4711.5, "x"]}, "parameter 'values.a.1': Input should be a valid number"),
+    ({"a": [4711.0] * 10_001}, "parameter 'values': at most 10,000 cells; put a larger table in a .csv"),
+])  # fmt: skip
 def test_inline_refuses(values, message):
     with pytest.raises(DataError) as caught:
         load("inline", parameters={"values": values})
@@ -153,41 +90,3 @@ def test_a_source_that_breaks_its_contract_is_told(monkeypatch):
     monkeypatch.setattr(cls, "frame", lambda self, rows, rng: np.zeros((3, 2)))
     with pytest.raises(PluginError, match="source 'iris' broke its contract"):
         load("iris")
-
-
-def by_frame(source: str, monkeypatch: pytest.MonkeyPatch, **request: object) -> Table:
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            registry.get("source", source),
-            "frame",
-            lambda self, rows, rng: Source.frame(self, rows, rng),
-            raising=False,
-        )
-        return load(source, **request)
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in SOURCES if registry.get("source", name).frame is Source.frame]
-)
-@pytest.mark.parametrize("standardize", [False, True])
-def test_numbers_are_the_same_table_as_their_frame(name, standardize, monkeypatch):
-    request = {
-        "rows": 500,
-        "standardize": standardize,
-        "parameters": dict(registry.get("source", name).trial),
-    }
-    direct, framed = load(name, **request), by_frame(name, monkeypatch, **request)
-    assert direct.attributes == framed.attributes
-    assert direct.values.tobytes() == framed.values.tobytes()
-    assert direct.fingerprint() == framed.fingerprint()
-    assert (direct.description, direct.licence) == (framed.description, framed.licence)
-    assert (direct.population is None) == (framed.population is None)
-
-
-@pytest.mark.parametrize("numbers", [{"a": np.zeros((3, 2))}, {"a": np.array(["x", "y"])}])
-def test_a_source_whose_numbers_break_its_contract_is_told(numbers, monkeypatch):
-    monkeypatch.setattr(
-        registry.get("source", "census-like"), "numbers", lambda self, rows, rng: numbers
-    )
-    with pytest.raises(PluginError, match="source 'census-like' broke its contract: `numbers`"):
-        load("census-like")

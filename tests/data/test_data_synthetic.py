@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from auditor.data.load import load_table
-from auditor.data.request import DataUse
-from auditor.data.source import outlined_table
-from auditor.data.sources import census_like, gaussian
+from auditor.data.sources import gaussian
 from auditor.data.sources.components import SHAPES, Components, Intervals
 from auditor.data.table import Table
 from auditor.errors import DataError
@@ -45,55 +43,7 @@ def test_moments_are_exact_at_any_size_and_correlation(rows, rho, seed):
     assert np.corrcoef(values.T)[0, 1] == pytest.approx(rho, abs=1e-9)
 
 
-def test_its_records_are_made_when_one_is_asked_for():
-    whole, made = (
-        load_table("census-like", columns=["income"], rows=50, rng=np.random.default_rng(0)),
-        [],
-    )
-    table = outlined_table(
-        DataUse("census-like", columns=("income",), rows=50), lambda: made.append(whole) or whole
-    )
-    assert (table.attributes, table.rows, table.width, table.streamed) == (
-        ("income",),
-        50,
-        1,
-        False,
-    )
-    for known, found in zip(table.moments(), whole.moments(), strict=True):
-        np.testing.assert_allclose(known, found, rtol=1e-12)
-    assert not made
-    assert table.fingerprint() == whole.fingerprint()
-    np.testing.assert_array_equal(table.values, whole.values)
-    np.testing.assert_array_equal(
-        table.part(np.array([1, 3]), np.array([0])).values, whole.values[[1, 3]]
-    )
-    assert len(made) == 1
-
-
-@pytest.mark.parametrize("rho", [-0.8, 0.9])
-@pytest.mark.slow_after_first
-def test_copula_gives_the_correlation_before_anything_is_exact(rho):
-    n = 200_000
-    age, income = census_like.draw(n, rho, np.random.default_rng(5))
-    # Five standard errors of a correlation, (1 − rho²)/√n for Gaussian data; three times that
-    # allows for the skewness.
-    assert np.corrcoef(age, income)[0, 1] == pytest.approx(rho, abs=15 * (1 - rho**2) / np.sqrt(n))
-
-
-def test_two_rows_cannot_have_a_correlation():
-    assert refusal("census-like", rows=2) == (
-        "source 'census-like' needs at least 3 rows: two records always correlate fully"
-    )
-
-
 K = [[4.0, 1.0, 0.0], [1.0, 2.0, -0.5], [0.0, -0.5, 1.0]]
-SINGULAR = [[1.0, 1.0], [1.0, 1.0]]
-
-
-def test_exact_singular_covariance():
-    values = load("gaussian", rows=5, covariance=SINGULAR, exact=True).values
-    np.testing.assert_allclose(np.cov(values.T, bias=True), SINGULAR, atol=1e-12)
-    np.testing.assert_allclose(values[:, 0], values[:, 1], atol=1e-12)
 
 
 def test_a_spectrum_by_its_mean_variance():
@@ -118,13 +68,6 @@ def test_inexact_moments_follow_the_law():
     assert (np.abs(values.mean(axis=0) - 5) < 5 * np.sqrt(np.diag(K_X) / n)).all()
 
 
-@pytest.mark.parametrize("law", [{"covariance": K}, {"spectrum": [3.0, 2.0, 1.0]}])
-def test_more_rows_only_add(law):
-    np.testing.assert_allclose(
-        load("gaussian", rows=10, **law).values, load("gaussian", rows=30, **law).values[:10]
-    )
-
-
 def test_haar():
     N, draws = 4, 4000
     rng = np.random.default_rng(11)
@@ -142,45 +85,23 @@ def test_haar():
     assert abs((np.linalg.det(V) > 0).mean() - 0.5) < 5 * 0.5 / np.sqrt(draws)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({}, "needs covariance, or spectrum"),
-        (
-            {"covariance": [[1, 2], [2, 1]]},
-            "covariance must be positive semidefinite; its eigenvalues go from -1 to 3",
-        ),
-        (
-            {"covariance": [[1, 2], [0, 1]]},
-            "covariance must be symmetric: entries (1, 2) and (2, 1) differ",
-        ),
-        ({"covariance": [[1, 2]]}, "covariance must be square: 1 row, but 2 entries in row 1"),
-        ({"spectrum": [1, 2], "mean": [1]}, "mean has length 1; there are 2 attributes"),
-        (
-            {"spectrum": {"large": 4, "count": 3, "small": 1, "attributes": 2}},
-            "count (3) must not be more than attributes",
-        ),
-        (
-            {"spectrum": {"count": 1, "small": 1, "attributes": 2}},
-            "give either large or mean-variance",
-        ),
-        (
-            {"spectrum": {"mean-variance": 1, "count": 1, "small": 4, "attributes": 3}},
-            "mean-variance (1) must be more than the small eigenvalues alone make",
-        ),
-        ({"spectrum": [1, -2]}, "Input should be greater than or equal to 0"),
-        ({"covariance": [[float("nan")]]}, "Input should be a finite number"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({}, "needs covariance, or spectrum"),
+    ({"covariance": [[1, 2], [2, 1]]}, "covariance must be positive semidefinite; its eigenvalues go from -1 to 3"),
+    ({"covariance": [[1, 2], [0, 1]]}, "covariance must be symmetric: entries (1, 2) and (2, 1) differ"),
+    ({"covariance": [[1, 2]]}, "covariance must be square: 1 row, but 2 entries in row 1"),
+    ({"spectrum": [1, 2], "mean": [1]}, "mean has length 1; there are 2 attributes"),
+    ({"spectrum": {"large": 4, "count": 3, "small": 1, "attributes": 2}}, "count (3) must not be more than attributes"),
+    ({"spectrum": {"count": 1, "small": 1, "attributes": 2}}, "give either large or mean-variance"),
+    (
+        {"spectrum": {"mean-variance": 1, "count": 1, "small": 4, "attributes": 3}},
+        "mean-variance (1) must be more than the small eigenvalues alone make",
+    ),
+    ({"spectrum": [1, -2]}, "Input should be greater than or equal to 0"),
+    ({"covariance": [[float("nan")]]}, "Input should be a finite number"),
+])  # fmt: skip
 def test_impossible_laws(parameters, message):
     assert message in refusal("gaussian", **parameters)
-
-
-def test_exact_needs_more_rows_than_rank():
-    assert refusal("gaussian", rows=5, spectrum=[1] * 5, exact=True) == (
-        "source 'gaussian': exact moments of rank 5 need at least 6 rows; got 5"
-    )
-    assert load("gaussian", rows=6, spectrum=[1] * 5, exact=True).rows == 6
 
 
 def test_every_shape_of_components_is_drawn_from_the_law_that_is_stated():

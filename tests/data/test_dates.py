@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.data import file_rows as streamed
 from auditor.data.columns.dates import days_of, in_days
 from auditor.data.copies import read_copy
 from auditor.data.load import load_table
@@ -87,33 +86,3 @@ def test_a_scenario_says_which_columns_are_dates_and_how_they_are_written():
     ):
         with pytest.raises(ScenarioError, match=r"dates|order"):
             data(dates=["a"], **beside)
-
-
-@pytest.mark.parametrize("held", [True, False])
-def test_a_category_need_not_be_asked_for_twice_and_is_no_number_then(tmp_path, monkeypatch, held):
-    frame = pd.DataFrame(
-        {
-            "x": np.arange(40.0) ** 2,
-            "grade": np.tile([1, 2], 20),
-            "sex": np.repeat(["f", "m"], 20),
-            "note": "n",
-        }
-    )
-    frame.loc[3, "sex"] = None
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    if not held:
-        monkeypatch.setattr(streamed, "HELD_BYTES", 100)
-    beside = loaded(
-        tmp_path / "t.csv", columns=["x"], categorical={"grade": None, "sex": None}, missing="drop"
-    )
-    assert beside.attributes == ("x",)
-    assert beside.categorical.names == ("grade", "sex")
-    assert beside.rows == beside.categorical.rows == 39
-    both = loaded(
-        tmp_path / "t.csv",
-        columns=["x", "grade"],
-        categorical={"grade": None, "sex": None},
-        missing="drop",
-    )
-    assert both.attributes == ("x", "grade")
-    assert (both.categorical.codes == beside.categorical.codes).all()

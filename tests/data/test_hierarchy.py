@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.data.columns.hierarchy import coded, hierarchy_of
-from auditor.errors import DataError, ScenarioError
+from auditor.data.columns.hierarchy import hierarchy_of
+from auditor.errors import ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
@@ -15,21 +15,6 @@ DISEASES = {  # li2007, Figure 1: height 3
     "respiratory": {"infection": ["flu", "pneumonia", "bronchitis"]},
     "digestive": {"stomach": ["gastric ulcer", "stomach cancer", "gastritis"]},
 }
-
-
-def test_places_groups_and_borders():
-    tree = hierarchy_of({"a": {"b": ["p", "q"], "c": ["r"]}, "d": {"b": ["s", "t"]}})
-    assert tree.leaves == ("p", "q", "r", "s", "t")
-    assert tree.height == 3
-    assert [tree.groups(height).tolist() for height in range(4)] == [
-        [0, 1, 2, 3, 4],
-        [0, 0, 1, 2, 2],
-        [0, 0, 0, 1, 1],
-        [0] * 5,
-    ]
-    assert [tree.borders(height).tolist() for height in (1, 2, 3)] == [[0, 2, 3], [0, 3], [0]]
-    # both are under a node called b, and not under the same
-    assert tree.ancestors[0] != tree.ancestors[3]
 
 
 def test_distances_are_those_of_the_textbook_tree():
@@ -43,23 +28,6 @@ def test_distances_are_those_of_the_textbook_tree():
     assert earth_mover(P_E, P_E.mean(axis=0), range(6), tree.ancestors).max() == pytest.approx(
         8 / 27
     )
-
-
-@pytest.mark.parametrize(
-    ("column", "values", "missing", "says"),
-    [
-        ("x", ["secret", "b", "a"], "refuse", "1 record whose value its hierarchy does not list"),
-        ("x", ["a", None, "b"], "mean", "missing categories"),
-        ("x", [1, 2, 3], "refuse", "holds numbers, and its hierarchy lists text"),
-        ("y", ["a", "b", "a"], "refuse", "no column 'x'"),
-    ],
-)
-def test_columns_that_do_not_fit_are_refused_without_telling_a_value(column, values, missing, says):
-    tree = hierarchy_of({"n": ["a", "b"]})
-    with pytest.raises(DataError, match=says) as raised:
-        coded(pd.DataFrame({column: values}), {"x": tree}, missing)
-    assert "secret" not in str(raised.value)
-    assert raised.value.path == ("hierarchies", "x")
 
 
 @pytest.fixture
@@ -104,20 +72,12 @@ def test_one_declaration_serves_scheme_and_attack(people):
     assert found["similarity", "linkage"] == 0.25
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "place", "says"),
-    [
-        ("[nurse, doctor]", "[nurse, engineer]", "9:24", "repeats a value"),
-        ("[nurse, doctor]", "[nurse, 5]", "8:7", "numbers or text"),
-        ("[nurse, doctor]", "nurse", "9:16", "must map a common property of values"),
-        (
-            "stomach: [gastritis, ulcer]",
-            "stomach: {inner: [gastritis, ulcer]}",
-            "11:7",
-            "as deep in every branch",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "place", "says"), [
+    ("[nurse, doctor]", "[nurse, engineer]", "9:24", "repeats a value"),
+    ("[nurse, doctor]", "[nurse, 5]", "8:7", "numbers or text"),
+    ("[nurse, doctor]", "nurse", "9:16", "must map a common property of values"),
+    ("stomach: [gastritis, ulcer]", "stomach: {inner: [gastritis, ulcer]}", "11:7", "as deep in every branch"),
+])  # fmt: skip
 def test_mistakes_in_the_declaration_are_placed(people, old, new, place, says):
     path = people / "audit.yaml"
     path.write_text(TEXT.replace(old, new))
@@ -127,19 +87,11 @@ def test_mistakes_in_the_declaration_are_placed(people, old, new, place, says):
     assert f"audit.yaml:{place}:" in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "place", "says"),
-    [
-        (", doctor]", "]", "8:7", "2 records whose value its hierarchy does not list"),
-        ("height: 1", "height: 2", "17:24", "below the root's, 2"),
-        (
-            "    disease:\n      respiratory: [flu, bronchitis]\n      stomach: [gastritis, ulcer]\n",
-            "",
-            "4:3",
-            "disease",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "place", "says"), [
+    (", doctor]", "]", "8:7", "2 records whose value its hierarchy does not list"),
+    ("height: 1", "height: 2", "17:24", "below the root's, 2"),
+    ("    disease:\n      respiratory: [flu, bronchitis]\n      stomach: [gastritis, ulcer]\n", "", "4:3", "disease"),
+])  # fmt: skip
 def test_what_only_the_table_can_tell_is_placed_too(people, old, new, place, says):
     path = people / "audit.yaml"
     path.write_text(TEXT.replace(old, new))

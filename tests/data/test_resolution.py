@@ -5,13 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.data.columns.resolution import resolution
-from auditor.data.load import load_table
 
 RNG = np.random.default_rng(8)
 
@@ -48,28 +46,3 @@ def test_it_is_the_greatest_common_divisor_in_any_blocks(units, places, block):
     exact = [Fraction(unit, 10**places) / step for unit in units]
     assert all(one.denominator == 1 for one in exact)
     assert np.gcd.reduce([one.numerator for one in exact]) == 1
-
-
-def test_the_commonest_value_is_counted():
-    assert of([0, 0, 0, 5, 10, 15, 20, 25]).commonest[0] == 3 / 8
-
-
-def test_a_standardised_table_keeps_its_resolution_in_deviations(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "age": RNG.integers(18, 90, 500),
-            "price": RNG.integers(0, 10**6, 500) / 100,
-            "height": RNG.normal(size=500),
-        }
-    )
-    frame.to_csv(tmp_path / "table.csv", index=False)
-    plain, scaled = (
-        load_table(str(tmp_path / "table.csv"), rng=RNG, standardize=each) for each in (False, True)
-    )
-    np.testing.assert_allclose(plain.resolution.steps, [1.0, 0.01, np.nan], rtol=1e-12)
-    np.testing.assert_allclose(
-        scaled.resolution.steps,
-        [1.0 / frame.age.std(ddof=0), 0.01 / frame.price.std(ddof=0), np.nan],
-        rtol=1e-9,
-    )
-    np.testing.assert_array_equal(scaled.resolution.commonest, plain.resolution.commonest)

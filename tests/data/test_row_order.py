@@ -6,7 +6,6 @@ import pytest
 
 import auditor
 from auditor.data.load import load_table, load_target
-from auditor.data.sources.series import autoregression
 from auditor.errors import AuditorError, DataError
 
 CATEGORY = {
@@ -22,13 +21,10 @@ def loaded(path, **options):
 
 @pytest.fixture
 def days(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "day": ["2026-01-03", "2026-01-01", "2026-01-04", "2026-01-02"],
-            "x": [3.0, 1.0, 4.0, 2.0],
-            "kind": list("cada"),
-        }
-    )
+    frame = pd.DataFrame({
+        "day": ["2026-01-03", "2026-01-01", "2026-01-04", "2026-01-02"],
+        "x": [3.0, 1.0, 4.0, 2.0], "kind": list("cada"),
+    })  # fmt: skip
     frame.to_csv(tmp_path / "days.csv", index=False)
     frame.assign(day=pd.to_datetime(frame["day"])).to_parquet(tmp_path / "days.parquet")
     return tmp_path
@@ -41,23 +37,11 @@ def test_records_come_in_the_order_of_the_column_which_is_not_audited(days, name
     assert table.values[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_it_orders_the_first_rows_and_a_folder_of_parts_as_one_table(tmp_path):
-    pd.DataFrame({"t": [4, 3], "x": [4.0, 3.0]}).to_csv(tmp_path / "a.csv", index=False)
-    pd.DataFrame({"t": [1, 2], "x": [1.0, 2.0]}).to_csv(tmp_path / "b.csv", index=False)
-    assert loaded(tmp_path, order="t").values[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert loaded(tmp_path, order="t", rows=3).values[:, 0].tolist() == [1.0, 3.0, 4.0]
-
-
 def test_categories_and_the_target_of_utility_follow(days):
     scenario = {
         **CATEGORY,
-        "data": {
-            "source": str(days / "days.csv"),
-            "columns": ["kind"],
-            "categorical": ["kind"],
-            "order": "day",
-        },
-    }
+        "data": {"source": str(days / "days.csv"), "columns": ["kind"], "categorical": ["kind"], "order": "day"},
+    }  # fmt: skip
     assert auditor.run(scenario).provenance  # it runs
     target = load_target(
         str(days / "days.csv"), "kind", columns=["x"], rng=np.random.default_rng(0), order="day"
@@ -74,24 +58,16 @@ def test_missing_values_are_counted_and_none_is_told(tmp_path):
     assert caught.value.path == ("order",)
 
 
-@pytest.mark.parametrize(
-    ("section", "told"),
-    [
-        (
-            {"columns": ["x"], "order": "dya"},
-            "data.order cannot be used: there is no column 'dya'; did you mean 'day'",
-        ),
-        ({"columns": ["x"], "order": "x"}, "data.order names column 'x', which is audited"),
-        ({"columns": ["x"], "oder": "day"}, "did you mean 'order'"),
-    ],
-)
+@pytest.mark.parametrize(("section", "told"), [
+    ({"columns": ["x"], "order": "dya"}, "data.order cannot be used: there is no column 'dya'; did you mean 'day'"),
+    ({"columns": ["x"], "order": "x"}, "data.order names column 'x', which is audited"),
+    ({"columns": ["x"], "oder": "day"}, "did you mean 'order'"),
+])  # fmt: skip
 def test_what_is_asked_for_wrongly_is_said_with_its_place(days, section, told):
     scenario = {
-        "schema": 1,
-        "data": {"source": str(days / "days.csv"), **section},
-        "schemes": [{"name": "corner-wave", "levels": [1.0]}],
-        "attacks": ["llse"],
-    }
+        "schema": 1, "data": {"source": str(days / "days.csv"), **section},
+        "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["llse"],
+    }  # fmt: skip
     with pytest.raises(AuditorError) as caught:
         auditor.run(scenario)
     assert told in str(caught.value)
@@ -102,14 +78,6 @@ def test_published_copies_are_in_the_files_own_order(days):
     data = {"source": str(days / "days.csv"), "columns": ["x"], "order": "day"}
     with pytest.raises(AuditorError, match=r"sort all files alike, and leave `data.order` out"):
         auditor.run({"schema": 1, "data": data, "schemes": [scheme], "attacks": ["ndr"]})
-
-
-def test_an_autoregression_is_its_recursion():
-    e = np.random.default_rng(0).normal(size=(50, 2))
-    x = [e[0]]
-    for row in e[1:]:
-        x.append(0.7 * x[-1] + np.sqrt(1 - 0.49) * row)
-    np.testing.assert_allclose(autoregression(e, 0.7), x, atol=1e-12)
 
 
 def test_an_autoregression_has_the_variance_and_correlations_of_its_law():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from functools import cache
 from pathlib import Path
 
@@ -59,12 +58,9 @@ def written(tmp_path_factory):
 
 
 ASKED = {
-    "plain": {},
-    "standardize": {"standardize": True},
-    "columns": {"columns": ["salary", "age"]},
-    "rows": {"rows": 70_001},
-    "rows and standardize": {"rows": 70_001, "standardize": True},
-}
+    "plain": {}, "standardize": {"standardize": True}, "columns": {"columns": ["salary", "age"]},
+    "rows": {"rows": 70_001}, "rows and standardize": {"rows": 70_001, "standardize": True},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("asked", "form"), each_once(ASKED, FORMS))
@@ -102,14 +98,6 @@ def same(large: Table, held: Table) -> None:
     np.testing.assert_array_equal(large.values, held.values)
 
 
-def test_a_table_travels_as_places_and_counts(written, small):
-    table = load(written("groups.parquet"))
-    table.read(0, 10)  # a file is open now
-    sent = pickle.dumps(table)
-    assert len(sent) < 5_000
-    np.testing.assert_array_equal(pickle.loads(sent).read(5, 50_000), table.read(5, 50_000))
-
-
 def test_moments_are_those_of_two_passes(written, small):
     """Offset 10⁷, trending: raw squares would lose nine digits."""
     frame = columns()
@@ -121,22 +109,6 @@ def test_moments_are_those_of_two_passes(written, small):
     np.testing.assert_allclose(
         covariance, np.asarray((x - exact).T @ (x - exact) / ROWS, float), rtol=1e-12
     )
-
-
-def test_fingerprints_tell_tables_apart(tmp_path, small):
-    frame = columns()
-    path = write(frame, tmp_path, "groups.parquet")
-    prints = {
-        load(path).fingerprint(),
-        load(path, standardize=True).fingerprint(),
-        load(path, rows=149_999).fingerprint(),
-    }
-    frame.loc[149_999, "age"] += 1
-    prints |= {
-        load(write(frame, tmp_path, "groups.parquet")).fingerprint(),
-        load(path, columns=["age", "far"]).fingerprint(),
-    }
-    assert len(prints) == 5
 
 
 def spoilt(what: str) -> pd.DataFrame:
@@ -168,26 +140,6 @@ def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what
         told.append(str(caught.value))
     assert told[0] == told[1]
     assert "column '" in told[0]
-
-
-@pytest.mark.parametrize(
-    ("line", "place"), [(0, "line 2 "), (1, "line 140002"), (70_000, "line 70002")]
-)
-@pytest.mark.slow_after_first
-def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
-    path = write(columns(), tmp_path, "table.csv")
-    lines = path.read_text().splitlines()
-    at = {0: 1, 1: 140_001, 70_000: 70_001}[line]
-    lines[at] += ",9"
-    path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(DataError) as caught:
-        load(path)
-    told = (
-        "data row 1 has 4 cells"
-        if line == 0
-        else f"{place.strip()} has 4 cells under 3 column names"
-    )
-    assert told in str(caught.value)
 
 
 def test_csv_is_never_cut_inside_quotation_marks(tmp_path, small):

@@ -39,7 +39,7 @@ from auditor.results.measurements import Measurements
 from auditor.runs import tables
 from tests.plugin_packages import install
 from tests.process.misbehaving import NOW, PLUGINS, Manners
-from tests.programs import PATIENCE, environment, python, wait_for
+from tests.programs import PATIENCE, environment, python
 from tests.tiers import each_once
 
 CELL = "87654321.125"
@@ -184,34 +184,23 @@ def below_zero(array):
 RAISES = {
     "an exception": raising(ValueError(CELL)),
     "an error of ours": raising(AuditorError(f"the value is {CELL}")),
-    "SystemExit(0)": raising(SystemExit(0)),
-    "SystemExit(text)": raising(SystemExit(CELL)),
+    "SystemExit(0)": raising(SystemExit(0)), "SystemExit(text)": raising(SystemExit(CELL)),
     "SystemExit(7)": raising(SystemExit(7)),
     "KeyboardInterrupt": raising(KeyboardInterrupt(CELL)),
-    "GeneratorExit": raising(GeneratorExit(CELL)),
-    "a BaseException": raising(Ended(CELL)),
-    "a type named after data": named_after_data,
-    "StopIteration": raising(StopIteration(CELL)),
-    "MemoryError": raising(MemoryError(CELL)),
-    "RecursionError": deep,
-    "AssertionError": raising(AssertionError(CELL)),
-    "EOFError": raising(EOFError(CELL)),
-    "lost workers": raising(WorkersLost(CELL)),
-    "a full disk": raising(StorageError(CELL)),
+    "GeneratorExit": raising(GeneratorExit(CELL)), "a BaseException": raising(Ended(CELL)),
+    "a type named after data": named_after_data, "StopIteration": raising(StopIteration(CELL)),
+    "MemoryError": raising(MemoryError(CELL)), "RecursionError": deep,
+    "AssertionError": raising(AssertionError(CELL)), "EOFError": raising(EOFError(CELL)),
+    "lost workers": raising(WorkersLost(CELL)), "a full disk": raising(StorageError(CELL)),
     "os._exit(0)": lambda *shown: os._exit(0),
-}
+}  # fmt: skip
 CHANGES = {
     "exits in a thread": in_a_thread(lambda: sys.exit(0)),
-    "raises in a thread": in_a_thread(raising(ValueError(CELL))),
-    "raises in __del__": dropped,
-    "forks": forked,
-    "changes the folder": moved,
-    "closes standard output": closed,
-    "replaces standard streams": replaced,
-    "changes signal handlers": deafened,
-    "sets error state and seeds": strict,
-    "leaves a thread running": lingering,
-}
+    "raises in a thread": in_a_thread(raising(ValueError(CELL))), "raises in __del__": dropped,
+    "forks": forked, "changes the folder": moved, "closes standard output": closed,
+    "replaces standard streams": replaced, "changes signal handlers": deafened,
+    "sets error state and seeds": strict, "leaves a thread running": lingering,
+}  # fmt: skip
 RETURNS = {
     "nothing": lambda value: None,
     "what breaks": lambda value: Grim(),
@@ -360,17 +349,11 @@ def test_what_a_plugin_hands_back_is_checked(kind, how, audit, tmp_path):
         assert_others_finished(kind, results(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("kind", "spoil"),
-    [
-        ("odd-categorical", below_zero),
-        ("odd-categorical", lambda P: P * 0.5),
-        ("odd-categorical", lambda P: P.astype(complex)),
-        ("odd-uniform", lambda y: y + 3),
-        ("odd-uniform", lambda y: y.astype(float)),
-        ("odd-uniform", lambda y: y.astype(np.int64) - 1),
-    ],
-)
+@pytest.mark.parametrize(("kind", "spoil"), [
+    ("odd-categorical", below_zero), ("odd-categorical", lambda P: P * 0.5),
+    ("odd-categorical", lambda P: P.astype(complex)), ("odd-uniform", lambda y: y + 3),
+    ("odd-uniform", lambda y: y.astype(float)), ("odd-uniform", lambda y: y.astype(np.int64) - 1),
+])  # fmt: skip
 def test_probabilities_and_codes_outside_their_range_fail(kind, spoil, audit, tmp_path):
     status, _, err = audit(kind, "--quiet", spoil=spoil)
     assert status == 3, err
@@ -491,14 +474,10 @@ def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(where, h
     assert how == "an error of ours" or CELL not in shown
 
 
-@pytest.mark.parametrize(
-    ("kind", "error"),
-    [
-        ("odd-additive", click.exceptions.Exit(0)),
-        ("odd-linear", click.Abort()),
-        ("odd-expectation", click.UsageError(CELL)),
-    ],
-)
+@pytest.mark.parametrize(("kind", "error"), [
+    ("odd-additive", click.exceptions.Exit(0)), ("odd-linear", click.Abort()),
+    ("odd-expectation", click.UsageError(CELL)),
+])  # fmt: skip
 def test_an_end_that_the_command_line_s_library_knows_is_none(
     kind, error, command, tmp_path, monkeypatch
 ):
@@ -586,13 +565,7 @@ def command(tmp_path, act, *options):
         yaml.safe_dump(NUMERIC | {"attacks": ["leaves", "llse"], "schemes": two})
     )
     return python(
-        "-m",
-        "auditor",
-        "run",
-        "x.yaml",
-        "--format",
-        "json",
-        "--quiet",
+        *"-m auditor run x.yaml --format json --quiet".split(),
         *options,
         cwd=tmp_path,
         env=environment(site),
@@ -722,41 +695,4 @@ def test_blocks_nest_and_leave_everything_as_it_was():
         assert inner.reason.startswith("SystemExit at containment.py:")
         os._exit(0)
     assert outer.error is not None
-    assert os._exit is before
-
-
-def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
-    noted, here, children = tmp_path / "forks", os.getpid(), []
-
-    def plugin() -> None:
-        children.append(os.fork())
-        if children[-1] == 0:
-            with noted.open("a") as file:
-                file.write(f"{os.getppid()}\n")
-
-    namespace = {"__name__": "auditor.audit.engine", "plugin": plugin, "contained": contained}
-    calls = (
-        "def audit():\n    with contained():\n        for _ in range(12):\n            plugin()\n"
-    )
-    exec(compile(calls, "audit", "exec"), namespace)  # as code of ours would call it
-    namespace["audit"]()
-    assert os.getpid() == here, "a child went on"
-    for child in children:
-        wait_for(lambda child=child: os.waitpid(child, os.WNOHANG)[0], f"child {child} goes on")
-    assert noted.read_text().split() == [str(here)] * 12
-
-
-def test_blocks_in_several_threads_give_os_exit_back():
-    before, inside = os._exit, threading.Barrier(2)
-
-    def one(first):
-        with contained():
-            inside.wait(PATIENCE)
-            time.sleep(0 if first else 0.1)
-
-    threads = [threading.Thread(target=one, args=(first,), daemon=True) for first in (True, False)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
     assert os._exit is before

@@ -86,11 +86,8 @@ class Case:
         sweep: dict[str, Any] | None = None,
     ) -> None:
         self.coalitions, self.rows, self.attributes, self.schemes = (
-            coalitions,
-            rows,
-            attributes,
-            schemes,
-        )
+            coalitions, rows, attributes, schemes,
+        )  # fmt: skip
         self.levels, self.replicates, self.sweep = levels, replicates, sweep or {}
         self.plugin = dict(zip(schemes, SCHEMES, strict=False))
         self.noise = random.Random(2012)
@@ -186,11 +183,9 @@ class Case:
 
     def gaps(self) -> list[Measurement]:
         reason = {
-            "status": "not-applicable",
-            "reason": UNSUITED,
-            "knowledge": "perfect",
+            "status": "not-applicable", "reason": UNSUITED, "knowledge": "perfect",
             "attack": "distribution-analysis",
-        }
+        }  # fmt: skip
         return [
             measurement(
                 sweep=self.sweep,
@@ -247,12 +242,9 @@ class Case:
     def plugins(self) -> list[PluginSummary]:
         attacks = {
             "ndr": ("Takes the least perturbed copy as it is", ""),
-            "llse": (
-                "Joint linear least-squares estimate from all copies held",
-                "the noise law and the data's moments are known",
-            ),
+            "llse": ("Joint linear least-squares estimate from all copies held", "the noise law and the data's moments are known"),
             "distribution-analysis": ("Rebuilds each value from its prior", "white noise"),
-        }
+        }  # fmt: skip
         return [
             *(PluginSummary(kind="attack", id=a, name=a, summary=s, assumes=w, reference="li2012, eq. 6") for a, (s, w) in attacks.items()),
             *(PluginSummary(kind="scheme", id=s, name=self.plugin[s], summary=f"The {s} scheme", assumes="Gaussian noise") for s in self.schemes),
@@ -328,16 +320,9 @@ def swept() -> AuditResult:
 
 
 HOSTILE_COLUMNS = (
-    "<img src=x onerror=alert(1)>",
-    "a,b",
-    '"',
-    "=cmd()",
-    "x" * 200,
-    "גיל ושכר",
-    "tab\tand\nline",
-    "[red]rich[/red]",
-    "{{7*7}}",
-)
+    "<img src=x onerror=alert(1)>", "a,b", '"', "=cmd()", "x" * 200, "גיל ושכר", "tab\tand\nline",
+    "[red]rich[/red]", "{{7*7}}",
+)  # fmt: skip
 HOSTILE_TITLE = "</script><script>alert('title')</script>\u202e{{7*7}}"
 
 
@@ -352,24 +337,16 @@ def unpacked(page: str) -> str:
 def hostile() -> AuditResult:
     """Names that try to be markup, formulas, templates, code."""
     schemes = (
-        "</script><script>alert(2)</script>",
-        "correlated' onmouseover='alert(3)",
-        '=HYPERLINK("x")',
-        "corner-wave]]>",
-    )
+        "</script><script>alert(2)</script>", "correlated' onmouseover='alert(3)",
+        '=HYPERLINK("x")', "corner-wave]]>",
+    )  # fmt: skip
     case = Case(attributes=HOSTILE_COLUMNS, schemes=schemes, coalitions="prefixes", replicates=1)
     whole = case.result(title=HOSTILE_TITLE, name="<b>evil</b>")
     swap = {"llse": "llse</script><img src=x onerror=alert(4)>"}
-    return whole.model_copy(
-        update={
-            "measurements": [
-                r._replace(attack=swap.get(r.attack or "", r.attack)) for r in whole.measurements
-            ],
-            "references": [
-                Reference(key="<x>", text="javascript:alert(5) <script>alert(6)</script>")
-            ],
-        }
-    )
+    return whole.model_copy(update={
+        "measurements": [r._replace(attack=swap.get(r.attack or "", r.attack)) for r in whole.measurements],
+        "references": [Reference(key="<x>", text="javascript:alert(5) <script>alert(6)</script>")],
+    })  # fmt: skip
 
 
 NASTY = "<b>pay</b>\x1b[31m`|"
@@ -398,12 +375,9 @@ def advice() -> Advice:
         tried("independent", 9.0, 0.5, "undecided", 0.2), exposed=None, losses=(3000.0,) * 3
     )
     scenario = {
-        "schema": 1,
-        "title": "t",
-        "seed": 1,
-        "data": {"source": "staff.csv", "columns": [NASTY]},
+        "schema": 1, "title": "t", "seed": 1, "data": {"source": "staff.csv", "columns": [NASTY]},
         "attacks": "all",
-    }
+    }  # fmt: skip
     return Advice(
         "staff.csv", 1000, 2000, 10, 0.5, 1e-5, "mean", "how much the standard error of a mean grows", "σ² from 0.001 to 1000",
         (weaker, taken, tried("correlated", 2.1, 0.53, "undecided", 0.19), paper), taken, weaker, "a factor of 1.2 in σ²", scenario,

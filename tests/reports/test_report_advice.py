@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from auditor.results.advice import Advice, Epsilon
+from auditor.results.advice import Advice
 from auditor.results.model import SchemeSummary
 from auditor.results.remedies import Remedy
 from auditor_reports.html import Html
@@ -39,19 +39,6 @@ def test_a_terminal_has_the_release_first_and_everything_in_its_width(
         assert words in whole
 
 
-def test_what_being_sure_costs_is_said_where_it_costs_anything(advice: Advice) -> None:
-    one, taken, *others = (
-        replace(tried, losses=(loss,))
-        for tried, loss in zip(advice.frontier, (0.2, 0.5, 0.7, 0.9), strict=True)
-    )
-    dear = Markdown().render_advice(replace(advice, frontier=(one, taken, *others), chosen=taken))
-    assert (
-        "Price of being sure: a loss of +50 % on average over copies. From +30 % on, the mean of many"
-        in dear
-    )
-    assert "Price" not in Markdown().render_advice(advice)
-
-
 def test_markdown_and_the_page_say_what_the_terminal_says(advice: Advice) -> None:
     text, page = (
         Markdown().render_advice(advice),
@@ -77,25 +64,6 @@ def test_a_loss_that_is_not_known_is_no_figure(advice: Advice) -> None:
         r"\bnan\b", Markdown().render_advice(shown) + Terminal(width=80).render_advice(shown)
     )
     assert len(_chart(shown).rows) == 1
-
-
-def test_epsilon_is_a_column_where_bounds_are_stated(advice: Advice) -> None:
-    kept = replace(advice.chosen, epsilon=Epsilon(2.5, math.inf))
-    text = Markdown().render_advice(
-        replace(advice, chosen=kept, frontier=(kept, replace(kept, epsilon=Epsilon(3.25, 3.5))))
-    )
-    for words in (
-        "ε = 2.5 at δ = 1e-05.",
-        "| loss | ε | target |",
-        "| +77 % | 2.5 | ✓ met |",
-        "| +77 % | 3.25 | ✓ met |",
-        "Here δ is 1e-05",
-    ):
-        assert words in text
-    assert "3.25 at δ = 1e-05, and 3.5 at δ = 0" in Markdown().render_advice(
-        replace(advice, chosen=replace(kept, epsilon=Epsilon(3.25, 3.5)))
-    )
-    assert "ε" not in Markdown().render_advice(advice)
 
 
 def released(**remedy: object) -> str:

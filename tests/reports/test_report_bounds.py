@@ -5,9 +5,6 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.results.model import AuditResult
-from auditor_reports.figures.matrix import MatrixRow, matrix
-from auditor_reports.figures.reading import Reading
-from auditor_reports.wording.detail import facts
 
 
 @pytest.fixture(scope="module")
@@ -18,25 +15,6 @@ def bounded() -> AuditResult:
         "knowledge": ["perfect", {"known-attributes": ["x1"]}], "coalitions": ["singles", "all"],
         "attacks": ["llse", "spectral-filter", "partial-disclosure"], "measures": ["error-bounds"],
     })  # fmt: skip
-
-
-def proved(reading: Reading, row: MatrixRow, place: int) -> dict[str, str]:
-    found = facts(reading, row.knowledge, row.cells[place])
-    return {one.term: one.text for one in found if one.term.startswith(("From copies", "By a"))}
-
-
-def test_a_cell_s_detail_has_what_is_proved_of_it(bounded: AuditResult) -> None:
-    reading = Reading(bounded)
-    found = {(row.attack, row.knowledge): proved(reading, row, 0) for row in matrix(reading)}
-    everybody, own = "From copies alone no attack leaves less than", "By a theorem on this attack"
-    assert found["llse", "perfect"] == {everybody: "0.429"}
-    assert set(found["spectral-filter", "perfect"]) == {everybody, own}
-    low, to, high = found["spectral-filter", "perfect"][own].split()
-    assert to == "to"
-    assert float(low) <= float(high)
-    # it sees more than the copies
-    assert everybody not in found["partial-disclosure", "known-attributes(x1)"]
-    assert not any(proved(reading, row, 1) for row in matrix(reading))
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])

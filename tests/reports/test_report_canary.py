@@ -38,20 +38,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> Pat
         writer.writerow(["pay", "tax"])
         writer.writerows(zip(values[::2], values[1::2], strict=True))
     scenario: dict[str, Any] = {
-        "schema": 1,
-        "title": "Canary",
-        "seed": 1,
-        "data": {"source": "data.csv"},
-        "schemes": [
-            {"name": "correlated", "levels": [0.5, 1.0]},
-            {"name": "linearly-dependent", "levels": [0.5, 1.0]},
-        ],
-        "knowledge": ["perfect", {"estimated": {"rows": 30}}],
-        "coalitions": ["subsets"],
-        "attacks": ["ndr", "llse"],
-        "measures": ["error-distribution", {"within": 0.1}],
+        "schema": 1, "title": "Canary", "seed": 1, "data": {"source": "data.csv"},
+        "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}, {"name": "linearly-dependent", "levels": [0.5, 1.0]}],
+        "knowledge": ["perfect", {"estimated": {"rows": 30}}], "coalitions": ["subsets"],
+        "attacks": ["ndr", "llse"], "measures": ["error-distribution", {"within": 0.1}],
         "expect": [{"no-collusion-gain": {"scheme": "correlated"}}],
-    }
+    }  # fmt: skip
     (made / "canary.yaml").write_text(yaml.safe_dump(scenario))
     broken = scenario | {"data": {"source": "broken.csv"}}
     (made / "broken.yaml").write_text(yaml.safe_dump(broken))
@@ -101,50 +93,18 @@ def test_no_command_tells_a_value(folder: Path, values: list[float]) -> None:
 
 
 COMMANDS: dict[str, list[list[str]]] = {
-    "run": [
-        ["canary.yaml", "--output", "all"],
-        ["missing.yaml"],
-        ["canary.yaml", "--output", "all", "--set", "data.columns=[pay]"],
-    ],
-    "check": [["canary.yaml"], ["broken.yaml"]],
-    "list": [[], ["attacks"]],
-    "show": [["llse"], ["canary.yaml"]],
-    "new": [["mine.yaml"]],
-    "schema": [[]],
+    "run": [["canary.yaml", "--output", "all"], ["missing.yaml"], ["canary.yaml", "--output", "all", "--set", "data.columns=[pay]"]],
+    "check": [["canary.yaml"], ["broken.yaml"]], "list": [[], ["attacks"]],
+    "show": [["llse"], ["canary.yaml"]], "new": [["mine.yaml"]], "schema": [[]],
     "report": [["all/canary", "--format", form] for form in (*FORMATS[:-1], "nothing")],
-    "compare": [
-        ["all/canary", "all/canary", "--format", form]
-        for form in ("table", "html", "markdown", "json")
-    ],
+    "compare": [["all/canary", "all/canary", "--format", form] for form in ("table", "html", "markdown", "json")],
     "perturb": [
         ["data.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
-        [
-            "broken.csv",
-            "--scheme",
-            "correlated",
-            "--levels",
-            "0.5",
-            "--columns",
-            "pay,tax",
-            "--output",
-            "copies",
-        ],
+        [*"broken.csv --scheme correlated --levels 0.5 --columns pay,tax --output copies".split()],
     ],
     "advise": [
-        [
-            "data.csv",
-            "--copies",
-            "2",
-            "--unknown",
-            "0.3",
-            "--columns",
-            "pay",
-            "--scheme",
-            "corner-wave",
-            "--output",
-            "advice",
-        ],
+        [*("data.csv --copies 2 --unknown 0.3 --columns pay --scheme corner-wave --output " "advice").split()],
         ["broken.csv", "--copies", "2", "--unknown", "0.3", "--scheme", "correlated"],
         ["data.csv", "--copies", "2", "--unknown", "0.9999", "--scheme", "correlated"],
     ],
@@ -154,7 +114,7 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["llse", "data.csv", "--original", "broken.csv", "--columns", "pay,tax"],
     ],
     "selftest": [["--rows", "100", "--releases", "1", "--case", "bands"], ["--case", "no-such"]],
-}
+}  # fmt: skip
 
 
 def test_every_command_there_is_has_its_canary() -> None:

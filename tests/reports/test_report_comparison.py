@@ -119,22 +119,6 @@ def test_audits_of_different_things_have_not_shown_that_nothing_got_worse(
     assert headline(empty) == "Nothing was compared: the audits have no cell in common."
 
 
-def test_an_expectation_that_is_gone_or_new_is_listed_and_the_headline_counts_what_is_gone(
-    quickstart: AuditResult,
-) -> None:
-    fewer = quickstart.model_copy(update={"expectations": quickstart.expectations[1:]})
-    gone = compare_results(quickstart, fewer)
-    assert not gone.worse
-    assert (
-        headline(gone)
-        == "Nothing got worse, but 1 expectation of the old audit is not in the new one."
-    )
-    (part,) = parts(gone)
-    assert part.lines == ["expectation no-collusion-gain (scheme = corner-wave): holds"]
-    back = compare_results(fewer, quickstart)
-    assert (headline(back), [one.key for one in parts(back)]) == ("Nothing got worse.", ["new"])
-
-
 @pytest.mark.parametrize("width", [60, 160])
 def test_every_format_says_the_same(worse: Comparison, width: int) -> None:
     (part,) = parts(worse)

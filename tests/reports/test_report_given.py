@@ -39,13 +39,10 @@ def verdict_on(scenario: dict[str, Any]) -> tuple[Verdict, str]:
     return found, " ".join(terminal.Terminal(width=300).render([result]).split())
 
 
-@pytest.mark.parametrize(
-    ("scenario", "low", "high"),
-    [
-        pytest.param(numbers(0.6, 2.0), 0.44, 0.5, id="numbers"),
-        pytest.param(categories(0.5), 0.38, 0.42, id="categories"),
-    ],
-)
+@pytest.mark.parametrize(("scenario", "low", "high"), [
+    pytest.param(numbers(0.6, 2.0), 0.44, 0.5, id="numbers"),
+    pytest.param(categories(0.5), 0.38, 0.42, id="categories"),
+])  # fmt: skip
 def test_a_leak_to_who_was_given_attributes_is_in_the_headline(
     scenario: dict[str, Any], low: float, high: float
 ) -> None:

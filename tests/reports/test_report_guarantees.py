@@ -54,14 +54,10 @@ def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_
         {"name": name, "levels": [1000, 1000], "noise": {"variance": 9.0}}
         for name in ("laplace", "laplace-multilevel")
     ]
-    result = auditor.run(
-        {
-            "data": DATA | {"bounds": BOUNDS},
-            "schemes": schemes,
-            "attacks": ["llse"],
-            "coalitions": ["singles", "all"],
-        }
-    )
+    result = auditor.run({
+        "data": DATA | {"bounds": BOUNDS}, "schemes": schemes, "attacks": ["llse"],
+        "coalitions": ["singles", "all"],
+    })  # fmt: skip
     fresh, nested = verdicts(Reading(result))
     assert (fresh.finding, nested.finding) == ("gain", "no-gain")
     found = {

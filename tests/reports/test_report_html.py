@@ -14,7 +14,6 @@ import pytest
 import report_cases
 from jsonschema import ValidationError
 
-from auditor.results.model import AuditResult
 from auditor_reports.charts.audit_charts import charts
 from auditor_reports.charts.inert import deflated, inflated, json_block, script
 from auditor_reports.figures.reading import Reading
@@ -207,13 +206,3 @@ def test_structure_for_keyboard_and_screen_reader(case: str, pages: dict[str, Pa
         for reference in ("aria-labelledby", "popovertarget", "data-copy"):
             assert attributes.get(reference) is None or attributes[reference] in identifiers
         assert attributes.get("role") != "img" or attributes.get("aria-label")
-
-
-def test_several_audits_share_a_summary_and_one_bundle(
-    quickstart: AuditResult, swept: AuditResult
-) -> None:
-    page = Page(Html().render([quickstart, swept]))
-    assert len(page.all("article")) == 2
-    assert "2 audits side by side" in page.text
-    assert page.source.count('id="bundle"') == 1
-    assert page.packed()["bundle"].count("window.vegaEmbed=") == 1

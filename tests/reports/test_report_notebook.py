@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import numpy as np
 import pandas as pd
@@ -49,49 +48,6 @@ def test_a_release_shows_its_law_and_no_value() -> None:
     assert auditor.perturb(
         np.array([1.0, 2.0, 4.0]), scheme="independent", levels=[1.0], seed=1
     )._repr_html_()
-
-
-def test_plots_are_altair_charts_of_the_page_s_rows(quickstart: AuditResult) -> None:
-    chart = quickstart.plot.collusion(
-        adversary="ndr, knows means and correlations exactly", attribute="age"
-    )
-    document = chart.to_dict()
-    assert "var(--" not in str(document)
-    rows = document["datasets"]["rows"]
-    assert {row["s"] for row in rows} == set(report_cases.SCHEMES)
-    assert quickstart.plot.available == ["collusion", "coalitions", "errors", "frontier"]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "collusion",
-        *(
-            pytest.param(name, marks=pytest.mark.slow)
-            for name in ("errors", "coalitions", "sweep", "runtime")
-        ),
-    ],
-)
-def test_every_plot_is_a_picture(swept: AuditResult, name: str) -> None:
-    import vl_convert
-
-    svg = vl_convert.vegalite_to_svg(getattr(swept.plot, name)().to_dict())
-    assert svg.startswith("<svg")
-    assert "var(" not in svg
-    assert svg.count("<path") > 5
-
-
-def test_where_altair_is_missing_it_is_named_and_so_is_the_way_around_it(
-    quickstart: AuditResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if name.startswith("auditor_reports.charts.")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(
-        AuditorError,
-        match=r"pip install altair\. With matplotlib draw from the table: result\.frame\(\)",
-    ):
-        quickstart.plot()
 
 
 def test_a_wrong_choice_names_the_right_ones(quickstart: AuditResult) -> None:

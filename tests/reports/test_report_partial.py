@@ -33,13 +33,6 @@ def test_every_report_says_that_it_is_partial_and_a_whole_one_does_not(form, sto
     assert "Partial" not in rendered(form, quickstart)
 
 
-@pytest.mark.parametrize("form", ["table", "html"])
-def test_it_is_said_before_any_figure(form, stopped):
-    page = " ".join(rendered(form, stopped).split())
-    figure = {"table": "Exposure by", "html": "<section", "markdown": "- **"}[form]
-    assert page.index("Partial: 3 of 8") < page.index(figure)
-
-
 def test_junit_has_an_error_and_skips_what_is_undecided(stopped):
     suite = ElementTree.fromstring(rendered("junit", stopped)).find("testsuite")
     undecided = sum(record.status == "undecided" for record in stopped.expectations)

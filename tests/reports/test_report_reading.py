@@ -4,23 +4,11 @@ import random
 from typing import Any
 
 import pytest
-import report_cases
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from auditor_reports.figures.figures import (
-    SCALE,
-    Figure,
-    Name,
-    copies,
-    distinct_texts,
-    number,
-    plus_minus,
-    severity,
-)
-from auditor_reports.figures.matrix import matrix
-from auditor_reports.figures.reading import ERROR, Reading, best, lowest, paired_gain
-from auditor_reports.wording.detail import BEST, NEAR, marks
+from auditor_reports.figures.figures import SCALE, Figure, Name, number, plus_minus, severity
+from auditor_reports.figures.reading import ERROR, Reading, paired_gain
 from auditor_reports.wording.verdict import verdict, verdicts
 
 
@@ -29,49 +17,15 @@ def of(value: float, half: float | None = None, coalition: tuple[int, ...] = (1,
     return Figure(value, low, high, None, coalition, (), "closed-form", 1)
 
 
-@pytest.mark.parametrize(
-    ("value", "half", "text"),
-    [
-        (0.08333, 0.00118, "0.0833 ±0.0012"),
-        (0.2, 1e-9, "0.2000 ±<0.0001"),
-        (3e-17, 1e-18, "3×10⁻¹⁷"),
-        (0.0, None, "0"),
-        (15234.7, 120.0, "15,230 ±120"),
-        (1285407536.0, None, "1.285×10⁹"),
-        (-0.012, 0.004, "−0.012 ±0.004"),
-    ],
-)
+@pytest.mark.parametrize(("value", "half", "text"), [
+    (0.08333, 0.00118, "0.0833 ±0.0012"), (0.2, 1e-9, "0.2000 ±<0.0001"),
+    (3e-17, 1e-18, "3×10⁻¹⁷"), (0.0, None, "0"), (15234.7, 120.0, "15,230 ±120"),
+    (1285407536.0, None, "1.285×10⁹"), (-0.012, 0.004, "−0.012 ±0.004"),
+])  # fmt: skip
 def test_a_figure_is_written_to_the_precision_of_its_error_bar(
     value: float, half: float | None, text: str
 ) -> None:
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
-
-
-@pytest.mark.parametrize(
-    ("numbers", "texts"),
-    [
-        ((1285407536.0, 1279620381.0), ["1.285×10⁹", "1.280×10⁹"]),
-        ((0.486486, 0.485805), ["0.4865", "0.4858"]),
-        ((None, 0.1), ["–", "0.1"]),
-    ],
-)
-def test_what_differs_is_written_so_that_it_is_seen(
-    numbers: tuple[float | None, ...], texts: list[str]
-) -> None:
-    assert distinct_texts(*numbers) == texts
-
-
-@pytest.mark.parametrize(
-    ("coalition", "total", "text"),
-    [
-        ((3,), 5, "copy 3"),
-        ((1, 2, 3, 4, 5), 5, "all five copies"),
-        ((1, 2, 3, 5), 6, "copies 1–3 and 5"),
-        (tuple(range(1, 31, 2)), 40, "15 of the 40 copies"),
-    ],
-)
-def test_a_coalition_is_named_in_words(coalition: tuple[int, ...], total: int, text: str) -> None:
-    assert copies(coalition, total) == text
 
 
 def test_the_severity_scale_covers_every_error_and_worsens_with_accuracy() -> None:
@@ -79,17 +33,6 @@ def test_the_severity_scale_covers_every_error_and_worsens_with_accuracy() -> No
         "rebuilt", "severe", "high", "moderate", "low", "low",
     ]  # fmt: skip
     assert [step.rank for step in SCALE] == [5, 4, 3, 2, 1]
-
-
-def test_lowest_is_not_the_luckiest() -> None:
-    lucky, larger = (
-        of(0.18, 0.05)._replace(theory=0.2),
-        of(0.19, 0.01, (1, 2))._replace(theory=0.19),
-    )
-    assert lowest([lucky, larger]) == larger
-    noisy, sure = of(0.18, 0.05), of(0.19, 0.01, (2,))
-    assert lowest([noisy, sure]) == sure
-    assert best([of(0.9, 0.3), of(0.8, 0.01, (2,))]).value == 0.8
 
 
 def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditResult) -> None:
@@ -160,31 +103,6 @@ def test_wide_or_missing_error_bars_are_undecided_and_said_so(
 
 
 @pytest.mark.parametrize(
-    ("scheme", "finding"), [("correlated", "gain"), ("corner-wave", "undecided")]
-)
-def test_where_the_strongest_has_no_error_bar_another_attack_may_prove_that_pooling_pays(
-    quickstart: AuditResult, scheme: str, finding: str
-) -> None:
-    added = [
-        record._replace(attack="rows", value=record.value * (0.9 if record.metric == "normalized_error" else 1.0), std_error=None, ci_low=None,
-                        ci_high=None, theory=None)
-        for record in quickstart.measurements
-        if (record.attack, record.metric, record.knowledge) in (("llse", "normalized_error", "perfect"), ("llse", "collusion_gain", "perfect"))
-    ]  # fmt: skip
-    both = quickstart.model_copy(
-        update={"measurements": [*quickstart.measurements, *added], "expectations": []}
-    )
-    found = verdict(Reading(both), scheme)
-    assert found.setting is not None
-    assert (found.setting.attack, found.finding) == ("rows", finding)
-    if finding == "gain":
-        assert (
-            "That is llse, which knows means and correlations exactly; the strongest attack gains"
-            in found.sentence
-        )
-
-
-@pytest.mark.parametrize(
     ("status", "error", "finding"),
     [("fails", 0.001, "refuted"), ("undecided", 0.001, "undecided"), ("holds", 0.05, "no-gain")],
 )
@@ -203,65 +121,3 @@ def test_the_verdict_never_contradicts_an_expectation(
     assert found.finding == finding
     if finding != "no-gain":
         assert "expectation theorem-4" in found.sentence
-
-
-def test_single_copies_alone_and_nothing_at_all(quickstart: AuditResult) -> None:
-    singles = [record for record in quickstart.measurements if len(record.coalition) == 1]
-    found = verdict(
-        Reading(quickstart.model_copy(update={"measurements": singles, "expectations": []})),
-        "correlated",
-    )
-    assert found.finding == "alone"
-    empty = quickstart.model_copy(update={"measurements": [], "distributions": []})
-    assert {item.finding for item in verdicts(Reading(empty))} == {"not-measured"}
-
-
-def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(
-    quickstart: AuditResult,
-) -> None:
-    known = "known-attributes(salary)"
-    output = [
-        r._replace(knowledge=known) if r.knowledge == "perfect" else r
-        for r in quickstart.measurements
-    ]
-    scenario = {**quickstart.scenario, "knowledge": [{"known-attributes": ["salary"]}]}
-    assert Reading(
-        quickstart.model_copy(update={"scenario": scenario, "measurements": output})
-    ).given(known) == {"salary"}
-    found = verdict(
-        Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})),
-        "correlated",
-    )
-    assert found.who == "llse, estimated(rows=400) knowledge"
-    only = [record for record in output if record.knowledge == known]
-    found = verdict(
-        Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})),
-        "correlated",
-    )
-    assert found.who == f"llse, {known} knowledge"
-    assert found.exposed is not None
-    assert found.exposed.attribute == "age"  # which alone is left
-    assert "to an adversary who was given salary of every record." in found.sentence
-
-
-def test_marks_of_the_strongest_and_of_attacks_within_its_error_bars(
-    quickstart: AuditResult,
-) -> None:
-    """An adversary with an attribute in clear does not compete."""
-    errors = {"weak": 0.5, "good": 0.20, "twin": 0.20, "close": 0.205, "given": 0.05}
-    records = [
-        report_cases.measurement(
-            scheme="independent",
-            knowledge="known-attributes(age)" if attack == "given" else "perfect",
-            attack=attack,
-            coalition=(1,),
-            metric=ERROR,
-            **report_cases.with_bar(value, 0.005, None),
-        )
-        for attack, value in errors.items()
-    ]
-    scenario = quickstart.scenario | {"knowledge": ["perfect", {"known-attributes": ["age"]}]}
-    update = {"measurements": records, "scenario": scenario, "releases": quickstart.releases[:1]}
-    reading = Reading(quickstart.model_copy(update=update | {"distributions": []}))
-    found = {attack: mark for (_, attack, _), mark in marks(reading, matrix(reading)).items()}
-    assert found == {"good": BEST, "twin": BEST, "close": NEAR}

@@ -15,11 +15,9 @@ from auditor.results.model import AuditResult, Partial
 from auditor_reports.ci_formats import Sarif
 
 TEXT = {
-    "type": "object",
-    "required": ["text"],
-    "properties": {"text": {"type": "string", "minLength": 1}},
-    "additionalProperties": False,
-}
+    "type": "object", "required": ["text"],
+    "properties": {"text": {"type": "string", "minLength": 1}}, "additionalProperties": False,
+}  # fmt: skip
 PLACE = {"physicalLocation": {
     "type": "object", "required": ["artifactLocation"], "additionalProperties": False, "properties": {
         "artifactLocation": {"type": "object", "properties": {"uri": {"type": "string", "pattern": r"^[\w./%~-]+$"}}, "additionalProperties": False},

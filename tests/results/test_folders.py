@@ -9,7 +9,6 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.errors import AuditorError
 from auditor.results.folders import GONE, compare_paths
 from auditor.results.model import AuditResult
 
@@ -63,19 +62,6 @@ def test_scenarios_are_matched_by_name_and_each_is_judged(folders: Path) -> None
     assert not found["added"].only_old
     assert found["same"].compared > 10
     assert not found["same"].worsened
-
-
-def test_a_lone_result_is_compared_with_a_lone_result(folders: Path) -> None:
-    (one,) = compare_paths("old/leaks", "new/leaks/results.json")
-    assert (one.name, one.worse) == ("", True)
-    with pytest.raises(
-        AuditorError,
-        match="old/same: holds the results of one audit, and the other folder those of several",
-    ):
-        compare_paths("old/same", "new")
-    for wrong in ("nothere", "."):
-        with pytest.raises(AuditorError, match="no such file"):
-            compare_paths(wrong, "new")
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html", "json"])

@@ -1,7 +1,6 @@
 """The table of measurements is its records, whichever way it is taken."""
 
 import hashlib
-import io
 import json
 from pathlib import Path
 
@@ -64,22 +63,6 @@ def test_a_table_of_records_is_those_records_to_their_types():
     assert table != RECORDS[:-1]
 
 
-def test_rows_are_found_by_what_their_records_say():
-    for wanted in [
-        {"status": "ok"},
-        {"attack": None},
-        {"scheme": "no such"},
-        {"coalition": (1, 2), "replicate": 2},
-    ]:
-        table = Measurements.of(RECORDS)
-        kept = [
-            record
-            for record in RECORDS
-            if all(getattr(record, field) == value for field, value in wanted.items())
-        ]
-        assert table.taken(table.where(**wanted)) == kept
-
-
 @pytest.fixture
 def long(result, tmp_path, monkeypatch):
     """Results that are too long for JSON."""
@@ -96,16 +79,6 @@ def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
         repr(record) for record in result.measurements
     ]
     assert again.to_json() == result.to_json()
-
-
-def test_a_table_written_in_pieces_is_the_same(result, monkeypatch):
-    whole, text = tidy.from_parquet(tidy.parquet(result.measurements)), result.to_json()
-    monkeypatch.setattr(tidy, "MOST_NAMED", 50)
-    monkeypatch.setattr(model, "ROWS_AT_ONCE", 7)
-    content = tidy.parquet(result.measurements)
-    assert pq.ParquetFile(io.BytesIO(content)).num_row_groups > 1
-    assert tidy.from_parquet(content) == whole
-    assert result.to_json() == text
 
 
 def stored(folder: Path, table: pa.Table) -> None:
@@ -167,18 +140,6 @@ def test_a_sweep_point_that_is_no_json_is_refused(long):
         stored(long, swept(text))
         with pytest.raises(AuditorError, match=r"results\.parquet: not the results of an audit"):
             AuditResult.load(long)
-
-
-def test_a_table_that_is_torn_is_refused():
-    content = bytearray(tidy.parquet(Measurements.of(RECORDS)))
-    refused = 0
-    for place in range(4, len(content), len(content) // 40):
-        torn = content[:place] + bytes(20) + content[place + 20 :]
-        try:
-            tidy.from_parquet(bytes(torn))
-        except ValueError:
-            refused += 1
-    assert refused > 10
 
 
 def test_a_table_that_cannot_be_beside_is_refused(long):

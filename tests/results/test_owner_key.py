@@ -93,17 +93,6 @@ def test_a_torn_key_is_replaced(state):
     assert len((state / owner.NAME).read_bytes()) == owner.BYTES
 
 
-def test_where_no_key_can_be_kept_one_lasts_as_long_as_the_process(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("AUDITOR_STATE", str(tmp_path / "file" / "state"))
-    owner._key.cache_clear()
-    first = owner.key_name()
-    assert owner.key_name() == first
-    owner._key.cache_clear()
-    assert owner.key_name() != first
-    owner._key.cache_clear()
-
-
 def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(
     state, tmp_path, monkeypatch
 ):
@@ -125,13 +114,3 @@ def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(
         shown = registry.get("renderer", form)().render_comparison(output)
         assert "cannot be told" in " ".join(shown.split()), form
     assert "cannot be told" in output.data
-
-
-def test_public_tables_have_the_same_fingerprint_everywhere(state, tmp_path, monkeypatch):
-    first = auditor.run(SCENARIO | {"data": "iris"})
-    monkeypatch.setenv("AUDITOR_STATE", str(tmp_path / "another machine"))
-    assert (
-        compare_results(first, auditor.run(SCENARIO | {"data": "iris"})).data
-        == "The data are the same."
-    )
-    assert first.provenance.fingerprint_key == ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from large_tables import SMALLER, figures, in_memory
 
 import auditor
 from auditor.audit.base import request
-from auditor.runs import tasks, workers
+from auditor.runs import workers
 
 ROWS = 150_000
 
@@ -64,36 +63,18 @@ EXPECT: list[Any] = [
 
 def scenario(file: Path, **changes: Any) -> dict[str, Any]:
     return {
-        "schema": 1,
-        "title": "out of core",
-        "seed": 11,
-        "data": {
-            "source": str(file),
-            "columns": ["disease", "sex"],
-            "categorical": ["disease", "sex"],
-        },
+        "schema": 1, "title": "out of core", "seed": 11,
+        "data": {"source": str(file), "columns": ["disease", "sex"], "categorical": ["disease", "sex"]},
         "schemes": SCHEMES,
-        "knowledge": [
-            "perfect",
-            "uniform-prior",
-            {"estimated": {"rows": 1_000}},
-            {"known-records": 400},
-        ],
+        "knowledge": ["perfect", "uniform-prior", {"estimated": {"rows": 1_000}}, {"known-records": 400}],
         "coalitions": ["subsets"],
-        "attacks": [
-            {"name": "posterior", "predicates": {"ill": [["HIV", "f"], ["HIV", "m"]]}},
-            "ndr",
-        ],
+        "attacks": [{"name": "posterior", "predicates": {"ill": [["HIV", "f"], ["HIV", "m"]]}}, "ndr"],
         "measures": [
-            "rho-breach",
-            "delta-growth",
-            "belief-gap",
-            "marginal-gap",
-            "history-size",
+            "rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size",
             {"empirical-epsilon": {"trials": 2_000}},
         ],
         "expect": [*EXPECT, "noise-follows-law"],
-    } | changes
+    } | changes  # fmt: skip
 
 
 BINNED = {"columns": ["salary"], "bin": {"salary": {"quantile": 40}}}
@@ -136,62 +117,3 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
     for count, shares in [(1, 3), (2, 256), (3, 2)]:
         monkeypatch.setattr(request, "MOST_STEPS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
-
-
-@pytest.mark.slow
-def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_them(
-    file, large, monkeypatch
-):
-    data = {"source": str(file)} | BINNED
-    document = scenario(
-        file,
-        data=data,
-        schemes=SCHEMES[:2],
-        attacks=["posterior"],
-        knowledge=["perfect"],
-        coalitions=["all"],
-    )
-    whole = auditor.run(document)
-    monkeypatch.setattr("auditor.audit.counts.outcome_counts.MOST_CELLS", 2**15)
-    some = auditor.run(document)
-    assert figures(some) != figures(whole)
-    assert figures(some) == figures(in_memory(monkeypatch, document))
-    both = [
-        result.frame().query("metric == 'belief_gap' and scheme == 'uniform'")
-        for result in (whole, some)
-    ]
-    gap, error = (
-        np.concatenate([frame[name] for frame in both]) for name in ("value", "std_error")
-    )
-    assert error[1] > error[0]
-    assert abs(gap[1] - gap[0]) < 4.5 * error[1]
-    assert [record.status for record in some.expectations] == ["holds"] * 4
-
-
-def test_what_travels_holds_no_rows(tmp_path, large):
-    from auditor.scenario.read import read_scenario
-
-    sizes = []
-
-    def share(steps):
-        for step in steps:
-            result = tasks._carry_out_step(task, "a run", step)
-            sizes.append((len(pickle.dumps((task, step))), len(pickle.dumps(result))))
-            yield result
-
-    file = written(tmp_path, 2 * ROWS)
-    document = scenario(
-        file,
-        schemes=SCHEMES[:1],
-        knowledge=["perfect"],
-        attacks=["posterior"],
-        measures=["belief-gap"],
-        expect=[],
-    )
-    checked = read_scenario(document, [], None)
-    (task,) = tasks.plan(checked, checked.sweep_points())
-    tasks.carry_out(task, share)
-    assert len(sizes) >= 15  # three passes or more, five stripes each
-    assert max(step for step, _ in sizes) < 20_000
-    # outcomes of three copies, by value and row group, and sums of their coins by place
-    assert max(result for _, result in sizes) < 2_000_000

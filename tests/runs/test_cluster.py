@@ -140,14 +140,10 @@ def test_the_same_results_of_categories(cluster, document, tmp_path):
     )
     categorical = document | {
         "data": {"source": str(tmp_path / "codes.parquet"), "bin": {"x1": {"quantile": 7}}},
-        "schemes": [
-            {"name": "uniform", "levels": [0.3, 0.6]},
-            {"name": "uniform-multilevel", "levels": [0.3, 0.6]},
-        ],
-        "attacks": ["posterior"],
-        "measures": ["belief-gap"],
+        "schemes": [{"name": "uniform", "levels": [0.3, 0.6]}, {"name": "uniform-multilevel", "levels": [0.3, 0.6]}],
+        "attacks": ["posterior"], "measures": ["belief-gap"],
         "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}],
-    }
+    }  # fmt: skip
     expected = without_clock(auditor.run(categorical))
     assert without_clock(auditor.run(categorical, cluster=cluster.address)) == expected
     cluster.workers[0].send_signal(signal.SIGKILL)

@@ -24,13 +24,10 @@ pytestmark = pytest.mark.usefixtures("small_blocks")
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(2)
-    return pd.DataFrame(
-        {
-            "age": rng.integers(18, 80, ROWS),
-            "salary": np.exp(10 + rng.standard_normal(ROWS)),
-            "tax": rng.random(ROWS),
-        }
-    )
+    return pd.DataFrame({
+        "age": rng.integers(18, 80, ROWS), "salary": np.exp(10 + rng.standard_normal(ROWS)),
+        "tax": rng.random(ROWS),
+    })  # fmt: skip
 
 
 @pytest.fixture(params=[0, 2**30], ids=["streamed", "held"])
@@ -39,11 +36,9 @@ def held(request, monkeypatch):
 
 
 DRAWN = {
-    "corner-wave": {"algorithm": "bridge"},
-    "independent": {},
-    "rotation-noise": {"noise": "corner-wave"},
-    "random-projection": {"dimensions": 2},
-}
+    "corner-wave": {"algorithm": "bridge"}, "independent": {},
+    "rotation-noise": {"noise": "corner-wave"}, "random-projection": {"dimensions": 2},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("scheme", "form"), each_once(DRAWN, ["csv", "parquet"]))
@@ -124,42 +119,6 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
     with pytest.raises(AuditorError, match="No space left on device"):
         write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "new" / "out")
     assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize(
-    ("implementation", "form"), each_once([None, "process", "multi-pert"], ["csv", "parquet"])
-)
-@pytest.mark.slow_after_first
-def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation):
-    rng = np.random.default_rng(4)
-    frame = pd.DataFrame(
-        {"disease": rng.choice(["flu", "HIV", "nöne"], ROWS), "ward": rng.integers(1, 6, ROWS)}
-    )
-    source = tmp_path / "table.parquet"
-    frame.to_parquet(source, row_group_size=2_700)
-    scheme, parameters = (
-        ("uniform", {})
-        if implementation is None
-        else ("uniform-multilevel", {"implementation": implementation})
-    )
-    levels = [0.5, 0.2, 0.9, 1.0]
-    release = auditor.perturb(frame, scheme, levels, seed=5, **parameters)
-    written = write_copies(
-        str(source),
-        scheme,
-        levels,
-        5,
-        tmp_path / "out",
-        columns=["disease", "ward"],
-        parameters=parameters,
-        form=form,
-    )
-    for path, copy in zip(written, release.copies, strict=False):
-        read = pd.read_csv(path) if form == "csv" else pd.read_parquet(path).astype(frame.dtypes)
-        pd.testing.assert_frame_equal(read, copy.astype(read.dtypes), check_exact=True)
-    assert (release.copies[3] == frame).all(axis=None)
-    blocks = np.split(np.asarray(release.copies[0]["ward"]) == frame["ward"], [4_096, 2 * 4_096])
-    assert (blocks[0] != blocks[1]).any()  # no stream is used twice
 
 
 def table_in(folder, name="table.csv"):

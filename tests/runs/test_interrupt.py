@@ -14,31 +14,23 @@ import pytest
 import yaml
 
 import auditor
-from auditor.expectations.stopped_runs import Missing, undecided
 from auditor.process import interrupt
 from auditor.results.model import AuditResult
-from auditor.results.records import ExpectationRecord
 from auditor.runs import tasks
 from auditor.runs.finished_tasks import FOLDER
-from auditor.scenario.read import read_scenario
 from tests.programs import PATIENCE, running, wait_for
 
 SCENARIO = {
-    "title": "Stopped",
-    "seed": 1,
-    "data": {"source": "cps", "columns": ["age", "salary"], "rows": 400},
-    "replicates": 2,
-    "schemes": [
-        {"name": "correlated", "levels": [0.25, 1.0]},
-        {"name": "corner-wave", "levels": [0.25, 1.0]},
-    ],
+    "title": "Stopped", "seed": 1,
+    "data": {"source": "cps", "columns": ["age", "salary"], "rows": 400}, "replicates": 2,
+    "schemes": [{"name": "correlated", "levels": [0.25, 1.0]}, {"name": "corner-wave", "levels": [0.25, 1.0]}],
     "attacks": ["ndr", "llse"],
     "expect": [
         {"collusion-gain": {"scheme": "correlated", "attack": "llse", "at-least": 0.05}},
         {"normalized_error": {"scheme": "corner-wave", "attack": "llse", "at-least": 0.1}},
         "matches-theory",
     ],
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -116,25 +108,6 @@ def test_stopped_before_anything_was_finished_whole_results_are_left_alone(folde
     assert Path("audit/first/results.json").read_bytes() == before
     assert run("first.yaml", "--resume")[0] == 0
     assert signalled["done"] == 4
-
-
-def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, monkeypatch):
-    real = AuditResult.save
-
-    def save(self, directory):
-        os.kill(os.getpid(), signal.SIGINT)
-        return real(self, directory)
-
-    monkeypatch.setattr(AuditResult, "save", save)
-    status, _, err = run("first.yaml", "second.yaml")
-    assert status == 130
-    assert sorted(path.name for path in Path("audit/first").iterdir()) == [
-        FOLDER,
-        "report.html",
-        "results.json",
-        "results.parquet",
-    ]
-    assert "second: not carried out" in err
 
 
 def test_from_python_ctrl_c_is_python_s_own(folder, signalled):
@@ -270,30 +243,3 @@ def test_a_second_ctrl_c_stops_at_once_even_in_compiled_code(started):
     assert program.returncode == 130
     assert "survived" not in out
     assert err == "stopped at once\n"
-
-
-@pytest.mark.parametrize(
-    ("where", "missing", "status"),
-    [
-        ({"scheme": "correlated"}, [], "fails"),
-        ({"scheme": "correlated"}, [Missing({}, "corner-wave")], "fails"),
-        ({"scheme": "correlated"}, [Missing({}, "correlated")], "undecided"),
-        ({}, [Missing({}, "corner-wave")], "undecided"),
-        ({"sweep": {"data.rows": 200}}, [Missing({"data.rows": 400}, "correlated")], "fails"),
-    ],
-)
-def test_what_is_missing_leaves_undecided_what_covers_it_and_nothing_else(where, missing, status):
-    expect = [{"collusion-gain": where | {"at-least": 0.5}}]
-    scenario = read_scenario(SCENARIO | {"expect": expect, "sweep": {"data.rows": [200, 400]}})
-    record = ExpectationRecord(
-        expectation="collusion-gain",
-        where=where,
-        status="fails",
-        observed=0.1,
-        bound=0.5,
-        why="too little",
-    )
-    judged = undecided(record, scenario.expect[0].expectation, missing)
-    assert judged.status == status
-    assert "too little" in judged.why
-    assert judged.observed == 0.1

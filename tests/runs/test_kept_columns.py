@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -28,15 +27,10 @@ def path(tmp_path):
         writer.writerow(["id", "illness", "note", "age", "zip"])
         for k in range(ROWS):
             note = ["", "a, b", 'he said "no"', "line\nbreak", "=1+1", "NA"][k % 6]
-            writer.writerow(
-                [
-                    f"{k:05d}",
-                    ["flu", "none", "cold"][rng.integers(3)],
-                    note,
-                    rng.integers(20, 90),
-                    f"0{k % 97}.50",
-                ]
-            )
+            writer.writerow([
+                f"{k:05d}", ["flu", "none", "cold"][rng.integers(3)], note, rng.integers(20, 90),
+                f"0{k % 97}.50",
+            ])  # fmt: skip
     return str(tmp_path / "people.csv")
 
 
@@ -72,69 +66,6 @@ def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(
     ]
 
 
-LABELS = {"sex": {1: "male", 2: "female"}}
-
-
-def labelled(path):
-    frame = pd.DataFrame(
-        {
-            "sex": [1.0, 2.0, np.nan, 9.0] * 10,
-            "wave": [7.0, 8.0] * 20,
-            "pay": np.arange(40.0) ** 1.5,
-        }
-    )
-    if path.suffix == ".dta":
-        frame.astype({"wave": np.int16}).to_stata(path, write_index=False, value_labels=LABELS)
-    else:
-        pytest.importorskip("pyreadstat").write_sav(frame, path, variable_value_labels=LABELS)
-    return str(path)
-
-
-@pytest.mark.parametrize("suffix", [".sav", ".dta"])
-def test_what_is_kept_of_a_labelled_column_are_its_labels_and_whole_numbers_have_no_point(
-    tmp_path, suffix
-):
-    source = labelled(tmp_path / f"t{suffix}")
-    for form in ("csv", "parquet"):
-        write_copies(
-            source,
-            "corner-wave",
-            [0.5],
-            1,
-            tmp_path / form,
-            ["pay"],
-            keep=["sex", "wave"],
-            form=form,
-        )
-    assert [row[:2] for row in cells(tmp_path / "csv" / "copy-1.csv")[1:5]] == [
-        ["male", "7"],
-        ["female", "8"],
-        ["", "7"],
-        ["9", "8"],
-    ]
-    copy = pd.read_parquet(tmp_path / "parquet" / "copy-1.parquet")
-    assert copy["sex"][[0, 1, 3]].tolist() == ["male", "female", "9"]
-    assert pd.isna(copy["sex"][2])
-    assert copy["wave"].dtype.kind == "i"
-
-
-def test_parquet_keeps_types_and_a_matrix_brings_columns_of_its_own(tmp_path):
-    frame = pd.DataFrame({
-        "when": pd.date_range("2020-01-01", periods=90, tz="UTC"), "a": np.arange(90.0), "many": pd.array([2**62 + k for k in range(90)]),
-        "b": np.arange(90.0) ** 2, "gap": pd.array([None if k % 3 else k for k in range(90)], dtype="Int64"),
-    })  # fmt: skip
-    frame.to_parquet(tmp_path / "x.parquet")
-    write_copies(str(tmp_path / "x.parquet"), "random-projection", [0], 1, tmp_path / "out", ["a", "b"], rows=50,
-                 parameters={"dimensions": 3}, keep=["gap", "when", "many"])  # fmt: skip
-    copy = pd.read_parquet(tmp_path / "out" / "copy-1.parquet")
-    assert list(copy.columns) == ["when", "many", "gap", "y1", "y2", "y3"]
-    assert copy["when"].tolist() == frame["when"][:50].tolist()
-    assert copy["many"].tolist() == frame["many"][:50].tolist()
-    assert [None if pd.isna(v) else v for v in copy["gap"]] == [
-        None if k % 3 else k for k in range(50)
-    ]
-
-
 @pytest.mark.parametrize(("options", "message"), [
     (["--keep", "illness"], "is to be perturbed and kept"),
     (["--keep", "ilness"], "illness"),
@@ -143,18 +74,9 @@ def test_parquet_keeps_types_and_a_matrix_brings_columns_of_its_own(tmp_path):
 def test_requests_that_make_no_sense_leave_nothing_behind(path, tmp_path, options, message):
     out = tmp_path / "out"
     arguments = [
-        "perturb",
-        path,
-        "--scheme",
-        "uniform",
-        "--levels",
-        "0.3",
-        "--output",
-        str(out),
-        "--columns",
-        "illness",
-        *options,
-    ]
+        "perturb", path, *"--scheme uniform --levels 0.3 --output".split(), str(out), "--columns",
+        "illness", *options,
+    ]  # fmt: skip
     result = CliRunner().invoke(cli, arguments)
     assert isinstance(result.exception, AuditorError)
     assert message in str(result.exception)

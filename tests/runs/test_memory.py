@@ -13,35 +13,9 @@ from auditor.adversary.view import View
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.release import Release
 from auditor.audit.numeric.views import Gathered
-from auditor.data import file_rows as streamed
-from auditor.runs import tables
 from tests.programs import python
 
 FACTOR = 2.5
-
-RUN = """
-import re, sys
-from pathlib import Path
-from auditor.data import file_rows as streamed
-streamed.HELD_BYTES = int(sys.argv[1])
-import auditor
-auditor.run(sys.argv[2])
-# not ru_maxrss, which a process inherits from the one that started it
-print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
-"""
-SCENARIO = """
-data: {{source: table.parquet, standardize: true}}
-schemes: {{name: {scheme}, levels: [0.3, 0.45, 0.6, 0.8, 1.0]}}
-attacks: [{attacks}]
-knowledge: [perfect]
-coalitions: [{coalitions}]
-measures: [{measures}]
-expect: [{expect}]
-"""
-CASES = {
-    "streamed, pooling": (0, "llse", "subsets", "", "no-collusion-gain: {scheme: corner-wave}"),
-    "held": (2**40, "ndr, llse", "subsets", ""),
-}
 
 
 @pytest.fixture(scope="module")
@@ -64,93 +38,6 @@ needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists(),
     reason="reads peak memory from /proc, which this system has not",
 )
-
-
-@pytest.mark.slow
-@needs_proc
-@pytest.mark.parametrize("case", CASES)
-def test_predicted_and_measured(folder, command, monkeypatch, case):
-    held, attacks, coalitions, measures, expect = (*CASES[case], "")[:5]
-    text = SCENARIO.format(
-        scheme="corner-wave",
-        attacks=attacks,
-        coalitions=coalitions,
-        measures=measures,
-        expect=expect,
-    )
-    predicted, measured = expected(folder, held, text, command, monkeypatch), needed(folder, held)
-    assert measured <= predicted <= measured * FACTOR, (
-        f"predicted {predicted:.0f} MB, measured {measured:.0f}"
-    )
-
-
-CATEGORICAL = """
-data: {{source: codes.parquet, rows: {rows}, {data}}}
-schemes:
-  - {{name: uniform, levels: [0.3, 0.1, 0.5, 0.4]}}
-  - {{name: uniform-multilevel, levels: [0.3, 0.1, 0.5, 0.4]}}
-attacks: [posterior]
-knowledge: [perfect]
-coalitions: [{coalitions}]
-expect: [{expect}]
-"""
-BINS = "columns: [salary], bin: {salary: {quantile: 50}}"
-POOLING = "no-collusion-gain: {scheme: uniform-multilevel}"
-CODED = {"quantile bins, streamed, pooling judged": (0, BINS, "all, prefixes", POOLING)}
-
-
-@pytest.fixture(scope="module")
-def codes(tmp_path_factory) -> Path:
-    """Two and a half million records of a number and a word."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path, rng = tmp_path_factory.mktemp("codes"), np.random.default_rng(1)
-    words = np.array(["flu", "HIV", "none", "cold"])[
-        rng.choice(4, 2_500_000, p=[0.5, 0.05, 0.3, 0.15])
-    ]
-    table = pa.table(
-        {
-            "salary": np.round(np.exp(10 + rng.standard_normal(2_500_000))),
-            "disease": pa.array(words),
-        }
-    )
-    pq.write_table(table, path / "codes.parquet", row_group_size=2**17)
-    return path
-
-
-@pytest.mark.slow
-@needs_proc
-@pytest.mark.parametrize("case", CODED)
-def test_predicted_and_measured_of_categories(codes, command, monkeypatch, case):
-    held, data, coalitions, expect = CODED[case]
-    text = CATEGORICAL.format(rows=500_000, data=data, coalitions=coalitions, expect=expect)
-    predicted, measured = expected(codes, held, text, command, monkeypatch), needed(codes, held)
-    assert measured <= predicted <= measured * FACTOR, (
-        f"predicted {predicted:.0f} MB, measured {measured:.0f}"
-    )
-
-
-@pytest.mark.slow
-@needs_proc
-def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkeypatch):
-    text = CATEGORICAL.replace("  - {{name: uniform, levels: [0.3, 0.1, 0.5, 0.4]}}\n", "")
-    some, five_times = (
-        (
-            expected(
-                codes,
-                0,
-                text.format(rows=rows, data=BINS, coalitions="prefixes", expect=""),
-                command,
-                monkeypatch,
-            ),
-            needed(codes, 0),
-        )
-        for rows in (500_000, 2_500_000)
-    )
-    column = 2_000_000 * 8 / 1e6
-    assert five_times[0] <= 1.05 * some[0]
-    assert five_times[1] < some[1] + column
 
 
 WHOLE_RUN = """
@@ -227,27 +114,4 @@ def check_whole_run(
     )
     assert measured <= predicted <= measured * FACTOR, (
         f"predicted {predicted:.0f} MB, measured {measured:.0f}"
-    )
-
-
-def expected(
-    folder: Path,
-    held: int,
-    text: str,
-    command: Callable[..., tuple[int, str, str]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> float:
-    (folder / "audit.yaml").write_text(text)
-    monkeypatch.setattr(streamed, "HELD_BYTES", held)
-    tables._table.cache_clear()
-    _, outline, _ = command("check", folder / "audit.yaml")
-    tables._table.cache_clear()
-    return float(
-        re.search(r"([\d,]+) MB of memory in each worker process", outline)[1].replace(",", "")
-    )
-
-
-def needed(folder: Path, held: int) -> float:
-    return float(
-        python("-c", RUN, held, folder / "audit.yaml", check=True, timeout=300).stdout.split()[-1]
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import auditor
 from auditor.audit.base import request
 from auditor.errors import AuditorError
 from auditor.numerics import blocks
-from auditor.runs import tasks, workers
+from auditor.runs import workers
 
 ROWS = 60_000
 SHORT = ROWS // SMALLER
@@ -57,62 +56,35 @@ SCHEMES = [
 
 def scenario(file: Path, **changes: Any) -> dict[str, Any]:
     return {
-        "schema": 1,
-        "title": "out of core",
-        "seed": 11,
+        "schema": 1, "title": "out of core", "seed": 11,
         "data": {"source": str(file), "columns": ["age", "x1", "x4"], "standardize": True},
         "schemes": SCHEMES,
-        "knowledge": [
-            "perfect",
-            {"estimated": {"rows": 300}},
-            {"known-records": 40},
-            {"known-attributes": ["age"]},
-        ],
-        "coalitions": ["subsets"],
-        "attacks": ["ndr", "llse"],
+        "knowledge": ["perfect", {"estimated": {"rows": 300}}, {"known-records": 40}, {"known-attributes": ["age"]}],
+        "coalitions": ["subsets"], "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
-    } | changes
+    } | changes  # fmt: skip
 
 
 CASES: dict[str, dict[str, Any]] = {
     "linear": {},
-    "sweep": {
-        "sweep": {"data.rows": [1_250, 2_500]},
-        "schemes": SCHEMES[:2],
-        "knowledge": ["perfect"],
-        "expect": [],
-    },
+    "sweep": {"sweep": {"data.rows": [1_250, 2_500]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "expect": []},
     "rows": {
         "attacks": ["udr", "spectral-filter", "distribution-analysis"],
-        "coalitions": ["prefixes"],
-        "schemes": SCHEMES[1:3],
+        "coalitions": ["prefixes"], "schemes": SCHEMES[1:3],
         "knowledge": ["perfect", {"known-records": 40}],
         "data": {"source": "", "columns": ["age", "x1"], "rows": 1_000},
-        "measures": [
-            "error-distribution",
-            {"within": 0.2},
-            "exact",
-            "error-quantiles",
-            "geometry",
-            "entropy-privacy",
-        ],
+        "measures": ["error-distribution", {"within": 0.2}, "exact", "error-quantiles", "geometry", "entropy-privacy"],
     },
     "heads of every row": {
-        "measures": [{"error-distribution": {"records": 400}}, "within"],
-        "attacks": ["udr"],
-        "coalitions": ["all"],
-        "expect": [],
+        "measures": [{"error-distribution": {"records": 400}}, "within"], "attacks": ["udr"],
+        "coalitions": ["all"], "expect": [],
     },
     "whole table": {
-        "schemes": [
-            {"name": "k-anonymity", "levels": [5, 10], "quasi": ["age"], "sensitive": "x1"}
-        ],
-        "data": {"source": "", "columns": ["age", "x1"], "rows": 2_000},
-        "knowledge": ["perfect"],
-        "attacks": ["homogeneity"],
-        "expect": [],
+        "schemes": [{"name": "k-anonymity", "levels": [5, 10], "quasi": ["age"], "sensitive": "x1"}],
+        "data": {"source": "", "columns": ["age", "x1"], "rows": 2_000}, "knowledge": ["perfect"],
+        "attacks": ["homogeneity"], "expect": [],
     },
-}
+}  # fmt: skip
 
 
 QUICK = ("whole table",)
@@ -151,28 +123,6 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
         assert figures(auditor.run(document, workers=count)) == plain
 
 
-def test_steps_and_their_results_hold_no_rows(file, large):
-    from auditor.scenario.read import read_scenario
-
-    document = wide(file) | {"schemes": SCHEMES[:1], "expect": ["no-collusion-gain"]}
-    checked = read_scenario(document, [], None)
-    (task,) = tasks.plan(checked, checked.sweep_points())
-    sizes = []
-
-    def share(steps):
-        for step in steps:
-            result = tasks._carry_out_step(task, "a run", step)
-            sizes.append((len(pickle.dumps((task, step))), len(pickle.dumps(result))))
-            yield result
-
-    (audit,) = tasks.carry_out(task, share)
-    assert not audit.measurements.where(status="failed").any()
-    moments = (4 * 40) ** 2 * 8  # of forty attributes of the original and of three copies
-    assert len(sizes) == 11
-    assert max(step for step, _ in sizes[:-1]) < 30_000
-    assert max(result for _, result in sizes) < 8 * moments < ROWS * 40
-
-
 @pytest.mark.slow
 def test_tasks_of_a_killed_worker_are_done_again(tmp_path):
     with workers.Crew(2) as crew:
@@ -188,19 +138,3 @@ def test_work_that_kills_every_worker_is_given_up_with_a_message():
         pytest.raises(AuditorError, match="killed 3 times in a row over the same work"),
     ):
         list(crew.in_order(die, [1, 2, 3, 4]))
-
-
-def test_rows_of_very_large_tables_are_chosen_without_a_shuffle(monkeypatch):
-    from scipy import stats
-
-    from auditor.adversary.knowledge import Estimated
-    from auditor.audit.numeric.known_rows import chosen_rows
-
-    n = 10**9
-    some, more = (chosen_rows(Estimated(r), n, 3, 1) for r in (400, 10_000))
-    assert np.array_equal(some, more[:400])
-    assert np.unique(more).size == 10_000
-    assert (more.min() >= 0) & (more.max() < n)
-    # 20 cells of 500: a chi-square that is seen by chance once in 10,000
-    counts = np.bincount(more * 20 // n, minlength=20)
-    assert stats.chisquare(counts).pvalue > 1e-4

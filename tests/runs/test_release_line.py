@@ -432,15 +432,9 @@ main(sys.argv[1:])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table, number):
     order = (
-        "perturb",
-        table,
-        "--scheme",
-        "corner-wave",
-        "--levels",
-        "0.25,1",
-        "-o",
+        "perturb", table, *"--scheme corner-wave --levels 0.25,1 -o".split(),
         tmp_path / "new" / "out",
-    )
+    )  # fmt: skip
     start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     with running("-c", start + SLOW, *order, stderr=subprocess.PIPE) as process:
         wait_for(
@@ -452,21 +446,6 @@ def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table
     assert process.returncode == 128 + number
     assert err.strip() == f"interrupted by {number.name}"
     assert not (tmp_path / "new").exists()
-
-
-def test_a_killed_attack_s_partial_estimate_goes_with_the_next_one(tmp_path):
-    from auditor.runs.attack_files import write_estimate
-
-    old, young = tmp_path / ".estimate.csv-aaaaaaaa", tmp_path / ".estimate.csv-bbbbbbbb"
-    for path in (old, young):
-        path.touch()
-    os.utime(old, (0, 0))
-    write_estimate(
-        auditor.attack("llse", auditor.perturb(NUMBERS[:50], "corner-wave", [0.5], seed=1)),
-        str(tmp_path / "estimate.csv"),
-    )
-    # the young one may be in the making
-    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "estimate.csv"]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import yaml
 
 import auditor
-from auditor.errors import AuditorError, StorageError, WorkersLost
+from auditor.errors import AuditorError, WorkersLost
 from auditor.runs import finished_tasks as finished
 from auditor.runs import tasks, workers
 from auditor.runs.finished_tasks import FOLDER, STATE
@@ -21,17 +20,13 @@ from benchmarks.kills import _outcome, disturb_and_resume, shipped
 from tests.programs import environment, python
 
 SCENARIO = {
-    "title": "Small",
-    "seed": 1,
-    "data": {"source": "table.csv"},
-    "replicates": 2,
+    "title": "Small", "seed": 1, "data": {"source": "table.csv"}, "replicates": 2,
     "schemes": [
         {"name": "correlated", "levels": [0.25, 1.0]},
         {"name": "corner-wave", "levels": [0.25, 1.0], "noise": {"matrix": "shape.csv"}},
     ],
-    "attacks": ["ndr", "llse"],
-    "expect": ["matches-theory"],
-}
+    "attacks": ["ndr", "llse"], "expect": ["matches-theory"],
+}  # fmt: skip
 TASKS = 4
 
 
@@ -228,15 +223,6 @@ def test_damaged_files_are_told_and_their_tasks_done_again(folder, run, carried_
     assert outcome() == outcome(output="undisturbed")
 
 
-@pytest.mark.parametrize("state", [None, b"not json", b'{"parts": 3}'])
-def test_a_damaged_state_costs_the_explanation_only(folder, run, carried_out, state):
-    run("small.yaml")
-    path = Path("audit/small", FOLDER, STATE)
-    path.unlink() if state is None else path.write_bytes(state)
-    assert run("small.yaml", "--resume")[0] == 0
-    assert len(carried_out) == TASKS
-
-
 def test_finished_tasks_are_their_owner_s_alone_and_no_more_than_the_results_use(folder, run):
     run("small.yaml")
     write(SCENARIO | {"seed": 2})
@@ -257,31 +243,6 @@ def test_two_runs_cannot_write_to_one_folder(folder, run):
         os.close(lock)
     assert status == 2
     assert "another run is writing there" in err
-
-
-@pytest.mark.parametrize(
-    ("number", "remedy"),
-    [
-        (errno.ENOSPC, "make room, and run again with --resume"),
-        (errno.ENOENT, "its folder was removed or renamed during the run; run again"),
-    ],
-)
-def test_an_error_of_writing_names_its_own_remedy(tmp_path, number, remedy):
-    with pytest.raises(StorageError, match=remedy), finished.storing(tmp_path):
-        raise OSError(number, os.strerror(number))
-
-
-def test_a_disk_that_is_full_when_a_run_begins_leaves_what_was_finished(folder, run, monkeypatch):
-    run("small.yaml")
-    before = files()
-    with monkeypatch.context() as full:
-        full.setattr(
-            finished,
-            "write_atomically",
-            lambda *_, **__: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")),
-        )
-        assert run("small.yaml", "--seed", "2")[0] == 3
-    assert files() == before
 
 
 def limited(size):
@@ -359,14 +320,6 @@ def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_
     assert auditor.AuditResult.load("audit/small").partial.finished == 1
     run("small.yaml", "--resume")
     assert auditor.AuditResult.load("audit/small").partial is None
-
-
-def test_from_python_a_run_is_resumed_in_its_output_folder(folder, carried_out):
-    first = auditor.run("small.yaml", output="mine")
-    second = auditor.run("small.yaml", output="mine", resume=True)
-    assert len(carried_out) == TASKS
-    assert first.measurements == second.measurements
-    assert Path("mine", FOLDER).exists()
 
 
 def test_resume_needs_a_folder(folder):

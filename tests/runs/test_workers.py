@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from auditor.process import environment
-from auditor.runs import plan
-from auditor.runs.check import check_data
 from auditor.scenario.read import read_scenario
 from tests.programs import python
 
@@ -27,39 +24,6 @@ def scenario(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO))
     return read_scenario("shared.yaml")
-
-
-def worth(scenario, monkeypatch, processors=4, memory=2**40, ours=True, seconds=60.0):
-    monkeypatch.setattr(plan, "may_fork", lambda: ours)
-    monkeypatch.setattr(plan, "processors", lambda: processors)
-    monkeypatch.setattr(plan, "free", lambda: memory)
-    monkeypatch.setattr(plan, "seconds_of", lambda lines: seconds)
-    return plan.workers_worth(scenario, check_data(scenario))
-
-
-def test_a_run_takes_a_process_for_each_processor_if_it_is_long_and_there_is_memory(
-    scenario, monkeypatch
-):
-    each = plan.memory_of(plan.plan_lines(scenario, check_data(scenario)))
-    assert worth(scenario, monkeypatch) == 4
-    assert worth(scenario, monkeypatch, seconds=0.5) == 1
-    assert worth(scenario, monkeypatch, ours=False) == 1
-    assert [worth(scenario, monkeypatch, memory=times * each) for times in (1, 4, 7, 100)] == [
-        1,
-        2,
-        3,
-        4,
-    ]
-
-
-@pytest.mark.parametrize(
-    ("quota", "most"), [("max 100000", None), ("150000 100000", 1), ("50000 100000", 1), ("", None)]
-)
-def test_processors_are_no_more_than_a_container_may_use(tmp_path, monkeypatch, quota, most):
-    (tmp_path / "cpu.max").write_text(quota)
-    monkeypatch.setattr(environment, "Path", lambda _: tmp_path / "cpu.max")
-    there = environment.processors()
-    assert there == (most or there) >= 1
 
 
 ONE = {
@@ -84,11 +48,7 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     found = []
     for workers in (1, 3):
         done = python(
-            "-m",
-            "auditor",
-            "run",
-            "shared.yaml",
-            "--output",
+            *"-m auditor run shared.yaml --output".split(),
             str(workers),
             "--workers",
             str(workers),

@@ -15,11 +15,9 @@ NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows":
 
 def scenario(**changes: Any) -> dict[str, Any]:
     whole = {
-        "data": NUMBERS,
-        "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}],
-        "coalitions": ["subsets"],
-        "attacks": EVERY,
-    }
+        "data": NUMBERS, "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}],
+        "coalitions": ["subsets"], "attacks": EVERY,
+    }  # fmt: skip
     return whole | changes
 
 
@@ -41,14 +39,6 @@ def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_s
     assert "llse" not in turned
 
 
-def test_attacks_on_categories_apply_where_columns_are_cut_into_bins() -> None:
-    assert "posterior" in names(data=NUMBERS | {"bin": {"x1": {"quantile": 3}}})
-    assert "posterior" in names(
-        data=NUMBERS | {"bin": {"x1": {"quantile": 3}}},
-        schemes=[{"name": "uniform", "levels": [0.5]}],
-    )
-
-
 @pytest.mark.slow
 def test_attacks_on_rows_are_tried_on_the_coalitions_that_decide() -> None:
     result = auditor.run(
@@ -68,27 +58,6 @@ def test_attacks_on_rows_are_tried_on_the_coalitions_that_decide() -> None:
     }
     assert chosen["map-estimate"] == ["singles", "prefixes", "all"]
     assert chosen["llse"] == []
-
-
-def test_coalitions_of_an_attack_are_respected_by_attacks_on_categories_and_by_what_fails() -> None:
-    data = NUMBERS | {"bin": {"x1": {"quantile": 3}}, "columns": ["x1"]}
-    attacks = [
-        {"name": "posterior", "coalitions": "all"},
-        {"id": "misplaced", "name": "ica", "coalitions": [[1, 2]]},
-    ]
-    result = auditor.run(
-        scenario(
-            data=data, schemes=[{"name": "uniform", "levels": [0.5, 0.6, 0.7]}], attacks=attacks
-        )
-    )
-    assert {
-        r.coalition
-        for r in result.measurements
-        if r.attack == "posterior" and r.metric == "normalized_error"
-    } == {(1, 2, 3)}
-    assert {(r.coalition, r.status) for r in result.measurements if r.attack == "misplaced"} == {
-        ((1, 2), "not-applicable")
-    }
 
 
 def test_the_resolved_scenario_names_them_and_reads_the_same() -> None:

@@ -107,30 +107,6 @@ def chosen(**columns):
     return select(describe_frames([pd.DataFrame(columns)]))
 
 
-def test_categories_are_taken_while_records_tell_their_combinations_apart():
-    rng = np.random.default_rng(0)
-    few = {f"q{place}": rng.integers(1, 6, 200) for place in range(3)}
-    found = chosen(**few, word=rng.choice(list("abcd"), 200))
-    # 25 combinations of at most 200 / 5
-    assert [column.name for column in found.categories] == ["q0", "q1"]
-    assert [column.name for column in found.numbers] == ["q2"]  # numbers all the same
-    assert found.left_out[0][1].startswith(
-        "is a category, and with it there would be more than 40 combinations"
-    )
-
-
-@pytest.mark.parametrize(("share", "treated"), [(0.0, "refuse"), (0.1, "drop"), (0.3, "mean")])
-def test_blanks_are_dropped_while_that_leaves_half_of_the_records(share, treated):
-    rng = np.random.default_rng(0)
-    gaps = {name: pd.Series(rng.normal(size=300)).where(rng.random(300) >= share) for name in "abc"}
-    found = chosen(
-        **gaps, kind=pd.Series(rng.choice(["u", "v"], 300)).where(rng.random(300) >= share)
-    )
-    assert found.missing == treated
-    assert bool(found.categories) is (treated != "mean")
-    assert chosen(**gaps).missing in (treated, "mean")
-
-
 def test_nothing_to_audit_is_told_in_one_line_without_a_value():
     with pytest.raises(DataError) as refused:
         chosen(name=[f"Alice{place}" for place in range(50)], city=["Rome"] * 50)
@@ -140,35 +116,10 @@ def test_nothing_to_audit_is_told_in_one_line_without_a_value():
     )
 
 
-def test_the_order_of_the_records_is_named_where_it_tells():
-    walk = pd.DataFrame(
-        {"no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300))}
-    )
-    assert "record order discloses 't'" in draft("t.csv", describe_frames([walk]))
-    assert (
-        yaml.safe_load(draft("t.csv", describe_frames([walk.sample(frac=1, random_state=2)])))[
-            "data"
-        ]["order"]
-        == "no"
-    )
-
-
 NAMES = [
-    "a: b",
-    "no",
-    "1e3",
-    "- x",
-    'q"t',
-    "{a}",
-    "a\nb",
-    "null",
-    "é\u202ex",
-    "😀",
-    "\x85",
-    "",
-    "a\\x",
+    "a: b", "no", "1e3", "- x", 'q"t', "{a}", "a\nb", "null", "é\u202ex", "😀", "\x85", "", "a\\x",
     "*",
-]
+]  # fmt: skip
 
 
 def test_any_name_is_written_so_that_it_is_read_back():
@@ -184,13 +135,10 @@ def test_any_name_is_written_so_that_it_is_read_back():
 
 
 def test_names_in_comments_cannot_leave_them():
-    frame = pd.DataFrame(
-        {
-            "x": np.random.default_rng(0).normal(size=50),
-            "y\nseed: 7": "same",
-            "z": np.arange(50.0) ** 2,
-        }
-    )
+    frame = pd.DataFrame({
+        "x": np.random.default_rng(0).normal(size=50), "y\nseed: 7": "same",
+        "z": np.arange(50.0) ** 2,
+    })  # fmt: skip
     assert yaml.safe_load(draft("t.csv", describe_frames([frame])))["seed"] == 1
 
 
@@ -210,19 +158,11 @@ def test_a_source_is_named_from_the_scenario_s_folder(here, auditor):
         assert read_scenario("sub/x.yaml").data.source == named
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "why"),
-    [
-        ("t.csv", "", "the file is empty"),
-        ("t.csv", "a,b\n37.25,HIV\n", "at least 2 records"),
-        (
-            "t.csv",
-            "name\n" + "".join(f"Alice{place}\n" for place in range(60)),
-            "no column holds numbers",
-        ),
-        ("t.parquet", "Alice,HIV\n", "cannot be read as Parquet"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "why"), [
+    ("t.csv", "", "the file is empty"), ("t.csv", "a,b\n37.25,HIV\n", "at least 2 records"),
+    ("t.csv", "name\n" + "".join(f"Alice{place}\n" for place in range(60)), "no column holds numbers"),
+    ("t.parquet", "Alice,HIV\n", "cannot be read as Parquet"),
+])  # fmt: skip
 def test_what_cannot_be_looked_at_is_told_in_one_line(
     here, auditor, monkeypatch, name, content, why
 ):
@@ -304,14 +244,10 @@ def test_a_table_is_never_overwritten_by_a_scenario(here, auditor, name, options
 
 def test_a_scenario_for_an_original_and_its_copies_runs(here, command):
     rng = np.random.default_rng(2**40 + 77)
-    table = pd.DataFrame(
-        {
-            "id": rng.permutation(400),
-            "pay": rng.lognormal(7, 0.4, 400).round(2),
-            "age": rng.normal(40, 9, 400).round(2),
-            "region": rng.choice(list("abcd"), 400),
-        }
-    )
+    table = pd.DataFrame({
+        "id": rng.permutation(400), "pay": rng.lognormal(7, 0.4, 400).round(2),
+        "age": rng.normal(40, 9, 400).round(2), "region": rng.choice(list("abcd"), 400),
+    })  # fmt: skip
     table.to_csv("staff.csv", index=False)
     for number in (1, 2):
         noise = rng.normal(size=(400, 2)) * 2 * table[["pay", "age"]].std().to_numpy()

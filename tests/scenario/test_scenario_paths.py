@@ -44,16 +44,6 @@ def test_format():
         assert parse_path(text) == path
 
 
-def test_parse_takes_more_than_format_writes():
-    for text, path in [
-        ("schemes[0].levels.count", ("schemes", 0, "levels", "count")),
-        ("schemes[two words]", ("schemes", "two words")),
-        ("a['it''s']", ("a", "it's")),
-        ("a[007]", ("a", 7)),
-    ]:
-        assert parse_path(text) == path
-
-
 def test_a_bad_path_says_where_and_what_was_expected():
     for text, character in [
         (".a", 1),
@@ -103,26 +93,6 @@ def test_set_at():
         before = scenario()
         assert set_at(before, parse_path(path), 9) == {**scenario(), **expected}
         assert before == scenario()
-
-
-def test_set_at_in_lists():
-    for path, number, item in [
-        ("schemes[0].levels", 0, {"name": "corner-wave", "levels": 9}),
-        ("schemes[corner-wave].levels", 0, {"name": "corner-wave", "levels": 9}),
-        ("schemes[corner-wave]", 0, 9),
-        ("schemes[second].levels", 2, {"name": "uniform", "id": "second", "levels": 9}),
-    ]:
-        schemes = scenario()["schemes"]
-        schemes[number] = item
-        assert set_at(scenario(), parse_path(path), 9)["schemes"] == schemes
-
-
-def test_an_id_goes_before_a_name():
-    value = [{"name": "llse"}, {"name": "udr", "id": "llse"}]
-    assert set_at(value, ("llse", "x"), 1) == [
-        {"name": "llse"},
-        {"name": "udr", "id": "llse", "x": 1},
-    ]
 
 
 NOWHERE = """
