@@ -7,7 +7,8 @@ three copies at ``LEVELS``. ``rows(x)`` names for each record the record whose d
 from __future__ import annotations
 
 import numpy as np
-from lying import LEVELS, shares, threes_only
+
+from tests.audit.lying import LEVELS, shares, threes_only
 
 
 def perturbed(x, size, p, rng):
