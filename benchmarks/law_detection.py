@@ -1,8 +1,7 @@
 """Detection of faulty noise and false alarms of `noise-follows-law`.
 
-`python -m benchmarks.law_detection > docs/evidence/faults.md` writes the page.
-
-`--rows 1000,10000`, `--releases 3`, `--honest 1000` and `--only TEXT` choose the cases.
+`python -m benchmarks.law_detection > docs/evidence/faults.md` writes the page. `--honest 2000`,
+`--jobs 2` and `--only TEXT` choose the cases.
 """
 
 from __future__ import annotations
@@ -10,107 +9,161 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from auditor import registry
 from auditor.errors import DataError
 from auditor.results.evidence import LawTest
-from tests.audit.law_faults import FAULTS, GRIDS, HONEST, KINDS, honest
+from auditor.schemes.replacement.law import UniformLaw
+from tests.audit import law_faults, planted_coins
+from tests.audit.categorical_law import law_tests
 
 HEADING = """# Planted faults
 
 <!-- Written by `python -m benchmarks.law_detection > docs/evidence/faults.md`; do not edit. -->
 
-p-values of faulty noise after Holm's correction, with the test that finds it. In italics: not found at 10⁻⁴. [The method](../method.md)
-explains the tests, [mistakes](mistakes.md) lists copies without a law, [mended](mended.md) the faults of the program.
+p-values of faulty noise after Holm's correction, with the test that finds it. In italics: not found at 10⁻⁴. The last column is the
+smallest number of rows, of {ladder}, at which {needed} of {releases} releases are found. [The method](../method.md) explains the tests,
+[mistakes](mistakes.md) lists copies without a law, [mended](mended.md) the faults of the program.
 """
 LEVEL = 1e-4
 """Chance of a false «fails» at which `noise-follows-law` decides."""
+ROWS, LADDER = (1_000, 10_000, 100_000), (300, 1_000, 3_000, 10_000, 30_000)
+RELEASES, MISSED = 20, 1
+"""Releases of each number of rows, and how many of them may be missed."""
 ALARM_LEVELS = (0.05, 0.01, 1e-4)
 ROWS_OF_HONEST = (3, 4, 7, 10, 25, 50, 100, 300, 1000, 3000)
-WIDEST = 1000
-"""Rows of tables with 24 columns."""
+WIDEST, BATCH, VALUES = 1000, 50, 6
+"""Rows of tables with 24 columns, honest releases of one job, and values of a category."""
+
+Make = Callable[[int, int], list[LawTest]]
+"""Tests of one release, given rows and seed."""
 
 
-def detection(rows: Sequence[int], releases: int, only: str) -> Iterator[str]:
-    """Yield a table of median p-values of the faults."""
-    yield "| fault | " + " | ".join(f"{n:,} rows" for n in rows) + " |"
-    yield "| --- |" + " --- |" * len(rows)
-    found = np.zeros(len(rows), dtype=int)
-    for name, fault in FAULTS.items():
-        if only not in name:
-            continue
-        cells = []
-        for place, n in enumerate(rows):
-            least = sorted(
-                (holm_least(fault.tests(n, seed)) for seed in range(1, releases + 1)),
-                key=lambda one: one[0],
-            )
-            p, test = least[len(least) // 2]
-            found[place] += p <= LEVEL
-            cells.append(f"{p:.0e} {test.statistic}" if p <= LEVEL else f"*{p:.0e}*")
-        yield f"| {name} | " + " | ".join(cells) + " |"
-    yield "| found | " + " | ".join(str(count) for count in found) + " |"
+def of_categories(
+    change: Callable[..., Sequence[np.ndarray]], rows: int, seed: int
+) -> list[LawTest]:
+    """Return the tests of three categorical copies of a skewed column."""
+    rng = np.random.default_rng(seed)
+    x = np.minimum(rng.geometric(0.3, rows) - 1, VALUES - 1)
+    law = UniformLaw(planted_coins.LEVELS, VALUES, True)
+    return law_tests(x, law, change(x, VALUES, rng), seed)
 
 
-def false_alarms(releases: int, seed: int) -> Iterator[str]:
-    """Yield a table of the shares of small p-values of honest releases."""
-    rng, p, refused = np.random.default_rng(seed), defaultdict[str, list[float]](list), 0
-    for k in range(releases):
-        scheme, levels, parameters = HONEST[rng.integers(len(HONEST))]
-        kind, grid = KINDS[rng.integers(len(KINDS))], list(GRIDS)[rng.integers(len(GRIDS))]
+def faults() -> dict[str, Make]:
+    """Return all faults by name."""
+    coins = {
+        f"categories: {name}": partial(of_categories, fault)
+        for name, fault in planted_coins.FAULTS.items()
+    }
+    return {name: fault.tests for name, fault in law_faults.FAULTS.items()} | coins
+
+
+def detected(name: str) -> tuple[str, list[bool]]:
+    """Return a fault's line, and whether it is found at each of ``ROWS``."""
+    warnings.simplefilter("ignore")
+    make = faults()[name]
+    found = [holm_least(make(rows, 1)) for rows in ROWS]
+    cells = [f"{p:.0e} {test.statistic}" if p <= LEVEL else f"*{p:.0e}*" for p, test in found]
+    least = next((f"{rows:,}" for rows in LADDER if usually_found(make, rows)), "more")
+    return f"| {name} | {' | '.join(cells)} | {least} |", [p <= LEVEL for p, _ in found]
+
+
+def usually_found(make: Make, rows: int) -> bool:
+    """Return whether at most ``MISSED`` of the releases are missed."""
+    missed = 0
+    for seed in range(1, RELEASES + 1):
+        missed += holm_least(make(rows, seed))[0] > LEVEL
+        if missed > MISSED:
+            return False
+    return True
+
+
+def honest_batch(seed: int) -> tuple[list[dict[str, float]], int]:
+    """Return p-values of ``BATCH`` honest releases, and the number of refused ones."""
+    warnings.simplefilter("ignore")
+    rng, found, refused = np.random.default_rng(seed), list[dict[str, float]](), 0
+    for k in range(BATCH):
+        law, kind = rng.integers(len(law_faults.HONEST) + 1), rng.choice(law_faults.KINDS)
         n = min(int(rng.choice(ROWS_OF_HONEST)), WIDEST if kind == "wide" else 10**9)
-        plugin = registry.get("scheme", scheme)
-        # no grid is looked for in these
-        exact = plugin.on_lattice or scheme == "multiplicative-noise"
-        try:
-            tests = honest(
-                scheme, levels, parameters, kind, n, seed * 10**6 + k, "none" if exact else grid
-            )
-        except DataError:  # a column that is constant in so few rows
-            refused += 1
-            continue
-        for test in tests:
-            p[test.statistic].append(test.p)
+        grid, release = rng.choice(list(law_faults.GRIDS)), seed * BATCH + k
+        if law == len(law_faults.HONEST):
+            tests = of_categories(planted_coins.honest, n, release)
+        else:
+            scheme, levels, parameters = law_faults.HONEST[law]
+            # no grid is looked for in these
+            exact = registry.get("scheme", scheme).on_lattice or scheme == "multiplicative-noise"
+            grid = "none" if exact else grid
+            try:
+                tests = law_faults.honest(scheme, levels, parameters, kind, n, release, grid)
+            except DataError:  # a column that is constant in so few rows
+                refused += 1
+                continue
         if tests:
-            p["all together (Holm)"].append(holm_least(tests)[0])
-    yield f"{releases:,} releases, {refused} refused for a constant column."
+            found.append(
+                {short(test): test.p for test in tests}
+                | {"all together (Holm)": holm_least(tests)[0]}
+            )
+    return found, refused
+
+
+def short(test: LawTest) -> str:
+    """Return a statistic's name, for numbers and categories."""
+    return test.statistic.removesuffix(" of coins").removesuffix(" of values")
+
+
+def false_alarms(batches: Sequence[tuple[list[dict[str, float]], int]]) -> Iterator[str]:
+    """Yield a table of the shares of small p-values of honest releases."""
+    p, releases = (
+        defaultdict[str, list[float]](list),
+        [one for found, _ in batches for one in found],
+    )
+    for one in releases:
+        for statistic, value in one.items():
+            p[statistic].append(value)
+    refused = sum(refused for _, refused in batches)
+    yield f"{BATCH * len(batches):,} releases, {refused} refused for a constant column."
     yield ""
     yield (
         "| statistic | releases | " + " | ".join(f"p ≤ {level:g}" for level in ALARM_LEVELS) + " |"
     )
-    yield "| --- | --- |" + " --- |" * len(ALARM_LEVELS)
+    yield "| --- |" + " --- |" * (1 + len(ALARM_LEVELS))
     for statistic, values in sorted(p.items()):
         shares = [f"{np.mean(np.array(values) <= level):.4f}" for level in ALARM_LEVELS]
         yield f"| {statistic} | {len(values):,} | " + " | ".join(shares) + " |"
-
-
-def main() -> None:
-    """Print the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", default="1000,10000,100000")
-    parser.add_argument("--releases", type=int, default=1)
-    parser.add_argument("--honest", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    print(HEADING)
-    for line in detection(
-        [int(n) for n in arguments.rows.split(",")], arguments.releases, arguments.only
-    ):
-        print(line, flush=True)
-    print("\n## False alarms\n")
-    for line in false_alarms(arguments.honest, arguments.seed):
-        print(line, flush=True)
 
 
 def holm_least(tests: Sequence[LawTest]) -> tuple[float, LawTest]:
     """Return the least p-value after Holm's correction, and its test."""
     least = min(tests, key=lambda test: test.p)
     return min(1.0, len(tests) * least.p), least
+
+
+def main() -> None:
+    """Print the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--honest", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    ladder = ", ".join(f"{rows:,}" for rows in LADDER)
+    print(HEADING.format(ladder=ladder, needed=RELEASES - MISSED, releases=RELEASES))
+    print("| fault | " + " | ".join(f"{n:,} rows" for n in ROWS) + " | rows needed |")
+    print("| --- |" + " --- |" * (len(ROWS) + 1))
+    names = [name for name in faults() if arguments.only in name]
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        batches = pool.map(honest_batch, range(-(-arguments.honest // BATCH)))
+        found = list[list[bool]]()
+        for line, at in pool.map(detected, names):
+            print(line, flush=True)
+            found.append(at)
+        counts = " | ".join(f"{count} of {len(found)}" for count in np.sum(found, axis=0))
+        print(f"| found | {counts} | |\n\n## False alarms\n")
+        print("\n".join(false_alarms(list(batches))))
 
 
 if __name__ == "__main__":

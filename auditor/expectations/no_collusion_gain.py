@@ -5,7 +5,7 @@ The claim holds only if all four agree.
 1. *Law.* In every coalition some copy b has ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j. For jointly
    Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). If the insider learner
    (``auditor.audit.insider.gain``) gains nevertheless, or the tests of ``noise-follows-law``
-   contradict the law, nothing follows from it, and the claim is undecided. A law stated for copies
+   contradict independent noise, nothing follows from the law: the claim is undecided. A law stated for copies
    from files is no proof. Copies of classes have no law: their classes and ranges are compared.
 2. *Theory.* The gain that an attack's closed form predicts must be 0.
 3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm). Gains are

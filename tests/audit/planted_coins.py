@@ -5,7 +5,8 @@ three copies at ``LEVELS``. ``rows(x)`` names for each record the record whose d
 """
 
 import numpy as np
-from lying import LEVELS, shares, threes_only
+
+from tests.audit.lying import LEVELS, shares, threes_only
 
 
 def perturbed(x, size, p, rng):
