@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.categorical.cell_records import FILES, Cell, belief_record, cell_records
 from auditor.audit.categorical.error_bars import jackknifed
+from auditor.audit.categorical.fitted import fitted_category_records
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import Half, UniformRelease
@@ -39,6 +40,7 @@ from auditor.audit.insider.features.moved_blocks import LOOKED_AT, WINDOW, parts
 from auditor.audit.insider.fitted import fitted_records
 from auditor.data.columns.categorical_table import split
 from auditor.data.shown_columns import ShownColumn
+from auditor.data.table import Table
 from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
@@ -222,15 +224,25 @@ def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:
     return [cells] if (cells == x).sum() > max(least, BEYOND * (x[1:] == x[:-1]).sum()) else []
 
 
-def numbers_beside(release: UniformRelease) -> list[Measurement]:
-    """Return figures of the audited table's columns of numbers that the copies' files show."""
+def fitted_to_files(release: UniformRelease) -> list[Measurement]:
+    """Return figures of an insider who learns from all columns of the copies' files."""
     scheme, table = release.scheme, release.table
-    if scheme.makes_copies or table is None or not table.width or table.streamed:
+    if scheme.makes_copies or table is None or table.streamed:
         return []
+    shown = scheme.shown(table)
+    found = fitted_category_records(release, shown)
+    return found + numbers_beside(release, table, shown) if table.width else found
+
+
+def numbers_beside(
+    release: UniformRelease, table: Table, shown: Sequence[ShownColumn]
+) -> list[Measurement]:
+    """Return figures of the audited table's columns of numbers that the copies' files show."""
+    scheme = release.scheme
     copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
     cells = np.zeros((len(copies), *X.shape))
     beside = list[ShownColumn]()
-    for column in scheme.shown(table):
+    for column in shown:
         if column.name in table.attributes and column.values.dtype.kind == "f":
             cells[column.copy - 1, :, table.attributes.index(column.name)] = column.values
         else:

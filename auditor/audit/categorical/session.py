@@ -16,7 +16,7 @@ from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
 from auditor.audit.categorical.counting import Counting
 from auditor.audit.categorical.error_bars import Fit
 from auditor.audit.categorical.fitting import fit_of, fitted_parts, parts_of, shares_of, view_of
-from auditor.audit.categorical.other_rows import numbers_beside, other_row_records
+from auditor.audit.categorical.other_rows import fitted_to_files, other_row_records
 from auditor.audit.categorical.posterior_pass import Fitted, Found, MeasureJob, Try
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
@@ -160,7 +160,7 @@ class CategoricalSession(Session):
         if not perfect:
             return []
         parts = parts_of(self.release.data, perfect[0])
-        return other_row_records(self.release, self.halves, parts) + numbers_beside(self.release)
+        return other_row_records(self.release, self.halves, parts) + fitted_to_files(self.release)
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""

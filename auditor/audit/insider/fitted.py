@@ -100,7 +100,7 @@ def predictions(
     numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]
     known = np.column_stack([shown.flat, *numbers])  # a sum of two columns may be the value
     guess = np.empty((len(rows), X.shape[1]))
-    parts = [rows[part] for part in _halves(rows, beside)]
+    parts = [rows[part] for part in halves_of(rows, beside)]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
         found = np.empty((4, len(X)))
         for model, taught, tested in zip(models, parts, parts[::-1], strict=True):
@@ -115,8 +115,8 @@ def predictions(
     return guess
 
 
-def _halves(rows: Indices, beside: Sequence[tuple[str, Array | Indices]]) -> list[Indices]:
-    """Return two halves of places, which no group of records with an equal rare code spans.
+def halves_of(rows: Indices, beside: Sequence[tuple[str, Array | Indices]]) -> list[Indices]:
+    """Return two halves of places in ``rows``, which no group of records with an equal rare code spans.
 
     Otherwise the learner would read a record's value from its own household's.
     """

@@ -1,0 +1,98 @@
+"""An insider's trees on categories: each leak that columns, copies and rows show, and its partner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+
+RNG = np.random.default_rng(2**41 + 51)
+START = RNG.bit_generator.state
+N = 3_000
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order():
+    RNG.bit_generator.state = START
+
+
+def audit(folder, table, copies, categorical, **data):
+    table, *copies = ("v" + each.astype(str) for each in (table, *copies))
+    table.to_csv(folder / "table.csv", index=False)
+    names = []
+    for place, copy in enumerate(copies):
+        names.append(str(folder / f"copy-{place}.csv"))
+        copy.to_csv(names[-1], index=False)
+    result = auditor.run(
+        {
+            "schema": 1,
+            "title": "categories",
+            "data": {"source": str(folder / "table.csv"), "categorical": categorical, **data},
+            "schemes": [{"name": "published-categories", "copies": names, "aligned": True}],
+            "knowledge": ["perfect"],
+            "coalitions": ["all"],
+            "attacks": "all",
+            "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+        }
+    )
+    frame = result.frame()
+    frame = frame[(frame.metric == "normalized_error") & (frame.attack == "fitted-to-originals")]
+    return result.expectations[0], frame.set_index("attribute").value
+
+
+def replaced(values, size, retention):
+    kept = RNG.random(len(values)) < retention
+    return np.where(kept, values, RNG.integers(0, size, len(values)))
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_category_that_a_column_in_clear_determines(tmp_path, leaks):
+    branch = RNG.integers(0, 15, N)
+    region = branch // 3 if leaks else RNG.integers(0, 5, N)
+    table = pd.DataFrame({"region": region, "branch": branch})
+    copy = table.assign(region=replaced(region, 5, 0.3))
+    record, left = audit(tmp_path, table, [copy], ["region"])
+    assert record.status == ("fails" if leaks else "holds")
+    assert (left["*"] < 0.05) == leaks
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_columns_with_one_latent_class_tell_of_each_other(tmp_path, leaks):
+    hidden = RNG.integers(0, 3, N)
+    columns = {
+        name: np.where(RNG.random(N) < 0.9, hidden, RNG.integers(0, 3, N))
+        if leaks
+        else RNG.integers(0, 3, N)
+        for name in "abcde"
+    }
+    table = pd.DataFrame(columns)
+    copy = table.apply(lambda column: replaced(column, 3, 0.5))
+    _, left = audit(tmp_path, table, [copy], list("ab"))
+    alone = 0.75  # one column: 1 − p² of the variance
+    assert left["a"] == pytest.approx(alone, abs=0.05) if not leaks else left["a"] < 0.68
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_values_kept_in_every_second_row(tmp_path, leaks):
+    x = RNG.integers(0, 4, N)
+    kept = np.arange(N) % 2 == 0 if leaks else RNG.random(N) < 0.2
+    table = pd.DataFrame({"answer": x})
+    copy = pd.DataFrame({"answer": np.where(kept, x, RNG.integers(0, 4, N))})
+    record, left = audit(tmp_path, table, [copy], ["answer"])
+    assert (record.status == "holds") != leaks
+    assert (left["*"] < 0.55) == leaks
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_value_that_is_the_sum_of_three_copies(tmp_path, leaks):
+    x = RNG.integers(0, 5, N)
+    parts = RNG.integers(0, 5, (3, N))
+    if leaks:
+        parts[2] = (x - parts[0] - parts[1]) % 5
+    table = pd.DataFrame({"answer": x})
+    copies = [pd.DataFrame({"answer": part}) for part in parts]
+    record, left = audit(tmp_path, table, copies, ["answer"])
+    assert record.status == ("fails" if leaks else "holds")
+    assert (left["*"] < 0.05) == leaks
