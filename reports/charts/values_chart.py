@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from auditor.results.records import Picture
 from auditor.results.renderer import clean
 
@@ -14,8 +16,8 @@ from .spec import field, quantity, view
 
 NAMES = ("original", "nearest copy", "as rebuilt")
 CAPTION = (
-    "Left: the data before perturbation, in the copy nearest to them, and as the strongest attack of the scenario rebuilds them. "
-    "Right: rebuilt against original; on the dashed line they are equal. Each bin has ten records or more."
+    "Right: rebuilt values against original ones; on the dashed line they are equal. "
+    "Each bin has ten records or more."
 )
 
 
@@ -35,7 +37,8 @@ def described(reading: Reading, one: Picture) -> str:
     """State the attribute, the copies and the attack of a picture."""
     total = reading.copies_of(one.scheme, reading.point_of(one.sweep))
     held = f"{copies(one.coalition, total)} of {clipped(one.scheme, 40)}"
-    return f"{clipped(attribute_text(one.attribute), 40)} from {held} by {clipped(one.attack, 40)}"
+    name = clipped(attribute_text(one.attribute), 40)
+    return f"{name}, rebuilt from {held} by {clipped(one.attack, 40)}"
 
 
 def heights(one: Picture) -> list[tuple[str, list[float]]]:
@@ -65,15 +68,15 @@ def values(reading: Reading, prefix: str) -> Chart | None:
     scale = {"zero": False, "nice": False}
     x = field("x:Q", title=title_of("release"), axis={"grid": False, **ticks}, scale=scale)
     share = quantity("share of records by bin", format="~%", tickCount=5)
-    dense = field("q:Q", scale={"type": "sqrt", "range": [0.06, 1]}, legend=None)
+    dense = field("q:Q", scale={"type": "sqrt", "range": [0, 1]}, legend=None)
     rebuilt = x | {"field": "y", "title": "as rebuilt"}
     fill = {"opacity": dense, "color": {"value": "var(--c3)"}}
-    wanted, steps, marks = rows.wanted, (("steps",) if numbers else ()), "points"
-    marks = "points" if numbers else "columns"
+    wanted, steps = rows.wanted, ("filled",) if numbers else ()
+    marks = "steps" if numbers else "columns"
     return rows.chart(
         f"{prefix}-values",
         "Values before and after",
-        CAPTION,
+        f"Values of {described(reading, found[0])}. {CAPTION}",
         "Histograms of the original, the nearest copy and the rebuilt values; and rebuilt values against original ones.",
         view(x, share, NAMES, steps, wanted, "datum.k == 0", marks=marks, height=260),
         view(x, rebuilt, NAMES, ("diagonal",), wanted, more=fill, marks="rects", height=260),
@@ -98,21 +101,19 @@ def _add(rows: Rows, one: Picture) -> None:
         place = one.width * (cell - one.cells / 2) if one.width else cell + 0.5
         return place * deviation + mean if one.width and known else place
 
-    def add(series: str, share: float, label: str, **fields: float) -> None:
+    def add(series: str, share: float, cell: float, **fields: Any) -> None:
         shown = Figure(share, None, None, None, one.coalition, (), "none", 1)
-        cell = percent(share)
-        rows.add(setting, shown, label, series=series, cell=cell, release=option, **fields)
+        start = number(float(f"{at(cell):.3g}"))
+        fields |= {"series": series, "cell": percent(share), "release": option}
+        rows.add(setting, shown, start, **fields)
 
-    lines = heights(one)
-    for cell in range(one.cells):
-        for place, (series, shares) in enumerate(lines):
-            beside = (0.1 + 0.28 * place, 0.37 + 0.28 * place) if not one.width else (0, 1)
-            ends = {"x": at(cell + beside[0]), "x2": at(cell + beside[1])}
-            add(series, shares[cell], number(float(f"{at(cell):.3g}")), k=0, q=0.0, **ends)
-    label = number(float(f"{at(0):.3g}"))
-    for a, b, low, high, share in one.joint:
-        ends = {"x": at(a), "x2": at(b), "hi": at(high)}
-        each = share / (b - a) / (high - low)
-        add(NAMES[-1], at(low), label, k=1, q=each, **ends)
-    low, high = at(0), at(one.cells)
-    add(NAMES[-1], low, label, k=2, q=0.0, x=low, x2=high, hi=high)
+    for cell in range(one.cells + bool(one.width)):  # steps end at the last cell's end
+        for place, (series, shares) in enumerate(heights(one)):
+            begin, end = (0, 1) if one.width else (0.1 + 0.28 * place, 0.37 + 0.28 * place)
+            share = shares[min(cell, one.cells - 1)]
+            add(series, share, cell, k=0, q=0.0, x=at(cell + begin), x2=at(cell + end))
+    diagonal = (0, one.cells, 0, one.cells, 0.0)
+    for k, bins in ((1, one.joint), (2, (diagonal,))):
+        for first, stop, low, high, share in bins:
+            dense, ends = share / (stop - first) / (high - low), {"x": at(first), "x2": at(stop)}
+            add(NAMES[-1], at(low), 0, k=k, q=dense, hi=at(high), **ends)
