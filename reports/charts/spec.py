@@ -112,11 +112,7 @@ def view(
         "across": layer("rule", base | reach, *wanted, strokeWidth=1.5),
         "line": layer("line", base | up | thick | {"detail": field("o:N")}, *wanted),
         "filled": layer(
-            "area",
-            base | up | {"opacity": {"value": 0.16}},
-            *wanted,
-            "datum.i == 0",
-            interpolate="step-after",
+            "area", base | up, *wanted, "datum.i == 0", interpolate="step-after", fillOpacity=0.16
         ),
         "steps": layer("line", base | up | dashes, *wanted, interpolate="step-after"),
         "curve": layer("line", base | up | dashes, *wanted),

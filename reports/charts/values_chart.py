@@ -9,14 +9,15 @@ from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, clipped, copies, number, percent
 from ..figures.labels import attribute_text
-from ..figures.reading import Reading, Setting, ceiling
+from ..figures.reading import ERROR, Reading, Setting, ceiling
+from ..figures.strongest import lowest_attribute
 from .character_plot import sparklines
 from .chart import Chart, Rows, title_of
 from .spec import field, quantity, view
 
 NAMES = ("original", "nearest copy", "as rebuilt")
 CAPTION = (
-    "Right: rebuilt values against original ones; on the dashed line they are equal. "
+    "The map has rebuilt values against original ones, equal on the dashed line. "
     "Each bin has ten records or more."
 )
 
@@ -29,16 +30,18 @@ def pictures(reading: Reading) -> list[Picture]:
         found = reading.unknown(setting, one.attribute).get(one.coalition)
         return ceiling(found) if found else 1.0
 
-    found = sorted(reading.result.pictures, key=left)
+    worst = lowest_attribute(reading, reading.settings(ERROR))
+    scheme = worst[0].scheme if worst else ""
+    found = sorted(reading.result.pictures, key=lambda one: (one.scheme != scheme, left(one)))
     return [one for one in found if bool(one.width) == bool(found[0].width)]
 
 
 def described(reading: Reading, one: Picture) -> str:
-    """State the attribute, the copies and the attack of a picture."""
+    """State the attribute, the attack and the copies of a picture."""
     total = reading.copies_of(one.scheme, reading.point_of(one.sweep))
+    name, attack = clipped(attribute_text(one.attribute), 40), clipped(one.attack, 40)
     held = f"{copies(one.coalition, total)} of {clipped(one.scheme, 40)}"
-    name = clipped(attribute_text(one.attribute), 40)
-    return f"{name}, rebuilt from {held} by {clipped(one.attack, 40)}"
+    return f"{name}, as {attack} rebuilds it from {held}"
 
 
 def heights(one: Picture) -> list[tuple[str, list[float]]]:
@@ -76,10 +79,10 @@ def values(reading: Reading, prefix: str) -> Chart | None:
     return rows.chart(
         f"{prefix}-values",
         "Values before and after",
-        f"Values of {described(reading, found[0])}. {CAPTION}",
+        f"In the table, in the copy nearest to it, and rebuilt: {described(reading, found[0])}. {CAPTION}",
         "Histograms of the original, the nearest copy and the rebuilt values; and rebuilt values against original ones.",
-        view(x, share, NAMES, steps, wanted, "datum.k == 0", marks=marks, height=260),
-        view(x, rebuilt, NAMES, ("diagonal",), wanted, more=fill, marks="rects", height=260),
+        view(x, share, NAMES, steps, wanted, "datum.k == 0", marks=marks, height=220),
+        view(x, rebuilt, NAMES, ("diagonal",), wanted, more=fill, marks="rects", height=220),
         first="values from",
         note="Share of the records by bin",
     )
@@ -92,7 +95,9 @@ def _add(rows: Rows, one: Picture) -> None:
     known = mean is not None and deviation is not None
     mean, deviation = mean or 0.0, deviation or 1.0
     name = clipped(attribute_text(one.attribute), 40)
-    unit = "" if known else " (standard deviations from the mean)"
+    data = reading.result.scenario.get("data")
+    centred = isinstance(data, dict) and data.get("standardize")
+    unit = " from the mean" * bool(centred) if known else " in standard deviations from the mean"
     title = f"{name}{unit}" if one.width else f"{name}: categories by frequency"
     option = described(reading, one), clean(title)
     setting = Setting(point, one.scheme, one.knowledge, one.attack)

@@ -120,7 +120,7 @@ def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):
     assert found["normalized_error"].value > 0.98
     (verdict,) = verdicts(Reading(result))
     assert verdict.severity.word == "moderate"
-    assert "Of the value that is given away most" in verdict.text
+    assert "with the most exposed value, the belief in it" in verdict.text
 
 
 def test_values_that_are_kept_alike_are_given_away_alike(tmp_path):
