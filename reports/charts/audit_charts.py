@@ -31,6 +31,7 @@ from .values_chart import values
 
 SECONDS = "seconds"
 RECORDS = ("attribute", "adversary", "point")
+LEVELS = "A level is the noise's variance over the data's: more is noisier. Of replacement, it is the share of values kept."
 TICKS = 12
 """Each swept value gets its own tick up to this number."""
 ERROR_AXIS = quantity(ERROR_TITLE, tickCount=6)
@@ -236,7 +237,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
     if not rows.comparable:
         return None
     scale = {"zero": False, "nice": True, "padding": 14}
-    x = field("x:Q", title=title_of("figure"), scale=scale, axis={"grid": False})
+    x = field("x:Q", title=title_of("figure"), scale=scale, axis={"grid": False, "tickCount": 8})
     # ordered by error, which follows the levels; by utility, noise would cause a zigzag
     order = {"order": field("y:Q")}
     layers = ("line", "bars", "across") if utilities else ("bars",)
@@ -245,7 +246,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
         f"{prefix}-frontier",
         "Risk against utility",
         "A point is one copy, or all copies pooled. Higher: more stays unknown. "
-        + (use if utilities else "To the right: noisier (of retention: clearer) copies."),
+        + (use if utilities else LEVELS),
         "Scatter chart: normalized error against utility, for each scheme.",
         view(
             x,
@@ -255,7 +256,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
             rows.wanted,
             tips={"n": "utility"},
             more=order,
-            height=260,
+            height=220,
         ),
         first="copies",
         note="Utility, and below it the normalized error",

@@ -111,6 +111,9 @@ def view(
         "bars": layer("rule", base | bar, *wanted, strokeWidth=1.5),
         "across": layer("rule", base | reach, *wanted, strokeWidth=1.5),
         "line": layer("line", base | up | thick | {"detail": field("o:N")}, *wanted),
+        "filled": layer(
+            "area", base | up, *wanted, "datum.i == 0", interpolate="step-after", fillOpacity=0.16
+        ),
         "steps": layer("line", base | up | dashes, *wanted, interpolate="step-after"),
         "curve": layer("line", base | up | dashes, *wanted),
         "theory": layer("line", base | stated, *wanted, real, strokeDash=[3, 4], strokeWidth=1.25),
@@ -119,6 +122,9 @@ def view(
             "point", base | up, *wanted, "datum.w == 1", filled=False, size=230, strokeWidth=2
         ),
         "points": layer("point", base | up | look, *wanted, filled=True),
+        "target": layer(
+            "rule", {"y": field("g:Q", aggregate="mean"), "color": INK}, strokeDash=[3, 4]
+        ),
         "rects": layer("rect", base | area, *wanted, "datum.k == 1"),
         "diagonal": layer(
             "rule", area | {"color": INK}, *wanted, "datum.k == 2", strokeDash=[3, 4]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from auditor.results.records import Picture
 from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, clipped, copies, number, percent
 from ..figures.labels import attribute_text
-from ..figures.reading import Reading, Setting, ceiling
+from ..figures.reading import ERROR, Reading, Setting, ceiling
+from ..figures.strongest import lowest_attribute
 from .character_plot import sparklines
 from .chart import Chart, Rows, title_of
 from .spec import field, quantity, view
 
 NAMES = ("original", "nearest copy", "as rebuilt")
 CAPTION = (
-    "Left: the data before perturbation, in the copy nearest to them, and as the strongest attack of the scenario rebuilds them. "
-    "Right: rebuilt against original; on the dashed line they are equal. Each bin has ten records or more."
+    "The map has rebuilt values against original ones, equal on the dashed line. "
+    "Each bin has ten records or more."
 )
 
 
@@ -27,15 +30,18 @@ def pictures(reading: Reading) -> list[Picture]:
         found = reading.unknown(setting, one.attribute).get(one.coalition)
         return ceiling(found) if found else 1.0
 
-    found = sorted(reading.result.pictures, key=left)
+    worst = lowest_attribute(reading, reading.settings(ERROR))
+    scheme = worst[0].scheme if worst else ""
+    found = sorted(reading.result.pictures, key=lambda one: (one.scheme != scheme, left(one)))
     return [one for one in found if bool(one.width) == bool(found[0].width)]
 
 
 def described(reading: Reading, one: Picture) -> str:
-    """State the attribute, the copies and the attack of a picture."""
+    """State the attribute, the attack and the copies of a picture."""
     total = reading.copies_of(one.scheme, reading.point_of(one.sweep))
+    name, attack = clipped(attribute_text(one.attribute), 40), clipped(one.attack, 40)
     held = f"{copies(one.coalition, total)} of {clipped(one.scheme, 40)}"
-    return f"{clipped(attribute_text(one.attribute), 40)} from {held} by {clipped(one.attack, 40)}"
+    return f"{name}, as {attack} rebuilds it from {held}"
 
 
 def heights(one: Picture) -> list[tuple[str, list[float]]]:
@@ -65,18 +71,18 @@ def values(reading: Reading, prefix: str) -> Chart | None:
     scale = {"zero": False, "nice": False}
     x = field("x:Q", title=title_of("release"), axis={"grid": False, **ticks}, scale=scale)
     share = quantity("share of records by bin", format="~%", tickCount=5)
-    dense = field("q:Q", scale={"type": "sqrt", "range": [0.06, 1]}, legend=None)
+    dense = field("q:Q", scale={"type": "sqrt", "range": [0, 1]}, legend=None)
     rebuilt = x | {"field": "y", "title": "as rebuilt"}
     fill = {"opacity": dense, "color": {"value": "var(--c3)"}}
-    wanted, steps, marks = rows.wanted, (("steps",) if numbers else ()), "points"
-    marks = "points" if numbers else "columns"
+    wanted, steps = rows.wanted, ("filled",) if numbers else ()
+    marks = "steps" if numbers else "columns"
     return rows.chart(
         f"{prefix}-values",
         "Values before and after",
-        CAPTION,
+        f"In the table, in the copy nearest to it, and rebuilt: {described(reading, found[0])}. {CAPTION}",
         "Histograms of the original, the nearest copy and the rebuilt values; and rebuilt values against original ones.",
-        view(x, share, NAMES, steps, wanted, "datum.k == 0", marks=marks, height=260),
-        view(x, rebuilt, NAMES, ("diagonal",), wanted, more=fill, marks="rects", height=260),
+        view(x, share, NAMES, steps, wanted, "datum.k == 0", marks=marks, height=220),
+        view(x, rebuilt, NAMES, ("diagonal",), wanted, more=fill, marks="rects", height=220),
         first="values from",
         note="Share of the records by bin",
     )
@@ -89,7 +95,9 @@ def _add(rows: Rows, one: Picture) -> None:
     known = mean is not None and deviation is not None
     mean, deviation = mean or 0.0, deviation or 1.0
     name = clipped(attribute_text(one.attribute), 40)
-    unit = "" if known else " (standard deviations from the mean)"
+    data = reading.result.scenario.get("data")
+    centred = isinstance(data, dict) and data.get("standardize")
+    unit = " from the mean" * bool(centred) if known else " in standard deviations from the mean"
     title = f"{name}{unit}" if one.width else f"{name}: categories by frequency"
     option = described(reading, one), clean(title)
     setting = Setting(point, one.scheme, one.knowledge, one.attack)
@@ -98,21 +106,19 @@ def _add(rows: Rows, one: Picture) -> None:
         place = one.width * (cell - one.cells / 2) if one.width else cell + 0.5
         return place * deviation + mean if one.width and known else place
 
-    def add(series: str, share: float, label: str, **fields: float) -> None:
+    def add(series: str, share: float, cell: float, **fields: Any) -> None:
         shown = Figure(share, None, None, None, one.coalition, (), "none", 1)
-        cell = percent(share)
-        rows.add(setting, shown, label, series=series, cell=cell, release=option, **fields)
+        start = number(float(f"{at(cell):.3g}"))
+        fields |= {"series": series, "cell": percent(share), "release": option}
+        rows.add(setting, shown, start, **fields)
 
-    lines = heights(one)
-    for cell in range(one.cells):
-        for place, (series, shares) in enumerate(lines):
-            beside = (0.1 + 0.28 * place, 0.37 + 0.28 * place) if not one.width else (0, 1)
-            ends = {"x": at(cell + beside[0]), "x2": at(cell + beside[1])}
-            add(series, shares[cell], number(float(f"{at(cell):.3g}")), k=0, q=0.0, **ends)
-    label = number(float(f"{at(0):.3g}"))
-    for a, b, low, high, share in one.joint:
-        ends = {"x": at(a), "x2": at(b), "hi": at(high)}
-        each = share / (b - a) / (high - low)
-        add(NAMES[-1], at(low), label, k=1, q=each, **ends)
-    low, high = at(0), at(one.cells)
-    add(NAMES[-1], low, label, k=2, q=0.0, x=low, x2=high, hi=high)
+    for cell in range(one.cells + bool(one.width)):  # steps end at the last cell's end
+        for place, (series, shares) in enumerate(heights(one)):
+            begin, end = (0, 1) if one.width else (0.1 + 0.28 * place, 0.37 + 0.28 * place)
+            share = shares[min(cell, one.cells - 1)]
+            add(series, share, cell, k=0, q=0.0, x=at(cell + begin), x2=at(cell + end))
+    diagonal = (0, one.cells, 0, one.cells, 0.0)
+    for k, bins in ((1, one.joint), (2, (diagonal,))):
+        for first, stop, low, high, share in bins:
+            dense, ends = share / (stop - first) / (high - low), {"x": at(first), "x2": at(stop)}
+            add(NAMES[-1], at(low), 0, k=k, q=dense, hi=at(high), **ends)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from auditor.results.renderer import clean
 
 from ..charts.chart import Chart
-from ..charts.spec import field, layer, quantity, view
+from ..charts.spec import field, quantity, view
 from ..figures.figures import Name, braces, clipped, number, percent
 from ..figures.reading import unique
 from ..wording.sentences import capital
@@ -257,11 +257,8 @@ def _chart(advice: Advice) -> Chart:
         )
     x = field("x:Q", title="loss of use", scale={"zero": True, "nice": True}, axis={"grid": False})
     y = quantity("share unknown", tickCount=6)
-    target = layer(
-        "rule", {"y": field("g:Q", aggregate="mean")}, strokeDash=[3, 4], color="var(--ink)"
-    )
     order = {"order": field("x:Q")}
-    views = view(x, y, names, ["line", "bars", "ring"], more=order, extra=[target])
+    views = view(x, y, names, ["line", "bars", "ring", "target"], more=order)
     return Chart(
         "advice-frontier",
         "Risk and use of what was tried",

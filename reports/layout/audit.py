@@ -140,20 +140,22 @@ def _leading_chart(drawn: Sequence[Chart], *, paper: bool) -> tuple[list[Chart],
 
 def _rest(reading: Reading, found: Sequence[Verdict], drawn: Sequence[Chart]) -> list[tree.Section]:
     result = reading.result
+    cited = ((one.key, one.text) for one in result.references)
     return [
         _schemes(reading, found),
         tree.Section("guarantees", "Guarantees", _guarantees(reading)),
-        _measures(reading),
-        *(section for one in drawn for section in _charts([one])),
+        tree.Section("more", "More charts and measures", [*_charts(drawn), _measures(reading)]),
         _gaps(reading),
-        _method(reading, categories=any(one.guesses for one in found)),
-        tree.Section("plugins", "Attacks and schemes", _plugins(result.plugins)),
-        tree.Section("data", "Data and provenance", _data(result)),
-        _scenario(result),
         tree.Section(
-            "references",
-            "References",
-            _terms(((one.key, one.text) for one in result.references), "references"),
+            "audit",
+            "Method, data and scenario",
+            [
+                _method(reading, categories=any(one.guesses for one in found)),
+                tree.Section("plugins", "Attacks and schemes", _plugins(result.plugins)),
+                tree.Section("data", "Data and provenance", _data(result)),
+                _scenario(result),
+                tree.Section("references", "References", _terms(cited, "references")),
+            ],
         ),
     ]
 

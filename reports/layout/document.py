@@ -277,8 +277,15 @@ class Document:
     @property
     def charts(self) -> list[Chart]:
         """The charts of the page."""
-        blocks = [block for section in self.sections for block in section.blocks]
-        return [block.chart for block in blocks if isinstance(block, Figure)]
+        return _charts(self.sections)
+
+
+def _charts(blocks: Iterable[Block]) -> list[Chart]:
+    found = []
+    for block in blocks:
+        found += [block.chart] if isinstance(block, Figure) else []
+        found += _charts(block.blocks) if isinstance(block, Section) else []
+    return found
 
 
 def shown(blocks: Iterable[Block], medium: str) -> list[Block]:

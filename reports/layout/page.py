@@ -28,7 +28,8 @@ def _name(name: str) -> Markup:
 def _words(text: str) -> Markup:
     # str, because Markup would escape the joined safe parts again
     escaped = str(escape(unbroken(clean(text))))
-    return Markup(re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', escaped))
+    escaped = re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', escaped)
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))
 
 
 def parted(figure: str) -> tuple[str, str]:

@@ -234,7 +234,7 @@ class Verdict:
         if self.believed is None:
             return ""
         rises = f"rises {say.share(self.believed)} of the way from its share to certainty"
-        return f"Of the value that is given away most, belief where it is true {rises}."
+        return f"In records with the most exposed value, the belief in it {rises}."
 
     @property
     def exposure(self) -> Text:

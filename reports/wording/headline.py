@@ -171,7 +171,7 @@ def _why_open(result: AuditResult, one: Verdict, bar: Bar) -> str:
 def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
     shown, plural = bar.left, len(bar.left.coalition) > 1
     names = [_recipients(reading, one.scheme).get(copy, "") for copy in shown.coalition]
-    of = (" of ", Name(one.scheme)) if several else ()
+    of = (" of ", Name(one.scheme)) if several and one.scheme not in names else ()
     who: tuple[str, ...] = (capital(copies(shown.coalition, one.total)), *of)
     if all(names) and len(names) <= MOST:
         who = (Name(listed(names)), *of)
@@ -232,7 +232,7 @@ def _rounded(value: float) -> str:
 def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[Text]:
     name = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
     left = f"{share(bar.left)} of "
-    goal = f" stays unknown; the target is at least {percent(bar.target)}."
+    goal = f" {'stays' if bar.attribute else 'stay'} unknown; the target is at least {percent(bar.target)}."
     strongest = f"Strongest attack, of {_tried(reading)}: {one.who}."
     return [(left, name, goal), *_away(one), one.sentence, strongest]
 
@@ -355,7 +355,7 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     if not remedy.levels:
         return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
     instead = f"; or {other}, which pooling does not weaken" if other else ""
-    return f"{name}: at {_levels(remedy.kind, remedy.levels)} half of {what} would stay unknown ({basis}){instead}."
+    return f"{name} with {_levels(remedy.kind, remedy.levels)} would leave half of {what} unknown ({basis}){instead}."
 
 
 def _levels(kind: str, levels: Sequence[float]) -> str:

@@ -95,3 +95,24 @@ def test_belief_in_one_value_by_hand():
         pytest.approx(0.05 / np.sqrt(30) / 0.7),
     )
     assert Sums(1, 1).most_believed(np.ones(1)) is None
+
+
+def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):
+    """A matrix that keeps a rare illness, and sends one in a hundred of the others there: of all values next to nothing is known."""
+    rng, rest = np.random.default_rng(3), [0.01, 0.33, 0.33, 0.33]
+    X = pd.DataFrame({"illness": rng.choice(["rare", "x", "y", "z"], 20_000, p=rest)})
+    scheme = {
+        "name": "pram",
+        "levels": [0.0],
+        "matrix": [[0.97, 0.01, 0.01, 0.01], rest, rest, rest],
+    }
+    result = audited(tmp_path, X, scheme)
+    found = {r.metric: r for r in result.measurements if r.attack == "posterior"}
+    q, shown = 0.01, 0.01 * 0.97 + 0.99 * 0.01
+    known = (0.97 * (0.01 * 0.97 / shown) - q) / (1 - q)
+    # the shares drawn are not quite q
+    assert abs(found["value_belief"].value - known) < 4 * found["value_belief"].std_error + 0.03
+    assert found["normalized_error"].value > 0.98
+    (verdict,) = verdicts(Reading(result))
+    assert verdict.severity.word == "moderate"
+    assert "with the most exposed value, the belief in it" in verdict.text

@@ -52,7 +52,7 @@ def first_screen(result: AuditResult) -> str:
     """Return the text of the page before its first section."""
     page = Html().render([result])
     start = page.index("<article")
-    return Page(page[start : page.index('-exposure-title"', start)]).text
+    return Page(page[start : page.index("</header>", start)]).text
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def first_screen(result: AuditResult) -> str:
         ("undecided", OPEN, "Copy 1 alone guesses", "x[12]"),
         ("all safe", SAFE, "Copy 1 alone guesses", "x1"),
         ("categories", UNSAFE, "Copy 1 alone names the right", "age and salary"),
-        ("files", UNSAFE, "top-coded of top-coded alone guesses", "petal_length"),
+        ("files", UNSAFE, "top-coded alone guesses", "petal_length"),
     ],
 )
 def test_ten_seconds_answer_five_questions(
@@ -164,6 +164,24 @@ def test_a_safe_scheme_beside_an_unsafe_one_is_the_next_step() -> None:
     found = first_screen(audit(*bad, *good))
     assert f"{UNSAFE} with 1 of 2 schemes" in found
     assert "Next: Release copies of <wave> instead." in found
+
+
+def test_a_safe_audit_names_attacks_that_it_did_not_try() -> None:
+    kinds = {"llse": "linear", "shapes": "joint"}
+    records = error(0.8, 0.01), error(0.8, 0.01, "*")
+    result = audit(*records, untried=["shapes"], attack_kinds=kinds)
+    assert headline(Reading(result), verdicts(Reading(result))).state == "good"
+    assert "Not tried: joint. attacks: all tries every attack" in first_screen(result)
+
+
+def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept: AuditResult) -> None:
+    named = swept.model_copy(update={"name": "li2012-fig5"})
+    text = Terminal(width=100, full=False).render([named])
+    assert "✗ Not all claims hold: 1 of 3 holds, 1 fails, 1 undecided" in text
+    assert not [gate for gate in GATES if gate in text]
+    page = Html().render([named])
+    sections = re.findall(r'<section aria-labelledby="audit-1-([a-z]+)', page)
+    assert sections == ["sweep", "expectations"]
 
 
 @pytest.mark.parametrize("width", [40, 120])

@@ -77,7 +77,7 @@ def released(**remedy: object) -> str:
 def test_a_remedy_in_words() -> None:
     assert (
         released(levels=[1.0])
-        == "s: at levels of at least 1 half of age would stay unknown (llse, closed form)."
+        == "s with levels of at least 1 would leave half of age unknown (llse, closed form)."
     )
     assert "(estimate)" in released(levels=[1.0], estimated=True)
     assert "; or corner-wave at levels of at least 1.1, which pooling does not weaken" in released(
@@ -86,6 +86,6 @@ def test_a_remedy_in_words() -> None:
     assert "no level is known to help; corner-wave at levels of at least 1" in released(
         lossless=1.0
     )
-    assert "retention of at most 0.7, 0.6 half of the categories" in released(
+    assert "retention of at most 0.7, 0.6 would leave half of the categories" in released(
         levels=[0.7, 0.6], attribute="*", kind="retention"
     )
