@@ -11,14 +11,10 @@ from auditor.schemes.replacement.law import UniformLaw
 
 def scenario(**changes):
     return {
-        "data": {"source": "salary-like", "rows": 40_000},
-        "seed": 4,
-        "schemes": [
-            {"name": name, "levels": [0.3, 0.1, 0.5]} for name in ("uniform", "uniform-multilevel")
-        ],
-        "coalitions": ["subsets"],
-        "attacks": ["posterior"],
-    } | changes
+        "data": {"source": "salary-like", "rows": 40_000}, "seed": 4,
+        "schemes": [{"name": name, "levels": [0.3, 0.1, 0.5]} for name in ("uniform", "uniform-multilevel")],
+        "coalitions": ["subsets"], "attacks": ["posterior"],
+    } | changes  # fmt: skip
 
 
 @pytest.fixture(scope="module")

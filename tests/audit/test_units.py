@@ -22,16 +22,10 @@ def _same_numbers_in_any_order():
 def scenario(folder, table, schemes, expect=(), **data):
     table.to_csv(folder / "table.csv", index=False)
     return {
-        "schema": 1,
-        "title": "units",
-        "seed": 2**41,
-        "data": {"source": str(folder / "table.csv"), **data},
-        "schemes": schemes,
-        "knowledge": ["perfect"],
-        "coalitions": ["all"],
-        "attacks": "all" if "categorical" in data else ["llse"],
+        "schema": 1, "title": "units", "seed": 2**41, "data": {"source": str(folder / "table.csv"), **data}, "schemes": schemes,
+        "knowledge": ["perfect"], "coalitions": ["all"], "attacks": "all" if "categorical" in data else ["llse"],
         "expect": list(expect),
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("members", [5, 1])

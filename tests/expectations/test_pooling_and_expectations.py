@@ -139,15 +139,9 @@ def _schemes_that_lie():
 
 def run(scheme, levels, expect, **changes):
     scenario = {
-        "schema": 1,
-        "title": "test",
-        "seed": 1,
-        "data": GAUSSIAN,
-        "schemes": [{"name": scheme, "levels": levels}],
-        "coalitions": ["subsets"],
-        "attacks": ["llse"],
-        "expect": expect,
-    }
+        "schema": 1, "title": "test", "seed": 1, "data": GAUSSIAN, "schemes": [{"name": scheme, "levels": levels}],
+        "coalitions": ["subsets"], "attacks": ["llse"], "expect": expect,
+    }  # fmt: skip
     return auditor.run(scenario | changes)
 
 
@@ -297,24 +291,10 @@ def test_holm_is_the_step_down_of_bonferroni(p):
 
 def record(value, error, theory=None, **changes):
     fields = {
-        "sweep": {},
-        "scheme": "s",
-        "knowledge": "perfect",
-        "attack": "llse",
-        "coalition": (1,),
-        "levels": (0.5,),
-        "replicate": 1,
-        "attribute": "*",
-        "metric": "normalized_error",
-        "value": value,
-        "std_error": error,
-        "ci_low": None,
-        "ci_high": None,
-        "theory": theory,
-        "status": "ok",
-        "reason": None,
-        "error_bar": "closed-form",
-    }
+        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (0.5,),
+        "replicate": 1, "attribute": "*", "metric": "normalized_error", "value": value, "std_error": error, "ci_low": None,
+        "ci_high": None, "theory": theory, "status": "ok", "reason": None, "error_bar": "closed-form",
+    }  # fmt: skip
     return Measurement(**(fields | changes))
 
 
