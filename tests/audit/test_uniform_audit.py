@@ -34,6 +34,7 @@ def test_every_expectation_holds(result):
     ]
 
 
+@pytest.mark.slow
 def test_multilevel_gain_is_zero_and_fresh_gain_is_not(result):
     gains = result.frame().query("metric == 'collusion_gain' and knowledge == 'perfect'")
     multi = gains[(gains.scheme == "uniform-multilevel")]
@@ -43,6 +44,7 @@ def test_multilevel_gain_is_zero_and_fresh_gain_is_not(result):
     assert fresh.value.item() > 0.1
 
 
+@pytest.mark.slow
 def test_belief_gap_is_computed_and_measured(result):
     gaps = result.frame().query("metric == 'belief_gap' and knowledge == 'perfect'")
     z = (gaps.value - gaps.theory) / gaps.std_error

@@ -28,7 +28,7 @@ def scenario(folder, table, schemes, expect=(), **data):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("members", [5, 1])
+@pytest.mark.parametrize("members", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_an_income_of_the_household_is_averaged_over_its_members(tmp_path, members):
     household = RNG.permutation(np.arange(N) // members)
     income = RNG.normal(50, 10, N)[household]
