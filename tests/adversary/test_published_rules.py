@@ -55,7 +55,7 @@ def test_hand_value_of_two_margins_and_a_posterior():
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@properties
+@settings(properties, max_examples=5)
 def test_fitting_written_out_value_by_value(seed):
     own, published = table(seed), (("a", "b"), ("b", "c"), ("a", "c"))
     domain = list(product((0, 1), (0, 1, 2), (0, 1)))
@@ -70,6 +70,17 @@ def test_fitting_written_out_value_by_value(seed):
                     q[x] *= factor
     found = published_prior(PublishedRules(published), ABC, own)
     np.testing.assert_allclose(found, list(q.values()), atol=1e-6)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@properties
+def test_stated_figures_are_the_tables_own_where_they_are_its(seed):
+    own, rule = table(seed), {"if": {"a": 1, "c": 0}, "then": {"b": "y"}}
+    share = own.reshape(2, 3, 2)[1, :, 0]
+    stated = rule | {"confidence": share[1] / share.sum(), "support": share[1]}
+    found, same = (published_prior(rules(**{"if-then": [r]}), ABC, own) for r in (stated, rule))
+    np.testing.assert_allclose(found, same, atol=1e-12)
+    assert found.reshape(2, 3, 2)[1, 1, 0] == pytest.approx(share[1])
 
 
 def test_a_tree_by_hand():

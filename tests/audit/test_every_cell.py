@@ -60,6 +60,7 @@ def unknown(result, coalition, attribute):
                 if (r.attack, r.metric, r.coalition, r.attribute) == ("every-cell", "normalized_error", coalition, attribute))  # fmt: skip
 
 
+@pytest.mark.slow
 @QUIETLY
 def test_a_column_that_one_copy_lacks_is_rebuilt_from_the_others_as_theory_says(tmp_path):
     """``H`` with the missing row dropped, and five standard errors."""

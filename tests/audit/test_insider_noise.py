@@ -196,6 +196,7 @@ def expected_product():
     return 2.0 * float((p * (1.0 - p)).mean())
 
 
+@pytest.mark.slow
 def test_an_audit_names_the_cause_and_no_value(tmp_path):
     X = table()[:, :2]
     e = RNG(42).normal(size=X.shape)

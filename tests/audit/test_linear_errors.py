@@ -27,15 +27,11 @@ def test_an_audit_measures_what_its_attacks_reconstruct(scheme, knowledge):
     X = rng.lognormal(size=(150, 2)) @ np.array([[1.0, 0.5], [0.0, 30.0]])
     levels = [0.5, 0.3, 1.0]
     scenario = {
-        "schema": 1,
-        "title": "t",
-        "seed": 9,
+        "schema": 1, "title": "t", "seed": 9,
         "data": {"source": "inline", "values": {"a": X[:, 0].tolist(), "b": X[:, 1].tolist()}},
-        "schemes": [{"name": scheme, "levels": levels}],
-        "knowledge": [knowledge],
-        "coalitions": ["subsets"],
+        "schemes": [{"name": scheme, "levels": levels}], "knowledge": [knowledge], "coalitions": ["subsets"],
         "attacks": ["llse", "ndr"],
-    }
+    }  # fmt: skip
     records = [
         r
         for r in auditor.run(scenario).measurements

@@ -69,7 +69,7 @@ def test_published_copies_of_one_draw_scaled_are_found_without_a_law_or_against_
 
 @pytest.mark.parametrize("gap", [0.0, 1e-7])
 @pytest.mark.parametrize("law", [None, {"scheme": "corner-wave"}])
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 def test_published_copies_of_nested_noise_are_not(tmp_path, gap, law):
     X = np.random.default_rng(3).normal(size=(4000, 2))
     levels = [0.5 + gap, 0.5]
@@ -80,7 +80,7 @@ def test_published_copies_of_nested_noise_are_not(tmp_path, gap, law):
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-7, 1e-11])
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 def test_a_combination_of_three_copies_that_gives_the_record_away_is_never_called_safe(
     tmp_path, gap
 ):

@@ -14,17 +14,9 @@ from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import table_moments
 
 BASE = {
-    "seed": 3,
-    "data": {
-        "source": "components",
-        "shapes": ["exponential", "uniform"],
-        "attributes": 5,
-        "mean": 1,
-        "rows": 300,
-    },
-    "coalitions": ["all"],
-    "replicates": 5,
-}
+    "seed": 3, "data": {"source": "components", "shapes": ["exponential", "uniform"], "attributes": 5, "mean": 1, "rows": 300},
+    "coalitions": ["all"], "replicates": 5,
+}  # fmt: skip
 
 
 def measured(document):

@@ -71,7 +71,9 @@ def published(folder, X, Y):
 
 
 @pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
-@pytest.mark.parametrize("rows", ["every fifth", "one in a hundred"])
+@pytest.mark.parametrize(
+    "rows", ["one in a hundred", pytest.param("every fifth", marks=pytest.mark.slow)]
+)
 def test_records_that_stand_as_they_were_among_perturbed_ones_are_not_acquitted(rows, tmp_path):
     """Each *held*, «low», 86 to 90 % unknown."""
     rng = RNG(11)

@@ -25,16 +25,11 @@ def verdict(folder, table, copies, **data):
         copy.to_csv(names[-1], index=False)
     (record,) = auditor.run(
         {
-            "schema": 1,
-            "title": "shown columns",
-            "data": {"source": str(folder / "table.csv"), **data},
-            "schemes": [{"name": "published", "copies": names}],
-            "knowledge": ["perfect"],
-            "coalitions": ["all"],
-            "attacks": "all" if "categorical" in data else ["llse"],
-            "expect": [EXPOSURE],
+            "schema": 1, "title": "shown columns", "data": {"source": str(folder / "table.csv"), **data},
+            "schemes": [{"name": "published", "copies": names}], "knowledge": ["perfect"], "coalitions": ["all"],
+            "attacks": "all" if "categorical" in data else ["llse"], "expect": [EXPOSURE],
         }
-    ).expectations
+    ).expectations  # fmt: skip
     return record
 
 

@@ -11,14 +11,10 @@ from auditor.schemes.replacement.law import UniformLaw
 
 def scenario(**changes):
     return {
-        "data": {"source": "salary-like", "rows": 40_000},
-        "seed": 4,
-        "schemes": [
-            {"name": name, "levels": [0.3, 0.1, 0.5]} for name in ("uniform", "uniform-multilevel")
-        ],
-        "coalitions": ["subsets"],
-        "attacks": ["posterior"],
-    } | changes
+        "data": {"source": "salary-like", "rows": 40_000}, "seed": 4,
+        "schemes": [{"name": name, "levels": [0.3, 0.1, 0.5]} for name in ("uniform", "uniform-multilevel")],
+        "coalitions": ["subsets"], "attacks": ["posterior"],
+    } | changes  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +34,7 @@ def test_every_expectation_holds(result):
     ]
 
 
+@pytest.mark.slow
 def test_multilevel_gain_is_zero_and_fresh_gain_is_not(result):
     gains = result.frame().query("metric == 'collusion_gain' and knowledge == 'perfect'")
     multi = gains[(gains.scheme == "uniform-multilevel")]
@@ -47,6 +44,7 @@ def test_multilevel_gain_is_zero_and_fresh_gain_is_not(result):
     assert fresh.value.item() > 0.1
 
 
+@pytest.mark.slow
 def test_belief_gap_is_computed_and_measured(result):
     gaps = result.frame().query("metric == 'belief_gap' and knowledge == 'perfect'")
     z = (gaps.value - gaps.theory) / gaps.std_error

@@ -22,19 +22,13 @@ def _same_numbers_in_any_order():
 def scenario(folder, table, schemes, expect=(), **data):
     table.to_csv(folder / "table.csv", index=False)
     return {
-        "schema": 1,
-        "title": "units",
-        "seed": 2**41,
-        "data": {"source": str(folder / "table.csv"), **data},
-        "schemes": schemes,
-        "knowledge": ["perfect"],
-        "coalitions": ["all"],
-        "attacks": "all" if "categorical" in data else ["llse"],
+        "schema": 1, "title": "units", "seed": 2**41, "data": {"source": str(folder / "table.csv"), **data}, "schemes": schemes,
+        "knowledge": ["perfect"], "coalitions": ["all"], "attacks": "all" if "categorical" in data else ["llse"],
         "expect": list(expect),
-    }
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("members", [5, 1])
+@pytest.mark.parametrize("members", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_an_income_of_the_household_is_averaged_over_its_members(tmp_path, members):
     household = RNG.permutation(np.arange(N) // members)
     income = RNG.normal(50, 10, N)[household]

@@ -139,15 +139,9 @@ def _schemes_that_lie():
 
 def run(scheme, levels, expect, **changes):
     scenario = {
-        "schema": 1,
-        "title": "test",
-        "seed": 1,
-        "data": GAUSSIAN,
-        "schemes": [{"name": scheme, "levels": levels}],
-        "coalitions": ["subsets"],
-        "attacks": ["llse"],
-        "expect": expect,
-    }
+        "schema": 1, "title": "test", "seed": 1, "data": GAUSSIAN, "schemes": [{"name": scheme, "levels": levels}],
+        "coalitions": ["subsets"], "attacks": ["llse"], "expect": expect,
+    }  # fmt: skip
     return auditor.run(scenario | changes)
 
 
@@ -174,7 +168,7 @@ def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fi
 @pytest.mark.parametrize(
     "scheme", ["lie-shared-size", "lie-squared-increment", "lie-noise-by-record"]
 )
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 def test_the_right_covariance_is_not_enough(scheme):
     found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})
     # sizes alone gain little more than the margin
@@ -191,7 +185,7 @@ def test_a_scheme_that_states_a_leaking_law_fails_by_law(scheme):
     assert "by law" in found.why
 
 
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 def test_corner_wave_holds_and_says_how():
     found = verdict("corner-wave", [1.0, 0.5, 1.0, 0.7], {"no-collusion-gain": {}})
     assert found.status == "holds"
@@ -297,24 +291,10 @@ def test_holm_is_the_step_down_of_bonferroni(p):
 
 def record(value, error, theory=None, **changes):
     fields = {
-        "sweep": {},
-        "scheme": "s",
-        "knowledge": "perfect",
-        "attack": "llse",
-        "coalition": (1,),
-        "levels": (0.5,),
-        "replicate": 1,
-        "attribute": "*",
-        "metric": "normalized_error",
-        "value": value,
-        "std_error": error,
-        "ci_low": None,
-        "ci_high": None,
-        "theory": theory,
-        "status": "ok",
-        "reason": None,
-        "error_bar": "closed-form",
-    }
+        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (0.5,),
+        "replicate": 1, "attribute": "*", "metric": "normalized_error", "value": value, "std_error": error, "ci_low": None,
+        "ci_high": None, "theory": theory, "status": "ok", "reason": None, "error_bar": "closed-form",
+    }  # fmt: skip
     return Measurement(**(fields | changes))
 
 
@@ -411,6 +391,7 @@ def test_growth_rate_is_the_slope_of_logarithms():
     assert (found.status, found.observed) == ("holds", pytest.approx(2.0))
 
 
+@pytest.mark.slow
 def test_exit_status_follows_the_worst_verdict():
     assert run("corner-wave", [0.5, 1.0], [{"no-collusion-gain": {}}]).exit_status == 0
     assert run("correlated", [0.5, 1.0], [{"no-collusion-gain": {}}]).exit_status == 1

@@ -96,16 +96,10 @@ def exact_log_poisson(k, mean):
 @pytest.mark.parametrize(
     ("k", "mean"),
     [
-        (0, 3.0),
-        (15, 20.0),
-        (16, 20.0),
-        (100, 81.0),
-        (100, 83.0),
-        (1000, 1100.0),
-        (10**12, 1e12 + 1e6),
+        (0, 3.0), (15, 20.0), (16, 20.0), (100, 81.0), (100, 83.0), (1000, 1100.0), (10**12, 1e12 + 1e6),
         (10**15 + 3 * 10**7, 1e15),
     ],
-)
+)  # fmt: skip
 def test_log_poisson_has_its_digits_at_any_size(k, mean):
     exact = exact_log_poisson(k, mean)
     assert abs(Decimal(float(log_poisson(np.array(float(k)), mean))) - exact) < Decimal(

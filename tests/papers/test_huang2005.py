@@ -200,7 +200,7 @@ def compared(
     return t
 
 
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", [1, 2, 3, 4])
 def test_estimated_curves_are_those_of_the_papers_procedure(experiment: int) -> None:
     # 32 comparisons of 23 degrees of freedom: 5 standard errors give a false alarm in seven hundred

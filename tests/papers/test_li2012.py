@@ -128,26 +128,12 @@ def test_mission_theorem_4_and_corollary_1_hold_exactly_for_every_subset(algorit
 
 def mission_scenario(algorithm, K_X, already_out):
     return {
-        "schema": 1,
-        "title": "Theorem 4 over every subset",
-        "seed": 2012,
+        "schema": 1, "title": "Theorem 4 over every subset", "seed": 2012,
         "data": {"source": "gaussian", "covariance": K_X.tolist(), "mean": 50.0, "rows": 3_000},
-        "schemes": [
-            {
-                "name": "corner-wave",
-                "levels": [0.6, 0.25, 1.0, 0.25],
-                "algorithm": algorithm,
-                "already-out": already_out,
-            }
-        ],
-        "knowledge": ["perfect", {"estimated": {"rows": 400}}],
-        "coalitions": ["subsets"],
-        "attacks": ["llse", "ndr"],
-        "expect": [
-            {"no-collusion-gain": {}},
-            {"matches-theory": {"attack": "llse", "knowledge": "perfect"}},
-        ],
-    }
+        "schemes": [{"name": "corner-wave", "levels": [0.6, 0.25, 1.0, 0.25], "algorithm": algorithm, "already-out": already_out}],
+        "knowledge": ["perfect", {"estimated": {"rows": 400}}], "coalitions": ["subsets"], "attacks": ["llse", "ndr"],
+        "expect": [{"no-collusion-gain": {}}, {"matches-theory": {"attack": "llse", "knowledge": "perfect"}}],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("algorithm", "table"), list(zip(ALGORITHMS, itertools.cycle(TABLES))))

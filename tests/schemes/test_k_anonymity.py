@@ -159,17 +159,10 @@ def small() -> pd.DataFrame:
 def found():
     def run(name, **parameters):
         document = {
-            "data": {
-                "source": "inline",
-                "values": {column: small()[column].tolist() for column in small()},
-            },
-            "schemes": [
-                {"name": "k-anonymity", "quasi": ["age"], "sensitive": "pay", "levels": [4]}
-            ],
-            "knowledge": [{"known-attributes": ["age"]}],
-            "coalitions": ["singles"],
-            "attacks": [{"name": name, **parameters}],
-        }
+            "data": {"source": "inline", "values": {column: small()[column].tolist() for column in small()}},
+            "schemes": [{"name": "k-anonymity", "quasi": ["age"], "sensitive": "pay", "levels": [4]}],
+            "knowledge": [{"known-attributes": ["age"]}], "coalitions": ["singles"], "attacks": [{"name": name, **parameters}],
+        }  # fmt: skip
         records = run_scenario(read_scenario(document)).measurements
         return {record.metric: record.value for record in records if record.attribute == "*"}
 

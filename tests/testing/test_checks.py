@@ -165,68 +165,30 @@ ANSWERS, SHAPE = "answers or refuses", "finite and of the right shape"
         (attack_that(affine=lambda self, view: writes_to_the_view(self, view, True)), WRITES, []),
         (first(lambda copies: copies[0].__isub__(1.0)), WRITES, []),
         (attack_that(First, estimate=writes_to_the_copies_by_force), WRITES, []),
-        (
-            attack_that(
-                **offset(lambda self, view: np.random.default_rng().normal(size=view.width))
-            ),
-            RANDOM,
-            ["copies [1, 2, 3]"],
-        ),
-        (
-            attack_that(**offset(lambda self, view: np.full(view.width, 1.0 * next(COUNT)))),
-            RANDOM,
-            [],
-        ),
-        (
-            attack_that(**offset(lambda self, view: np.full(view.width, 1.0 * seen(self)))),
-            RANDOM,
-            [],
-        ),
+        (attack_that(**offset(lambda self, view: np.random.default_rng().normal(size=view.width))), RANDOM, ["copies [1, 2, 3]"]),
+        (attack_that(**offset(lambda self, view: np.full(view.width, 1.0 * next(COUNT)))), RANDOM, []),
+        (attack_that(**offset(lambda self, view: np.full(view.width, 1.0 * seen(self)))), RANDOM, []),
         (attack_that(affine=refuses_now_and_then), RANDOM, []),
         (first(lambda copies: copies[0] - copies[0].mean(axis=0)), "record by record", []),
         (attack_that(affine=exits), ANSWERS, ["SystemExit"]),
         (attack_that(check=refuses_by_a_key), ANSWERS, ["KeyError", "additive"]),
         (first(lambda copies: copies[0] + 0.0 * copies[0][1]), ANSWERS, ["IndexError"]),
-        (
-            attack_that(**offset(lambda self, view: np.linalg.inv(view.data_moments[1])[0])),
-            ANSWERS,
-            ["LinAlgError", "Singular matrix"],
-        ),
-        (
-            attack_that(**offset(lambda self, view: np.zeros(view.width) + view.copies[1])),
-            ANSWERS,
-            ["IndexError", "copies [1]"],
-        ),
-        (
-            attack_that(**offset(lambda self, view: np.eye(view.width)[2])),
-            ANSWERS,
-            ["IndexError", "on one attribute by"],
-        ),
+        (attack_that(**offset(lambda self, view: np.linalg.inv(view.data_moments[1])[0])), ANSWERS, ["LinAlgError", "Singular matrix"]),
+        (attack_that(**offset(lambda self, view: np.zeros(view.width) + view.copies[1])), ANSWERS, ["IndexError", "copies [1]"]),
+        (attack_that(**offset(lambda self, view: np.eye(view.width)[2])), ANSWERS, ["IndexError", "on one attribute by"]),
         (attack_that(affine=lambda self, view: refuses(self, view, "")), ANSWERS, ["a reason"]),
         (attack_that(**offset(lambda self, view: np.full(view.width, np.nan))), SHAPE, []),
-        (
-            attack_that(
-                affine=lambda self, view: Affine(np.eye(view.width + 1), np.zeros(view.width))
-            ),
-            SHAPE,
-            [],
-        ),
-        (first(lambda copies: copies[0][1:].copy()), SHAPE, []),
-        (NoProbabilities, SHAPE, []),
+        (attack_that(affine=lambda self, view: Affine(np.eye(view.width + 1), np.zeros(view.width))), SHAPE, []),
+        (first(lambda copies: copies[0][1:].copy()), SHAPE, []), (NoProbabilities, SHAPE, []),
         (attack_that(affine=refuses), "answers somewhere", []),
         (attack_that(families=frozenset({"no-such-family"})), "answers somewhere", []),
-        (
-            attack_that(knowledge=("perfect",), check=lambda self, family, knowledge: None),
-            "refuses unusable knowledge",
-            [],
-        ),
+        (attack_that(knowledge=("perfect",), check=lambda self, family, knowledge: None), "refuses unusable knowledge", []),
         (attack_that(knowledge=("perfekt",)), "refuses unusable knowledge", []),
-        (attack_that(__doc__="Short."), "documented", []),
-        (attack_that(Parameters=Undescribed), "parameters described", []),
+        (attack_that(__doc__="Short."), "documented", []), (attack_that(Parameters=Undescribed), "parameters described", []),
         (attack_that(Parameters=TakesAnything), "unknown parameters refused", []),
         (attack_that(wins=""), "says when it wins", []),
     ],
-)
+)  # fmt: skip
 def test_an_attack_that_breaks_its_contract_is_caught(cls, name, words):
     caught(check_attack, cls, name, *words)
 
@@ -317,18 +279,14 @@ def rows_without(self, rng, shape):
 @pytest.mark.parametrize(
     ("methods", "words"),
     [
-        ({"block": one_normal_for_all_columns}, ("length",)),
-        ({"block": one_noise_for_all_copies}, ("of copies",)),
+        ({"block": one_normal_for_all_columns}, ("length",)), ({"block": one_noise_for_all_copies}, ("of copies",)),
         ({"block": noise_that_hangs_on_the_data}, ()),
         ({"normals": lambda self, rng, shape: 0.96 * rng.standard_normal(shape)}, ()),
-        (
-            {"normals": lambda self, rng, shape: rng.standard_normal(shape) + 0.05},
-            ("noise of copy",),
-        ),
+        ({"normals": lambda self, rng, shape: rng.standard_normal(shape) + 0.05}, ("noise of copy",)),
         ({"normals": lambda self, rng, shape: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), shape)}, ()),
         ({"normals": rows_without}, ()),
     ],
-)
+)  # fmt: skip
 def test_a_scheme_that_breaks_its_law_is_caught(methods, words):
     caught(check_scheme, broken(**methods), "follows its law", "by the stated law", *words)
 
@@ -365,18 +323,14 @@ def rng_of(key):
     [
         ({"normals": half_when_extended}, "extension follows the law"),
         ({"block": first_copies_again}, "extension leaves copies as they are"),
-        ({"block": writes}, "leaves what it is shown as it is"),
-        ({"block": raises}, "draws"),
+        ({"block": writes}, "leaves what it is shown as it is"), ({"block": raises}, "draws"),
         ({"normals": lambda self, rng, shape: np.full(shape, np.nan)}, "finite"),
         (rng_of(lambda self, copy, index: None), "same seed, same copies"),
         (rng_of(lambda self, copy, index: [copy, index]), "another seed, other copies"),
         (rng_of(lambda self, copy, index: [self.key.seed, copy]), "own draws in every block"),
-        (
-            rng_of(lambda self, copy, index: [self.key.seed, seen(self), index]),
-            "blocks in any order",
-        ),
+        (rng_of(lambda self, copy, index: [self.key.seed, seen(self), index]), "blocks in any order"),
     ],
-)
+)  # fmt: skip
 def test_a_scheme_that_breaks_its_contract_is_caught(methods, name):
     caught(check_scheme, broken(**methods), name)
 
@@ -469,25 +423,17 @@ def signs(rows, rng):
 BOTH_NORMAL, LAW = RecordLaw({"a": NORMAL, "b": NORMAL}), "follows its law"
 NO_MARGINS = {"law": lambda self: RecordLaw()}
 BROKEN_SOURCES = [
-    ({"frame": lambda self, rows, rng: normals(rows, rng)}, "a table"),
-    ({"frame": lambda self, rows, rng: 1 / 0}, "a table"),
-    (drawing(normals, "aa"), "unique names"),
-    (drawing(lambda rows, rng: normals(50, rng)), "as many rows as asked"),
+    ({"frame": lambda self, rows, rng: normals(rows, rng)}, "a table"), ({"frame": lambda self, rows, rng: 1 / 0}, "a table"),
+    (drawing(normals, "aa"), "unique names"), (drawing(lambda rows, rng: normals(50, rng)), "as many rows as asked"),
     (drawing(lambda rows, rng: np.full((rows, 2), np.inf)), "finite"),
     (drawing(lambda rows, rng: normals(rows, np.random.default_rng())), "same seed, same table"),
     ({"domains": lambda self: {"c": ["x"]}}, "labels and domains"),
-    ({"domains": lambda self: {"a": [0.0]}}, "labels and domains"),
-    ({"law": lambda self: 7}, "a law"),
+    ({"domains": lambda self: {"a": [0.0]}}, "labels and domains"), ({"law": lambda self: 7}, "a law"),
     ({"law": lambda self: RecordLaw({"a": NORMAL})}, "a law"),
-    (drawing(lambda rows, rng: rng.exponential(size=(rows, 2))) | NO_MARGINS, LAW),
-    (drawing(signs) | NO_MARGINS, LAW),
+    (drawing(lambda rows, rng: rng.exponential(size=(rows, 2))) | NO_MARGINS, LAW), (drawing(signs) | NO_MARGINS, LAW),
     (drawing(lambda rows, rng: np.sort(normals(rows, rng), axis=0)) | NO_MARGINS, LAW),
-    (
-        drawing(lambda rows, rng: normals(rows, rng) @ [[1.0, 0.2], [0.0, 1.0]])
-        | {"law": lambda self: BOTH_NORMAL},
-        LAW,
-    ),
-]
+    (drawing(lambda rows, rng: normals(rows, rng) @ [[1.0, 0.2], [0.0, 1.0]]) | {"law": lambda self: BOTH_NORMAL}, LAW),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("methods", "name"), BROKEN_SOURCES)
