@@ -91,17 +91,6 @@ def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, sc
         assert (np.abs(read - copy) <= 1.5 * grid + 1e-6).all(axis=None)
 
 
-def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
-    source = tmp_path / "table.parquet"
-    (frame[["age", "salary"]] + [1e9, 0.0]).to_parquet(source)
-    with pytest.raises(
-        AuditorError,
-        match="column 'age': its noise is lost in the last digits of 32-bit numbers of its values' size; write it in double",
-    ):
-        write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "out", precision="single")
-    assert not (tmp_path / "out").exists()
-
-
 def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
     from auditor.data.formats import release_folder as writing
 

@@ -176,14 +176,3 @@ def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
         ].itertuples()
         assert abs(cell.value - expected) < 4 * cell.std_error + 0.002
         assert (cell.ci_low > 0.005) == rounded
-
-
-def test_a_copy_whose_blanks_are_elsewhere_is_not_laid_beside_the_wrong_records(path, tmp_path):
-    (copy,), _, _ = made(path, [0.05], tmp_path / "out", Treatment("keep"), columns=["pay", "age"])
-    copy["pay"] = copy["pay"].fillna(3_000.0).where(np.arange(ROWS) >= 18)
-    copy.to_csv(tmp_path / "copy.csv", index=False)
-    with pytest.raises(AuditorError, match="the copy's rows"):
-        auditor.run({
-            "schema": 1, "seed": 1, "data": {"source": path, "columns": ["pay", "age"], "missing": "drop"}, "attacks": ["ndr"],
-            "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}], "knowledge": ["perfect"], "coalitions": ["all"],
-        })  # fmt: skip

@@ -98,18 +98,6 @@ def test_scenarios_that_were_not_reached_are_named_and_those_before_stand(folder
     assert signalled["done"] == 12
 
 
-def test_stopped_before_anything_was_finished_whole_results_are_left_alone(folder, run, signalled):
-    run("first.yaml")
-    before = Path("audit/first/results.json").read_bytes()
-    signalled.update(at=signalled["done"])
-    status, _, err = run("first.yaml")
-    assert status == 130
-    assert "is left as it was" in err
-    assert Path("audit/first/results.json").read_bytes() == before
-    assert run("first.yaml", "--resume")[0] == 0
-    assert signalled["done"] == 4
-
-
 def test_from_python_ctrl_c_is_python_s_own(folder, signalled):
     signalled["at"] = 2
     with pytest.raises(KeyboardInterrupt):

@@ -266,19 +266,6 @@ def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, comma
     assert not any(f"{value:.3f}" in text for value in NUMBERS["age"][:100])
 
 
-def test_studies_and_other_tables_are_no_second_release(own_state):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", AuditorWarning)
-        auditor.perturb(NUMBERS, "corner-wave", [0.5])
-        for seed in (1, 2):
-            auditor.perturb(NUMBERS, "corner-wave", [0.5], seed=seed)
-        auditor.perturb(NUMBERS + 1e-3, "corner-wave", [0.5])
-        auditor.perturb(CATEGORIES, "uniform", [0.5]).extend([0.3])
-    with pytest.warns(AuditorWarning, match="released before"):
-        auditor.perturb(CATEGORIES["job"], "uniform-multilevel", [0.5])
-    assert len((own_state / "releases.jsonl").read_text().splitlines()) == 4
-
-
 STAFF, EXTENDED, APPENDED = (
     NUMBERS[:2_000],
     [0.5, 0.6, 0.4, 0.75],

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import re
 from textwrap import dedent
 
@@ -42,12 +41,6 @@ def problems(document, tmp_path=None, name="x.yaml"):
 
 def rows(table):
     return [line.split(" ~ ") for line in table.strip().splitlines()]
-
-
-def the_problem(**fields):
-    found = problems({**BASE, **fields})
-    assert len(found) == 1, found
-    return found[0]
 
 
 def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
@@ -279,16 +272,6 @@ def test_knowledge_in_every_form():
         assert parse_knowledge(state.spec()) == state
 
 
-def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
-    assert "knowledge[1] repeats knowledge 'perfect'" in the_problem(
-        knowledge=["perfect", "perfect"]
-    )
-    assert (
-        len(scenario(knowledge=[{"estimated": {"rows": 5}}, {"estimated": {"rows": 6}}]).knowledge)
-        == 2
-    )
-
-
 IMPOSSIBLE = """
 data: {source: cps, columns: [age, salry]} ~ data.columns[1] ~ no column 'salry'; did you mean 'salary'?
 data: {source: cps, rows: 999999} ~ data.rows ~ the table has 193,682 records
@@ -494,24 +477,6 @@ def test_no_document_raises_anything_but_our_own_errors(sections):
     assert read_scenario(read.spec()).spec() == read.spec()
 
 
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    st.sampled_from(
-        [
-            *(
-                "data schemes[0] schemes[0].noise knowledge coalitions attacks[0] measures sweep "
-                "expect"
-            ).split()
-        ]
-    ),
-    VALUES,
-)
-def test_no_value_put_anywhere_raises_anything_but_our_own_errors(path, value):
-    with contextlib.suppress(AuditorError):
-        read_scenario({**FULL, "sweep": {}}, [(path, value)])
-
-
 @pytest.fixture
 def parts(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -559,9 +524,3 @@ def test_a_folder_without_a_slash_and_one_that_is_not_there_are_told(parts):
     ):
         with pytest.raises(AuditorError, match=why):
             auditor.run(of_source(source))
-
-
-def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,5\n4,9\n")
-    assert auditor.run(of_source("~/t.csv")).data[0].rows == 3
