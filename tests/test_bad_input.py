@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import auditor as package
-from auditor.errors import LONGEST_LINE, MOST_LINES, ScenarioError
+from auditor.errors import LONGEST_LINE, MOST_LINES
 from auditor.process import memory
 from tests.programs import python
 
@@ -203,22 +202,6 @@ def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, 
         )[0]
         == 2
     )
-
-
-@pytest.mark.slow
-def test_messages_are_bounded(here, auditor):
-    Path("s.yaml").write_text(
-        "data: iris\nschemes: [corner-wave]\nattacks: [ndr]\n"
-        + "".join(f"{'x' * 900}{k}: 1\n" for k in range(900))
-    )
-    assert auditor("check", "s.yaml")[0] == 2
-    with pytest.raises(ScenarioError) as caught:
-        package.run({
-            "data": "iris", "schemes": ["corner-wave"], "attacks": ["ndr" * 900] * 5_000,
-            "y" * 10_000: 1,
-        })  # fmt: skip
-    assert len(str(caught.value)) <= (MOST_LINES + 1) * (LONGEST_LINE + 1)
-    assert len(caught.value.problems) == MOST_LINES
 
 
 @pytest.fixture

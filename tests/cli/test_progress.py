@@ -43,20 +43,6 @@ def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b]" not in printed
 
 
-def test_a_log_file_hears_at_the_start_at_the_end_and_seldom_between(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    seconds = iter(range(1000))
-    listen = calm("Audit", lambda: float(next(seconds)))
-    for done in range(101):
-        listen(Progress(done, 100, f"cell {done + 1}"))
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Audit: 0 of 100 done; cell 1"
-    assert lines[1] == "Audit: 10 of 100 done, about 2 minutes left; cell 11"  # 11 s for 10 cells
-    assert lines[-1] == "Audit: 100 of 100 done, took 2 minutes"
-    assert len(lines) == 11
-
-
 def test_python_shows_progress_where_somebody_waits(monkeypatch):
     for prompt, terminal, wanted, seen in [
         (True, True, None, True),

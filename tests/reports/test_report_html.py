@@ -156,23 +156,6 @@ def test_json_cannot_leave_its_block() -> None:
     assert "</script" not in script("a = '</script>'")
 
 
-SCRIPTS = 450_000
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_the_page_is_small_enough(case: str, pages: dict[str, Page]) -> None:
-    page = pages[case]
-    held = len(page.source.encode())
-    parts = [
-        text
-        for attributes, text in page.scripts
-        if "type" not in attributes or attributes.get("id") == "bundle"
-    ]
-    scripts = sum(len(text.encode()) for text in [*parts, *page.styles])
-    assert 250_000 < scripts < SCRIPTS
-    assert held - scripts < 450_000
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_structure_for_keyboard_and_screen_reader(case: str, pages: dict[str, Page]) -> None:
     page = pages[case]

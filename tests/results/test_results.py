@@ -10,8 +10,6 @@ import pytest
 import auditor
 from auditor.errors import AuditorError
 from auditor.field_paths import parse_path
-from auditor.results import tidy
-from auditor.results.measurements import Measurements
 from auditor.results.model import AuditResult
 from auditor.results.records import SCHEMA_VERSION
 from auditor.scenario.yaml.document import scalar
@@ -128,23 +126,6 @@ def test_parquet_is_the_same_table(document, saved):
     assert types["coalition"] == "list<element: int64>"
     assert types["levels"] == "list<element: double>"
     assert types["value"] == types["theory"] == "double"
-
-
-def test_a_swept_path_s_column_is_of_numbers_or_of_text_and_its_name_steers_nothing(result):
-    values = ([0.5, 1, None], [1, "sobol", [1, 2]], [True, False, None], [2**70, 1, 2])
-    for given, kind in zip(values, ("double", "string", "string", "string"), strict=True):
-        path = "a" + chr(27) + "[2J"
-        rows = [
-            result.measurements[0]._replace(sweep={} if value is None else {path: value})
-            for value in given
-        ]
-        column = tidy.arrow(Measurements.of(rows)).column("sweep.a\\u001b[2J")
-        assert str(column.type) == kind
-        assert (column.to_pylist()[2] is None) == (given[2] is None)
-    mixed = Measurements.of(
-        [result.measurements[0]._replace(sweep={"p": value}) for value in (1, "x")]
-    )
-    assert tidy.arrow(mixed).column("sweep.p").to_pylist() == ["1", "x"]
 
 
 def test_saved_results_are_read_back_as_they_were(result, saved):

@@ -237,20 +237,3 @@ def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_
         ]
         assert found.count(verdict) >= 3
         assert set(found) <= {verdict, "undecided"}
-
-
-@pytest.mark.slow
-def test_the_scenario_of_advice_on_two_columns_holds_under_other_seeds_and_of_the_next_weaker_release_fails(
-    here, few_draws, few_attacks
-):
-    staff(here, 300, seed=1)
-    advice = advise(
-        Request("staff.csv", 1, 0.5, columns=("salary", "age"), schemes=("corner-wave",))
-    )
-    for verdict, release in (("holds", advice.chosen), ("fails", advice.weaker)):
-        audited = advice.scenario | {
-            "schemes": [{"name": release.scheme, "levels": list(release.levels)}]
-        }
-        assert [
-            auditor.run(audited | {"seed": seed}).expectations[0].status for seed in (11, 12, 13)
-        ] == [verdict] * 3

@@ -144,35 +144,3 @@ def test_an_audit_reads_data_and_copies_without_an_edit(path, tmp_path, missing)
     cells = cells[(cells["metric"] == "normalized_error") & (cells["attribute"] != "*")]
     assert set(cells["status"]) == {"ok"}
     np.testing.assert_allclose(cells["value"], 1 / 3, rtol=0.2)
-
-
-@pytest.mark.slow
-def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
-    X = pd.DataFrame({"child": (np.random.default_rng(0).random(6_000) < 0.3).astype(int)})
-    X.to_csv(tmp_path / "t.csv", index=False)
-    x = np.random.default_rng(1).choice(X["child"], 400_000).astype(float)
-    v, rng = X["child"].var(ddof=0), np.random.default_rng(2)
-    z = np.sqrt(0.25 * v) * rng.standard_normal(x.size)
-    y = np.stack([x + z, x + z + np.sqrt(0.75 * v) * rng.standard_normal(x.size)])
-
-    def gain(y):
-        error = [
-            np.linalg.lstsq(np.column_stack([np.ones(x.size), *some]), x, rcond=None)[1][0]
-            for some in (y[:1], y)
-        ]
-        return 1 - error[1] / error[0]
-
-    for rounded, expected in ((False, gain(y)), (True, gain(np.rint(y)))):
-        folder = tmp_path / str(rounded)
-        made(str(tmp_path / "t.csv"), [0.25, 1.0], folder, Treatment(rounded=rounded), columns=None)
-        cells = auditor.run({
-            "schema": 1, "seed": 1, "data": {"source": str(tmp_path / "t.csv")}, "knowledge": ["perfect"], "coalitions": ["all"], "attacks": ["llse"],
-            "schemes": [{"name": "published", "copies": [str(folder / f"copy-{k}.csv") for k in (1, 2)]}],
-        }).frame()  # fmt: skip
-        (cell,) = cells[
-            (cells["attack"] == "llse")
-            & (cells["metric"] == "collusion_gain")
-            & (cells["attribute"] == "child")
-        ].itertuples()
-        assert abs(cell.value - expected) < 4 * cell.std_error + 0.002
-        assert (cell.ci_low > 0.005) == rounded

@@ -189,23 +189,6 @@ def test_workers_end_when_the_program_is_killed(folder, started, moment):
     assert all_end(program)
 
 
-def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder, started):
-    many = SCENARIO | {
-        "replicates": 16,
-        "data": {"source": "census-like", "rows": 40_000},
-        "coalitions": ["subsets"],
-    }
-    Path("many.yaml").write_text(yaml.safe_dump(many))
-    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
-    patiently(lambda: has_workers(program), program)
-    os.killpg(program.pid, signal.SIGINT)
-    _, err = said(program)
-    assert program.returncode == 130
-    assert "Traceback" not in err
-    assert "Exception ignored" not in err
-    assert all_end(program)
-
-
 SECOND = """
 import hashlib, sys
 from auditor.process import interrupt

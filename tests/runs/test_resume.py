@@ -106,17 +106,6 @@ def test_resuming_what_is_whole_does_nothing_again(folder, run, carried_out):
     assert outcome() == before
 
 
-@pytest.mark.slow
-def test_any_number_of_workers_resumes_what_another_began(folder, run, carried_out):
-    run("small.yaml", "--output", "undisturbed")
-    carried_out.before = crash(TASKS + 2)
-    run("small.yaml")
-    carried_out.before = staticmethod(lambda number: None)
-    run("small.yaml", "--resume", "--workers", "2")
-    assert len(carried_out) == TASKS + 2  # the others were done elsewhere
-    assert outcome() == outcome(output="undisturbed")
-
-
 CHANGES = {
     "one value": lambda: Path("table.csv").write_text(Path("table.csv").read_text()[:-2] + "7\n"),
     "a noise matrix": lambda: np.savetxt("shape.csv", [[1.0, 0.3], [0.3, 1.0]], delimiter=","),
