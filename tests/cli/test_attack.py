@@ -80,17 +80,9 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(
     files: auditor.Release, command
 ) -> None:  # type: ignore[no-untyped-def]
     status, out, _ = command(
-        "attack",
-        "llse",
-        "copy-1.csv",
-        *STATED[:4],
-        "--levels",
-        0.25,
-        "--knowledge",
-        "{estimated: {rows: 100}}",
-        "--seed",
-        4,
-    )
+        "attack", "llse", "copy-1.csv", *STATED[:4], "--levels", 0.25, "--knowledge",
+        "{estimated: {rows: 100}}", "--seed", 4,
+    )  # fmt: skip
     assert status == 0
     wanted = auditor.attack(
         "llse", files, coalition=[1], knowledge={"estimated": {"rows": 100}}, seed=4

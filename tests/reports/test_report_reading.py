@@ -103,13 +103,9 @@ def test_the_verdict_never_contradicts_an_expectation(
     quickstart: AuditResult, status: Any, error: float, finding: str
 ) -> None:
     record = ExpectationRecord(
-        expectation="theorem-4",
-        where={"scheme": "corner-wave"},
-        status=status,
-        observed=None,
-        bound=None,
-        why="",
-    )
+        expectation="theorem-4", where={"scheme": "corner-wave"}, status=status, observed=None,
+        bound=None, why="",
+    )  # fmt: skip
     found = verdict(with_gains(quickstart, error, expectations=[record]), "corner-wave")
     assert found.finding == finding
     if finding != "no-gain":

@@ -68,24 +68,9 @@ def test_what_a_task_yields_comes_back_with_the_same_types_and_values(place):
 
 
 RECORD = Measurement(
-    {},
-    "s",
-    "perfect",
-    "llse",
-    (1, 2),
-    (0.5, 1.0),
-    1,
-    "*",
-    "rmse",
-    1.0,
-    None,
-    None,
-    None,
-    None,
-    "ok",
-    None,
-    "none",
-)
+    {}, "s", "perfect", "llse", (1, 2), (0.5, 1.0), 1, "*", "rmse", 1.0, None, None, None, None,
+    "ok", None, "none",
+)  # fmt: skip
 
 
 TABLE = [

@@ -17,24 +17,9 @@ from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 
 BLANK = Measurement(
-    {},
-    "s",
-    "perfect",
-    "llse",
-    (1, 2),
-    (0.5, 1.0),
-    1,
-    "*",
-    "rmse",
-    1.0,
-    0.1,
-    0.8,
-    1.2,
-    1.0,
-    "ok",
-    None,
-    "closed-form",
-)
+    {}, "s", "perfect", "llse", (1, 2), (0.5, 1.0), 1, "*", "rmse", 1.0, 0.1, 0.8, 1.2, 1.0, "ok",
+    None, "closed-form",
+)  # fmt: skip
 RECORDS = [
     BLANK,
     BLANK._replace(replicate=2, value=1.5, theory=None),

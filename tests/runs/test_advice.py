@@ -113,14 +113,9 @@ def bounded(scheme, copies=2, **parameters):
     spans = np.array([high - low for low, high in BOUNDS.values()])
     made = make_plugin("scheme", scheme, {"noise": "bounds", **parameters})
     return AddedNoise(
-        copies,
-        4.0,
-        made,
-        TableMoments(np.zeros(2), K, 1000, spans),
-        mean_loss,
-        1e-6,
+        copies, 4.0, made, TableMoments(np.zeros(2), K, 1000, spans), mean_loss, 1e-6,
         grid=noise_grid(-12, 3),
-    )
+    )  # fmt: skip
 
 
 def test_epsilon_of_all_copies_is_that_of_the_least_perturbed_by_its_law():

@@ -140,16 +140,9 @@ def written(tmp_path, form="csv", scheme="corner-wave", precision="double", **mo
     columns = ["job"] if scheme.startswith("uniform") else ["age", "pay"]
     levels = [0.3, 0.9] if scheme.startswith("uniform") else [1.0, 0.25]
     write_copies(
-        str(tmp_path / "january.csv"),
-        scheme,
-        levels,
-        None,
-        tmp_path / "out",
-        columns,
-        form=form,
-        precision=precision,
-        **more,
-    )
+        str(tmp_path / "january.csv"), scheme, levels, None, tmp_path / "out", columns, form=form,
+        precision=precision, **more,
+    )  # fmt: skip
     return [str(tmp_path / f"{month}.csv") for month in ("january", "february", "march")]
 
 

@@ -65,15 +65,9 @@ def released(folder: Path, scheme: str, form: str = "csv"):
     X, levels, _, parameters = LINES[scheme]
     X.to_parquet(folder / "table.parquet")
     write_copies(
-        str(folder / "table.parquet"),
-        scheme,
-        levels,
-        None,
-        folder / "out",
-        list(X.columns),
-        parameters=parameters,
-        form=form,
-    )
+        str(folder / "table.parquet"), scheme, levels, None, folder / "out", list(X.columns),
+        parameters=parameters, form=form,
+    )  # fmt: skip
     return X
 
 
