@@ -110,36 +110,20 @@ def forked(*shown):
         return
 
 
-def moved(*shown):
-    os.chdir("/")
-
-
 def said(*shown):
     print(CELL)  # noqa: T201
     os.write(1, b"87654321.125\n")
     subprocess.run([sys.executable, "-S", "-c", f"print({CELL})"], check=False, timeout=PATIENCE)
 
 
-def closed(*shown):
-    sys.stdout.close()
-
-
 def replaced(*shown):
     sys.stdout = sys.stderr = None
-
-
-def deafened(*shown):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def strict(*shown):
     np.seterr(all="raise")
     np.random.seed(0)  # noqa: NPY002
     random.seed(0)
-
-
-def lingering(*shown):
-    threading.Thread(target=time.sleep, args=(0.2,)).start()
 
 
 def written_to(*shown):
@@ -196,9 +180,9 @@ RAISES = {
 CHANGES = {
     "exits in a thread": in_a_thread(lambda: sys.exit(0)),
     "raises in a thread": in_a_thread(raising(ValueError(CELL))), "raises in __del__": dropped,
-    "forks": forked, "changes the folder": moved, "closes standard output": closed,
-    "replaces standard streams": replaced, "changes signal handlers": deafened,
-    "sets error state and seeds": strict, "leaves a thread running": lingering,
+    "forks": forked, "changes the folder": lambda *shown: os.chdir("/"), "closes standard output": lambda *shown: sys.stdout.close(),
+    "replaces standard streams": replaced, "changes signal handlers": lambda *shown: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    "sets error state and seeds": strict, "leaves a thread running": lambda *shown: threading.Thread(target=time.sleep, args=(0.2,)).start(),
 }  # fmt: skip
 RETURNS = {
     "nothing": lambda value: None,
