@@ -15,7 +15,7 @@ import report_cases
 from jsonschema import ValidationError
 
 from auditor_reports.charts.audit_charts import charts
-from auditor_reports.charts.inert import inflated, json_block, script
+from auditor_reports.charts.inert import BUNDLE, bundle, inflated, json_block, script
 from auditor_reports.figures.reading import Reading
 from auditor_reports.html import Html
 
@@ -170,3 +170,8 @@ def test_structure_for_keyboard_and_screen_reader(case: str, pages: dict[str, Pa
         for reference in ("aria-labelledby", "popovertarget", "data-copy"):
             assert attributes.get(reference) is None or attributes[reference] in identifiers
         assert attributes.get("role") != "img" or attributes.get("aria-label")
+
+
+@pytest.mark.slow
+def test_what_is_shipped_is_what_the_command_makes():
+    assert inflated(BUNDLE.read_text(encoding="utf-8")) == inflated(bundle())
