@@ -96,39 +96,12 @@ BROKEN_ATTACKS = '''
             return Rows(self.name.removeprefix("row-"))
 
 
-    @register
-    class RowRaises(RowBase):
-        """Raises while it reconstructs, with data in its message."""
-
-        name = "row-raises"
+    def row_attack(name):
+        return type(name, (RowBase,), {"__doc__": "Breaks, or does not.", "__module__": __name__, "name": name})
 
 
-    @register
-    class RowNaN(RowBase):
-        """Returns a value that is no number."""
-
-        name = "row-nan"
-
-
-    @register
-    class RowShape(RowBase):
-        """Returns a row too few."""
-
-        name = "row-shape"
-
-
-    @register
-    class RowFit(RowBase):
-        """Raises while it is fitted, with data in its message."""
-
-        name = "row-fit"
-
-
-    @register
-    class RowFine(RowBase):
-        """Takes the first copy as it is; does not break."""
-
-        name = "row-fine"
+    for name in ("row-raises", "row-nan", "row-shape", "row-fit", "row-fine"):
+        register(row_attack(name))
 '''
 
 BROKEN_SCHEMES = '''

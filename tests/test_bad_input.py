@@ -6,16 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-import auditor as package
-from auditor.data.formats.headers import is_value
-from auditor.data.load import load_table
-from auditor.errors import LONGEST_LINE, MOST_LINES, ScenarioError
+from auditor.errors import LONGEST_LINE, MOST_LINES
 from auditor.process import memory
-from auditor.text.spelling import closest
 from tests.programs import python
 
 SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")
@@ -96,26 +90,6 @@ def test_a_parquet_file_made_of_one_without_a_header_is_refused_alike(here, audi
     assert auditor("check", scenario("t.parquet"))[0] == 2
 
 
-def test_columns_that_are_counted_and_words_with_digits_are_names(here):
-    for names in (["0", "1", "2"], ["1", "2", "3"], ["", "0", "1"], ["x1", "2_total", "1st"]):
-        pd.DataFrame(np.random.default_rng(0).normal(size=(5, 3)), columns=names).to_csv(
-            "t.csv", index=False
-        )
-        assert load_table(
-            "t.csv", columns=names[1:], rng=np.random.default_rng(0)
-        ).attributes == tuple(names[1:])
-
-
-def test_values_are_told():
-    for text in ["5", "-1e-3", "1,234.50", "$5", "nan", "31.12.1999", "12/31/99 10:30 PM", "09:30"]:
-        assert is_value(text)
-
-
-def test_names_are_told():
-    for text in ["age", "x1", "2012_pay", "", "-", "a-1-2"]:
-        assert not is_value(text)
-
-
 @pytest.mark.parametrize(("name", "content"), [
     ("staff.csv", "name,age\nAlice,37\n"), ("staff.txt", "Alice: 1,HIV\n"),
     ("staff", '"Alice\t,{HIV\n&c *d\n'), ("staff.yaml", "- Alice\n- HIV\n"),
@@ -151,14 +125,6 @@ def test_a_scenario_s_declared_values_are_not_quoted(here, auditor):
         "  categorical: {d: [HIV, HIV]}\n",
     ):
         assert auditor("check", scenario("iris", data=data))[0] == 2
-
-
-def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor):
-    for note in [b"{bad", b"[]", b'{"columns": 3, "index_columns": [1]}']:
-        for data in ["", "  categorical: [a]\n"]:
-            table = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 5.0, 3.0]})
-            pq.write_table(table.replace_schema_metadata({b"pandas": note}), "t.parquet")
-            assert auditor("check", scenario("t.parquet", data=data))[0] == 0
 
 
 @pytest.mark.parametrize("file", ["..yaml", "...yaml"])
@@ -205,13 +171,6 @@ def test_a_pipe_or_a_device_is_no_file_and_is_not_waited_for(here, auditor, kind
     assert "got a pipe or a device" in err
 
 
-def test_a_terminal_may_be_narrow(here, auditor, monkeypatch):
-    for columns in ["20", "1"]:
-        monkeypatch.setenv("COLUMNS", columns)
-        assert auditor("run", scenario("iris"))[0] == 0
-        assert auditor("compare", "audit/s", "audit/s")[0] == 0
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 @pytest.mark.parametrize("command", [["check", "s.yaml"], ["run", "s.yaml"]])
 @pytest.mark.slow_after_first
@@ -243,33 +202,6 @@ def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, 
         )[0]
         == 2
     )
-
-
-@pytest.mark.slow
-def test_messages_are_bounded(here, auditor):
-    Path("s.yaml").write_text(
-        "data: iris\nschemes: [corner-wave]\nattacks: [ndr]\n"
-        + "".join(f"{'x' * 900}{k}: 1\n" for k in range(900))
-    )
-    assert auditor("check", "s.yaml")[0] == 2
-    with pytest.raises(ScenarioError) as caught:
-        package.run({
-            "data": "iris", "schemes": ["corner-wave"], "attacks": ["ndr" * 900] * 5_000,
-            "y" * 10_000: 1,
-        })  # fmt: skip
-    assert len(str(caught.value)) <= (MOST_LINES + 1) * (LONGEST_LINE + 1)
-    assert len(caught.value.problems) == MOST_LINES
-
-
-def test_the_nearest_name_is_suggested_or_none():
-    for name, known, near in [
-        ("TOTSALES", ["RESSALES", "COMSALES", "INDSALES", "OTHRSALES", "RESREVENUE"], []),
-        ("TOTSALE", ["RESSALES", "TOTSALES"], ["TOTSALES"]),
-        ("salry", ["salary", "celery"], ["salary"]),
-        ("li2021", ["li2011", "li2012", "huang2005"], ["li2012", "li2011"]),
-        ("a", ["bb", "cccc"], []),
-    ]:
-        assert closest(name, known) == near
 
 
 @pytest.fixture
@@ -305,17 +237,3 @@ def test_a_copy_too_noisy_to_tell_is_audited_with_a_warning(copies, auditor):
         "warning: 'noise.csv': nothing shows that the copy's rows are the original's"
     )
     assert auditor("check", published("noise", ", aligned: true"))[2] == ""
-
-
-def test_gaps_in_a_copy_are_told_and_no_fault(copies, auditor):
-    for data in ("", "  missing: mean\n", "  missing: drop\n"):
-        status, _, err = auditor("check", published("blank", data=data))
-        assert status == 0
-        assert (
-            "'blank.csv': 1 of its cells are missing (0.2%), in 1 record, most in column 'a'; these records are left out"
-            in err
-        )
-        assert (
-            "audited are 299 of 300 records, those that the original and all copies have in full"
-            in err
-        )

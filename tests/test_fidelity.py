@@ -31,13 +31,9 @@ def test_the_page_was_written_from_the_list_as_it_is():
 
 
 ROW = Row(
-    "li2012",
-    ("Theorem 4",),
-    "A claim.",
-    "0.5",
-    ("attacks/llse.py",),
+    "li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",),
     (Selector("quickstart", "Age", metric="rmse"),),
-)
+)  # fmt: skip
 
 
 def test_what_a_paper_numbers_and_no_row_has_is_told_and_so_is_a_scenario_that_none_uses() -> None:

@@ -45,22 +45,6 @@ def test_no_mutated_table_shows_a_fault(draw):
     assert judged(tables.mutated(draw)).faults == []
 
 
-@pytest.mark.parametrize(
-    "path", sorted((scenarios.CORPUS / "shapes").iterdir()), ids=lambda path: path.stem
-)
-@pytest.mark.slow_after_first
-def test_what_is_mutated_is_carried_out_unless_it_is(path):
-    verdict = judged(scenarios.case("none", path.read_bytes()))
-    assert verdict.outcome in ("run: well", "run: expectation fails")
-    assert verdict.faults == []
-
-
-@pytest.mark.parametrize("mutate", [scenarios.mutated, tables.mutated])
-def test_a_case_is_the_same_for_ever(mutate):
-    assert mutate(random.Random("1-0")) == mutate(random.Random("1-0"))
-    assert len({tuple(mutate(random.Random(str(k))).files.items()) for k in range(30)}) == 30
-
-
 def plain() -> Case:
     draw = random.Random(3)
     return tables.asked("planted", "t.csv", tables.csv_text(tables.canaries(draw)), "some numbers")
@@ -87,18 +71,4 @@ def test_a_planted_fault_is_found(monkeypatch, planted, shown):
     monkeypatch.setattr(run, "_check_all", lambda scenarios, _: planted() or [1 for _ in scenarios])
     for commands, first in ((run, "warn"), (perturb, "warn"), (inspect, "tell")):
         monkeypatch.setattr(commands, f"{first}_of_broken_plugins", planted)
-    assert any(shown in fault for fault in judged(plain()).faults)
-
-
-def test_a_program_that_never_ends_is_found(monkeypatch):
-    monkeypatch.setattr("benchmarks.fuzzing.judge.LONGEST_RUN", 0.1)
-    monkeypatch.setattr("benchmarks.fuzzing.judge.main", lambda _: max(0 for _ in iter(int, 1)))
-    assert any("_Hung" in fault for fault in judged(plain()).faults)
-
-
-@pytest.mark.parametrize(
-    ("status", "shown"), [(7, "exit status 7"), (2, "refused without a message")]
-)
-def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, shown):
-    monkeypatch.setattr("benchmarks.fuzzing.judge.main", raising(SystemExit(status)))
     assert any(shown in fault for fault in judged(plain()).faults)

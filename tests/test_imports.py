@@ -210,11 +210,3 @@ def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> Non
         done = python("-c", script, "check", scenario, cwd=ROOT, check=True)
         assert "valid" in done.stdout
         assert not heavy & set(done.stderr.split()), scenario
-
-
-def test_the_command_line_only_parses_and_calls() -> None:
-    for path in modules("auditor/cli"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        top = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
-        ours = {module for module in top if module.startswith("auditor") and room(module) != "cli"}
-        assert ours <= {"auditor.errors", "auditor.process.console"}, path

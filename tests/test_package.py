@@ -78,14 +78,9 @@ def installed(request, built, tmp_path):
     )
     program = tmp_path / "venv/bin/python"
     python(
-        "-m",
-        "pip",
-        "--python",
-        program,
-        *"install --no-deps --no-index --no-compile --quiet".split(),
-        *what,
-        check=True,
-    )
+        "-m", "pip", "--python", program,
+        *"install --no-deps --no-index --no-compile --quiet".split(), *what, check=True,
+    )  # fmt: skip
     variables = {
         key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
     }
@@ -94,14 +89,9 @@ def installed(request, built, tmp_path):
 
     def run(*arguments: str, program: str = "auditor") -> str:
         done = subprocess.run(
-            [tmp_path / "venv/bin" / program, *arguments],
-            cwd=work,
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-        )
+            [tmp_path / "venv/bin" / program, *arguments], cwd=work, env=variables,
+            capture_output=True, text=True, check=False, timeout=PATIENCE,
+        )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
         return done.stdout
 

@@ -218,15 +218,6 @@ def test_a_duplicate_name_is_an_error_that_names_both_places():
         assert registry.get(kind, name) is cls
 
 
-def test_a_name_tells_the_module():
-    for kind in ["attack", "scheme", "source", "expectation"]:
-        for name in registry.spellings(kind):
-            module = registry.MODULES.get(name, name.replace("-", "_"))
-            assert f"{registry.get(kind, name).__module__}.".startswith(
-                f"{registry.HOMES[kind]}.{module}."
-            )
-
-
 def test_an_old_name_is_still_read():
     for old, new in [("theorem-4", "no-collusion-gain"), ("multi-pert-coin", "neighbour-coin")]:
         assert registry.get("expectation", old) is registry.get("expectation", new)

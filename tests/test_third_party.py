@@ -122,14 +122,9 @@ def module(site, *arguments):
     }
     command = [str(site / "venv/bin/python"), "-m", *arguments]
     return subprocess.run(
-        command,
-        cwd=site,
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=site, env=variables, capture_output=True, text=True, check=False,
         timeout=PATIENCE,
-    )
+    )  # fmt: skip
 
 
 def test_a_scenario_uses_what_the_wheel_adds(site):

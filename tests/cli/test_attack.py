@@ -80,17 +80,9 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(
     files: auditor.Release, command
 ) -> None:  # type: ignore[no-untyped-def]
     status, out, _ = command(
-        "attack",
-        "llse",
-        "copy-1.csv",
-        *STATED[:4],
-        "--levels",
-        0.25,
-        "--knowledge",
-        "{estimated: {rows: 100}}",
-        "--seed",
-        4,
-    )
+        "attack", "llse", "copy-1.csv", *STATED[:4], "--levels", 0.25, "--knowledge",
+        "{estimated: {rows: 100}}", "--seed", 4,
+    )  # fmt: skip
     assert status == 0
     wanted = auditor.attack(
         "llse", files, coalition=[1], knowledge={"estimated": {"rows": 100}}, seed=4
@@ -139,31 +131,3 @@ def test_no_figure_is_told_of_a_few_private_records(here: Path, command) -> None
     status, out, err = command("attack", "ndr", "copy.csv", "--original", "few.csv")
     assert (status, out) == (2, "")
     assert "has 4 records, and no figure is told" in err
-
-
-def test_categories_are_guessed_with_the_law_that_is_stated(here: Path, command) -> None:  # type: ignore[no-untyped-def]
-    rng = np.random.default_rng(2)
-    X = pd.DataFrame(
-        {"job": pd.Categorical(rng.choice(["cook", "nurse", "smith"], ROWS, p=[0.6, 0.3, 0.1]))}
-    )
-    release = auditor.perturb(X, "uniform", [0.3, 0.6], seed=1)
-    X.to_csv("jobs.csv", index=False)
-    for number, copy in enumerate(release.copies, start=1):
-        copy.to_csv(f"copy-{number}.csv", index=False)
-    law = ("--original", "jobs.csv", "--scheme", "uniform", "--levels", "0.3,0.6")
-    status, out, _ = command(
-        "attack", "posterior", "copy-1.csv", "copy-2.csv", *law, "-o", "guessed.csv"
-    )
-    wanted = auditor.attack("posterior", release)
-    assert status == 0
-    assert figure(out, "guessed right") == pytest.approx(100 * wanted.accuracy, rel=ROUNDED)
-    assert figure(out, "probability of the true value") == pytest.approx(
-        wanted.reconstruction_probability, rel=ROUNDED
-    )
-    assert list(pd.read_csv("guessed.csv").job) == list(wanted.values.job)
-    Path("copy-2.csv").write_text(Path("copy-2.csv").read_text().replace("smith", "baker"))
-    status, _, err = command("attack", "posterior", "copy-1.csv", "copy-2.csv", *law)
-    assert (status, err) == (
-        2,
-        "error: copy-2.csv: has values that the original has not, or missing cells\n",
-    )

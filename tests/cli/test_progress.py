@@ -3,22 +3,15 @@ from __future__ import annotations
 import io
 import re
 import sys
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType
 
 import pytest
 from rich.console import Console
 
-import auditor
 from auditor.progress import bar, calm, watched
 from auditor.runs.run_scenario import Progress
 
 TITLE = "A title that alone would fill most of a terminal of eighty characters, and more"
-SCENARIO = {
-    "seed": 1, "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
-    "schemes": [{"name": "corner-wave", "id": "first", "levels": [1.0]}, {"name": "correlated", "id": "second", "levels": [1.0]}],
-    "attacks": ["ndr"], "sweep": {"data.rows": [50, 60]},
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
@@ -48,53 +41,6 @@ def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert not {"\u202e", "\x9b", "\x07"} & set(printed)
     assert "\x1b[2J" not in printed
     assert "\x1b]" not in printed
-
-
-def test_a_log_file_hears_at_the_start_at_the_end_and_seldom_between(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    seconds = iter(range(1000))
-    listen = calm("Audit", lambda: float(next(seconds)))
-    for done in range(101):
-        listen(Progress(done, 100, f"cell {done + 1}"))
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Audit: 0 of 100 done; cell 1"
-    assert lines[1] == "Audit: 10 of 100 done, about 2 minutes left; cell 11"  # 11 s for 10 cells
-    assert lines[-1] == "Audit: 100 of 100 done, took 2 minutes"
-    assert len(lines) == 11
-
-
-class Output:
-    def __init__(self) -> None:
-        self.shown: list[Any] = []
-
-    def display(self, line: Any, display_id: bool) -> Output:
-        assert display_id
-        self.update(line)
-        return self
-
-    def update(self, line: Any) -> None:
-        self.shown.append(line)
-
-
-@pytest.fixture
-def in_notebook(monkeypatch: pytest.MonkeyPatch) -> Output:
-    output = Output()
-    display = SimpleNamespace(display=output.display)
-    ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()), display=display)
-    monkeypatch.setitem(sys.modules, "IPython", ipython)  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "IPython.display", display)  # type: ignore[arg-type]
-    return output
-
-
-def test_a_run_in_a_notebook_moves_one_line_to_its_end(in_notebook: Output) -> None:
-    auditor.run(SCENARIO | {"title": "<b>Mine</b>"})
-    first, *_, last = in_notebook.shown
-    assert repr(first) == "<b>Mine</b>: reading the data"
-    assert re.fullmatch(r"<b>Mine</b>: 4 of 4 done, took \d+ s", repr(last))
-    assert "<progress" not in last._repr_html_()
-    assert "&lt;b&gt;Mine" in last._repr_html_()
-    assert all("<b>" not in line._repr_html_() for line in in_notebook.shown)
 
 
 def test_python_shows_progress_where_somebody_waits(monkeypatch):

@@ -6,7 +6,6 @@ import pytest
 
 import auditor.api  # noqa: F401 - pytester forgets what is imported inside, and numpy cannot be imported twice
 from auditor import registry
-from tests.programs import environment, python
 
 registry.discover()
 pytest_plugins = ["pytester"]
@@ -118,15 +117,3 @@ def test_a_bug_is_told_by_place_and_not_by_text(folder, monkeypatch):
     done.assert_outcomes(failed=4)
     done.stdout.fnmatch_lines(["*RuntimeError (its message is withheld*"])
     done.stdout.no_fnmatch_line("*123456.789*")
-
-
-def test_a_session_without_scenarios_pays_nothing(tmp_path):
-    (tmp_path / "other.yaml").write_text("a: 1")
-    (tmp_path / "test_light.py").write_text(
-        "import sys\n\ndef test_light():\n"
-        "    assert 'auditor.pytest_plugin' in sys.modules\n"
-        "    assert not {'numpy', 'pandas', 'pydantic', 'yaml', 'auditor.runs.run_scenario'} & set(sys.modules)\n"
-    )
-    command = ["-m", "pytest", "-p", "auditor.pytest_plugin", "-p", "no:cacheprovider", tmp_path]
-    done = python(*command, cwd=tmp_path, env=environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))
-    assert done.returncode == 0, done.stdout

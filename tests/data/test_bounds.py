@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 
 import jsonschema
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -78,16 +77,5 @@ def test_records_outside_are_counted_and_no_value_is_told(ages):
     told = the_problem(asked(ages, {"age": [0, 35], "income": [0, 5]}))
     assert "column 'age' has 2 records outside the stated bounds, and so do 'income'" in told
     assert not any(value in told for value in ("99", "40", "7.25", "-3"))
-
-
-def test_standardized_data_have_no_units_to_state_them_in(ages):
-    assert "are stated in the data's own units" in the_problem(
-        asked(ages, {"age": [0, 120], "income": [-5, 10]}, standardize=True)
-    )
-
-
-def test_a_bound_that_a_record_lies_on_holds(ages):
-    assert check_data(read_scenario(asked(ages, {"age": [20, 99], "income": [-3, 7.25]})))
-    assert np.isfinite(
-        table_of(read_scenario(asked(ages, {"age": [20, 99], "income": [-3, 7.25]})))[1].spans
-    ).all()
+    for one_sided in ({"age": [0, 35], "income": [-5, 9]}, {"age": [30, 99], "income": [-5, 9]}):
+        assert "outside the stated bounds" in the_problem(asked(ages, one_sided))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from auditor.data import file_rows as streamed
-from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats import parts as pieces
 from auditor.data.load import load_table
 from auditor.errors import DataError
@@ -119,26 +118,3 @@ def test_too_many_cells_after_a_blank_line_are_told_by_line(load):
     assert load("a\n\n1,2\n5\n") == "table.csv: line 3 has 2 cells under 1 column names"
     assert load("\n\na\n1\n2\n\n1,2\n5\n") == "table.csv: line 7 has 2 cells under 1 column names"
     assert load("\na,b\n1,2\n2,3\n1,2,3\n") == "table.csv: line 5 has 3 cells under 2 column names"
-
-
-def test_parts_without_records_and_with_blank_lines(load, tmp_path):
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    for name, content in {"1": "a\n1\n\n2\n", "2": "a\n", "3": "\ufeffa\r\n5\r\n"}.items():
-        (folder / f"{name}.csv").write_bytes(content.encode())
-    table = load_table("parts/", base=tmp_path, missing="drop", rng=np.random.default_rng(0))
-    assert table.values.tolist() == [[1], [2], [5]]
-    with pytest.raises(DataError, match="1 missing value, in data row 2"):
-        load_table("parts/", base=tmp_path, rng=np.random.default_rng(0))
-
-
-def test_blank_categories_are_missing_too(load, tmp_path):
-    (tmp_path / "ill.csv").write_text("ill\nflu\n\nHIV\nflu\n")
-    chosen = Categories({}, {"ill": None})
-    with pytest.raises(DataError, match="missing"):
-        load_table("ill.csv", base=tmp_path, rng=np.random.default_rng(0), categories=chosen)
-    table = load_table(
-        "ill.csv", base=tmp_path, rng=np.random.default_rng(0), categories=chosen, missing="drop"
-    )
-    assert table.categorical is not None
-    assert len(table.categorical.codes) == 3

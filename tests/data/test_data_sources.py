@@ -3,11 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from auditor import registry
 from auditor.data.load import load_table
-from auditor.data.source import Source
 from auditor.data.table import Table
-from auditor.errors import DataError, PluginError
+from auditor.errors import DataError
 
 REQUIRED = {
     "gaussian": {"spectrum": [4.0, 1.0, 0.5]},
@@ -83,10 +81,3 @@ def test_inline_refuses(values, message):
         load("inline", parameters={"values": values})
     assert str(caught.value).startswith(f"source 'inline': {message}")
     assert "4711" not in str(caught.value)
-
-
-def test_a_source_that_breaks_its_contract_is_told(monkeypatch):
-    cls: type[Source] = registry.get("source", "iris")
-    monkeypatch.setattr(cls, "frame", lambda self, rows, rng: np.zeros((3, 2)))
-    with pytest.raises(PluginError, match="source 'iris' broke its contract"):
-        load("iris")

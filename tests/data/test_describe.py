@@ -56,15 +56,6 @@ def test_a_number_that_is_written_with_a_zero_before_it_is_a_code(suffix, tmp_pa
     assert found == {"born in": "number" if suffix == "parquet" else "unusable", "pay": "number"}
 
 
-def test_dates_are_read_by_the_one_format_that_fits():
-    assert [
-        column_of("d", pd.Series(DAYS.strftime(form))).form
-        for form in ("%m/%d/%Y", "%d.%m.%Y", "%d %b %Y")
-    ] == ["%m/%d/%Y", "%d.%m.%Y", "%d %b %Y"]
-    found = column_of("d", pd.Series(["5/6/2020", "7/8/2021"] * 50))
-    assert found.why == "holds dates that read as %d/%m/%Y or %m/%d/%Y, and nothing tells which"
-
-
 def test_a_series_is_found_in_the_files_order_or_in_that_of_a_column_that_counts():
     walk = pd.DataFrame({
         "no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300)),

@@ -81,15 +81,6 @@ def test_text_is_read_as_pandas_reads_it(tmp_path, frame, name, options, note):
     assert_as_pandas(path, pd.read_csv(path, **options), *[note] if note else [])
 
 
-def test_latin_1_is_read_and_said_so(tmp_path, frame):
-    path = tmp_path / "t.csv"
-    frame = frame.replace("Łódź", "Århus")
-    frame.to_csv(path, index=False, encoding="latin-1")
-    assert_as_pandas(
-        path, pd.read_csv(path, encoding="latin-1"), "is not UTF-8, and read as Latin-1"
-    )
-
-
 @pytest.mark.parametrize(
     ("thousands", "decimal", "sep"), [(",", ".", ","), (".", ",", ";"), (".", ",", "\t")]
 )

@@ -8,12 +8,6 @@ import auditor
 from auditor.data.load import load_table, load_target
 from auditor.errors import AuditorError, DataError
 
-CATEGORY = {
-    "schema": 1,
-    "schemes": [{"name": "uniform", "levels": [1.0]}],
-    "attacks": ["posterior"],
-}
-
 
 def loaded(path, **options):
     return load_table(str(path), rng=np.random.default_rng(0), **options)
@@ -35,18 +29,6 @@ def test_records_come_in_the_order_of_the_column_which_is_not_audited(days, name
     table = loaded(days / name, columns=["x"], order="day")
     assert table.attributes == ("x",)
     assert table.values[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0]
-
-
-def test_categories_and_the_target_of_utility_follow(days):
-    scenario = {
-        **CATEGORY,
-        "data": {"source": str(days / "days.csv"), "columns": ["kind"], "categorical": ["kind"], "order": "day"},
-    }  # fmt: skip
-    assert auditor.run(scenario).provenance  # it runs
-    target = load_target(
-        str(days / "days.csv"), "kind", columns=["x"], rng=np.random.default_rng(0), order="day"
-    )
-    assert target.tolist() == ["a", "a", "c", "d"]
 
 
 def test_missing_values_are_counted_and_none_is_told(tmp_path):

@@ -5,8 +5,8 @@ import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from auditor.process.environment import one_thread
+from tests.programs import ROOT, python
 from tests.programs import environment as environment_of
-from tests.programs import python
 
 
 def threads():
@@ -37,3 +37,12 @@ def test_a_program_of_ours_loads_libraries_with_one_thread_and_needs_no_other_s_
     assert early == "False"
     assert len(found) >= 2
     assert set(found) == {"1"}
+
+
+def test_nothing_is_imported_before_something_is_asked():
+    asked = "import sys; from auditor.process.deferred import pa, pd, pq; print('pandas' in sys.modules, pd.DataFrame.__name__, 'pandas' in sys.modules)"
+    assert python("-c", asked, cwd=ROOT, check=True).stdout.split() == [
+        "False",
+        "DataFrame",
+        "True",
+    ]

@@ -165,20 +165,10 @@ class Case:
                 edges = tuple(width * step * math.sqrt(VARIANCE["age"]) for step in range(31))
                 inside = [math.erf(edge / scale / math.sqrt(2)) for edge in edges]
                 shares = tuple(b - a for a, b in itertools.pairwise(inside))
-                found.append(
-                    Distribution(
-                        self.sweep,
-                        scheme,
-                        "perfect",
-                        "llse",
-                        coalition,
-                        1,
-                        attribute,
-                        edges,
-                        shares,
-                        1 - inside[-1],
-                    )
-                )
+                found.append(Distribution(
+                    self.sweep, scheme, "perfect", "llse", coalition, 1, attribute, edges, shares,
+                    1 - inside[-1],
+                ))  # fmt: skip
         return found
 
     def gaps(self) -> list[Measurement]:
@@ -186,16 +176,10 @@ class Case:
             "status": "not-applicable", "reason": UNSUITED, "knowledge": "perfect",
             "attack": "distribution-analysis",
         }  # fmt: skip
-        return [
-            measurement(
-                sweep=self.sweep,
-                scheme=self.schemes[2],
-                metric="normalized_error",
-                coalition=(1,),
-                levels=(0.46,),
-                **reason,
-            )
-        ]
+        return [measurement(
+            sweep=self.sweep, scheme=self.schemes[2], metric="normalized_error", coalition=(1,),
+            levels=(0.46,), **reason,
+        )]  # fmt: skip
 
     def result(
         self, *, title: str = "Five recipients of the census extract", name: str = "quickstart"
@@ -358,15 +342,9 @@ def tried(
 ) -> Tried:
     exposed = Exposed(unknown, 0.012, "mixture-estimate", NASTY, (1,))
     return Tried(
-        scheme,
-        (level, 2 * level, 4 * level),
-        unknown + 0.02,
-        exposed,
-        verdict,
-        True,
-        pooling,
+        scheme, (level, 2 * level, 4 * level), unknown + 0.02, exposed, verdict, True, pooling,
         (0.4, 0.7, 1.2),
-    )
+    )  # fmt: skip
 
 
 def advice() -> Advice:

@@ -86,22 +86,6 @@ def headline_texts(result: AuditResult) -> list[str]:
     return [said(text) for text in (first.gate, first.number, *first.reasons, first.action)]
 
 
-def test_the_first_level_is_short(audits: dict[str, AuditResult]) -> None:
-    page = Html().render([audits["quickstart"]])
-    folded = re.sub(
-        r'<details class="section".*?</details>\s*(?=<details|</article>)',
-        "",
-        page,
-        flags=re.DOTALL,
-    )
-    assert (
-        len(Page(re.sub(r"<details.*?</details>", "", folded, flags=re.DOTALL)).text.split()) <= 600
-    )
-    lines = Terminal(width=80, full=False).render([audits["quickstart"]]).splitlines()
-    assert len(lines) <= 60
-    assert "--full" in lines[-3] + lines[-4]
-
-
 def error(value: float, half: float | None, name: str = "age", **changes: Any) -> Measurement:
     low, high = (None, None) if half is None else (value - half, value + half)
     fields = {

@@ -167,26 +167,6 @@ def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -
     page.close()
 
 
-def column(page: Page, index: int) -> list[float]:
-    script = f"rows => rows.map(row => Number(row.cells[{index}].dataset.sort))"
-    values: list[float] = page.locator("table.matrix tbody tr").evaluate_all(script)
-    return [value for value in values if value == value]
-
-
-def test_a_heading_sorts_by_mouse_and_keyboard_and_says_so(opened: Opened) -> None:
-    button = opened.page.locator("table.matrix thead button").nth(1)
-    header = opened.page.locator("table.matrix thead th").nth(1)
-    for direction, sort in (
-        ("ascending", button.click),
-        ("descending", lambda: button.press("Enter")),
-    ):
-        sort()
-        assert header.get_attribute("aria-sort") == direction
-        assert column(opened.page, 1) == sorted(
-            column(opened.page, 1), reverse=direction == "descending"
-        )
-
-
 def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(opened: Opened) -> None:
     opened.page.locator("table.matrix thead button").last.focus()
     opened.page.keyboard.press("Tab")

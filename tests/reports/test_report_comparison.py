@@ -100,25 +100,6 @@ def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the
     assert part.size == cells
 
 
-def test_audits_of_different_things_have_not_shown_that_nothing_got_worse(
-    quickstart: AuditResult,
-) -> None:
-    renamed = quickstart.model_copy(
-        update={
-            "measurements": [r._replace(scheme=f"my {r.scheme}") for r in quickstart.measurements]
-        }
-    )
-    strange = compare_results(quickstart, renamed)
-    assert strange.worse
-    assert (
-        headline(strange)
-        == "1 thing got worse: no cell of the old audit is in the new one: nothing was compared."
-    )
-    empty = compare_results(quickstart.model_copy(update={"measurements": []}), quickstart)
-    assert not empty.worse
-    assert headline(empty) == "Nothing was compared: the audits have no cell in common."
-
-
 @pytest.mark.parametrize("width", [60, 160])
 def test_every_format_says_the_same(worse: Comparison, width: int) -> None:
     (part,) = parts(worse)

@@ -7,7 +7,7 @@ import pytest
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from auditor_reports.figures.figures import SCALE, Figure, Name, number, plus_minus, severity
+from auditor_reports.figures.figures import Figure, Name, number, plus_minus
 from auditor_reports.figures.reading import ERROR, Reading, paired_gain
 from auditor_reports.wording.verdict import verdict, verdicts
 
@@ -26,13 +26,6 @@ def test_a_figure_is_written_to_the_precision_of_its_error_bar(
     value: float, half: float | None, text: str
 ) -> None:
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
-
-
-def test_the_severity_scale_covers_every_error_and_worsens_with_accuracy() -> None:
-    assert [severity(value).word for value in (0.0, 0.05, 0.25, 0.5, 0.75, 3.0)] == [
-        "rebuilt", "severe", "high", "moderate", "low", "low",
-    ]  # fmt: skip
-    assert [step.rank for step in SCALE] == [5, 4, 3, 2, 1]
 
 
 def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditResult) -> None:
@@ -110,13 +103,9 @@ def test_the_verdict_never_contradicts_an_expectation(
     quickstart: AuditResult, status: Any, error: float, finding: str
 ) -> None:
     record = ExpectationRecord(
-        expectation="theorem-4",
-        where={"scheme": "corner-wave"},
-        status=status,
-        observed=None,
-        bound=None,
-        why="",
-    )
+        expectation="theorem-4", where={"scheme": "corner-wave"}, status=status, observed=None,
+        bound=None, why="",
+    )  # fmt: skip
     found = verdict(with_gains(quickstart, error, expectations=[record]), "corner-wave")
     assert found.finding == finding
     if finding != "no-gain":

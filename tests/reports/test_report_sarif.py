@@ -54,10 +54,6 @@ STRUCTURE = {
         }},
     },
 }  # fmt: skip
-SMALL = {
-    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50}, "schemes": [{"name": "correlated", "levels": [1]}],
-    "attacks": ["ndr"], "expect": [{"normalized_error": {"at-least": 9}}],
-}  # fmt: skip
 
 
 def log_of(*results: AuditResult) -> dict[str, Any]:
@@ -145,13 +141,3 @@ def test_results_stand_at_their_line_of_the_scenario_s_file(here: Path) -> None:
     assert log_of(changed)["results"][0]["locations"] == [
         {"physicalLocation": {"artifactLocation": place["artifactLocation"]}}
     ]
-
-
-def test_a_file_elsewhere_is_told_by_its_name_alone_and_a_scenario_from_python_has_none(
-    here: Path,
-) -> None:
-    small = {"replicates": 1, "expect": [{"distortion": {"at-least": 99}}]}
-    assert auditor.run("li2012-example", overrides=small).provenance.file == "li2012-example.yaml"
-    result = auditor.run(SMALL)
-    assert result.provenance.file == ""
-    assert log_of(result)["results"][0]["locations"] == []

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import struct
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import auditor
 from auditor.audit.base.outcome import ReleaseAudit
+from auditor.errors import AuditorError
+from auditor.results import model, tidy
 from auditor.results.codec import CodecError, codec
-from auditor.results.measurements import Measurements
+from auditor.results.measurements import Coded, Measurements
+from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 from auditor.runs.tasks import carry_out, plan
 from auditor.scenario.read import read_scenario
@@ -68,44 +75,9 @@ def test_what_a_task_yields_comes_back_with_the_same_types_and_values(place):
 
 
 RECORD = Measurement(
-    {},
-    "s",
-    "perfect",
-    "llse",
-    (1, 2),
-    (0.5, 1.0),
-    1,
-    "*",
-    "rmse",
-    1.0,
-    None,
-    None,
-    None,
-    None,
-    "ok",
-    None,
-    "none",
-)
-
-
-def test_every_field_of_a_measurement_refuses_another_type():
-    for field in Measurement._fields:
-        encode, decode = codec(Measurement)
-        plain = json.loads(json.dumps(encode(RECORD)))
-        assert decode(plain) == RECORD
-        wrong = {
-            "sweep": 3, "coalition": [1, "2"], "levels": "0.5", "replicate": 1.5, "value": "1",
-            "status": "splendid", "error_bar": None,
-        }  # fmt: skip
-        plain[Measurement._fields.index(field)] = wrong.get(field, {"x": 1})
-        with pytest.raises(CodecError):
-            decode(plain)
-
-
-def test_a_message_names_types_and_no_value():
-    with pytest.raises(CodecError) as refused:
-        codec(list[float])[1](["secret"])
-    assert "secret" not in str(refused.value)
+    {}, "s", "perfect", "llse", (1, 2), (0.5, 1.0), 1, "*", "rmse", 1.0, None, None, None, None,
+    "ok", None, "none",
+)  # fmt: skip
 
 
 TABLE = [
@@ -139,3 +111,150 @@ def test_a_table_that_is_none_is_refused():
             plain[Measurement._fields.index(field)] = wrong
             with pytest.raises(CodecError):
                 decode(plain)
+
+
+BLANK = Measurement(
+    {}, "s", "perfect", "llse", (1, 2), (0.5, 1.0), 1, "*", "rmse", 1.0, 0.1, 0.8, 1.2, 1.0, "ok",
+    None, "closed-form",
+)  # fmt: skip
+RECORDS = [
+    BLANK,
+    BLANK._replace(replicate=2, value=1.5, theory=None),
+    BLANK._replace(sweep={"p": 1}, metric="distortion", coalition=(1,), levels=(0.5,), error_bar="none", std_error=None),
+    BLANK._replace(sweep={"p": 1.0}, attack=None, knowledge=None, coalition=(), levels=()),
+    BLANK._replace(sweep={"p": True}, value=None, std_error=None, ci_low=None, ci_high=None, theory=None, status="failed", reason="why"),
+    BLANK._replace(replicate=3, attribute="age"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def result():
+    return auditor.run({
+        "data": "iris", "schemes": [{"name": "correlated", "levels": [0.25, 1.0]}], "attacks": ["llse"], "coalitions": ["all"],
+        "sweep": {"data.rows": [50, 100]}, "replicates": 2, "seed": 1,
+    })  # fmt: skip
+
+
+def test_a_table_of_records_is_those_records_to_their_types():
+    table = Measurements.of(RECORDS)
+    assert list(table) == table == RECORDS
+    assert [repr(record) for record in table] == [repr(record) for record in RECORDS]
+    assert (len(table), table[1], table[-2:]) == (6, RECORDS[1], RECORDS[-2:])
+    assert Measurements.of(table) is table
+    assert list(Measurements.of([])) == [] == Measurements.concatenated([])
+    assert table != RECORDS[:-1]
+
+
+@pytest.fixture
+def long(result, tmp_path, monkeypatch):
+    """Results that are too long for JSON."""
+    monkeypatch.setattr(model, "MOST_IN_JSON", len(result.measurements))
+    return result.save(tmp_path)
+
+
+def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
+    document = json.loads((long / "results.json").read_text())
+    assert document["schema_version"] == 2
+    assert set(document["measurements"]) == {"file", "sha256"}
+    again = AuditResult.load(long)
+    assert [repr(record) for record in again.measurements] == [
+        repr(record) for record in result.measurements
+    ]
+    assert again.to_json() == result.to_json()
+
+
+def stored(folder: Path, table: pa.Table) -> None:
+    """Write another table, and have the results name it."""
+    document = json.loads((folder / "results.json").read_text())
+    pq.write_table(table, folder / "results.parquet")
+    document["measurements"]["sha256"] = hashlib.sha256(
+        (folder / "results.parquet").read_bytes()
+    ).hexdigest()
+    (folder / "results.json").write_text(json.dumps(document))
+
+
+def test_what_is_wrong_in_a_long_table_is_said(long):
+    for changes, shown in [
+        ({"std_error": -1.0}, "std_error must be at least 0"),
+        ({"value": 1e200}, "value must be at most 1e+150"),
+        ({"ci_low": 2.0, "ci_high": 1.0}, "an interval ends before it begins"),
+        ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be ascending"),
+        (
+            {"status": Coded(np.array([0]), ["fine"])},
+            "status must be 'ok', 'not-applicable' or 'failed'",
+        ),
+    ]:
+        columns = {
+            name: value if isinstance(value, Coded) else np.array([value])
+            for name, value in changes.items()
+        }
+        stored(long, tidy.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
+        with pytest.raises(AuditorError) as caught:
+            AuditResult.load(long)
+        assert (
+            str(caught.value)
+            == f"{long / 'results.parquet'}: not the results of an audit ({shown})"
+        )
+
+
+def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escaped_in_the_file():
+    names = ["<script>", "a\x1b[31m\nb\u202e", "age"]
+    content = tidy.parquet(
+        Measurements.of([BLANK._replace(attribute=name, reason=name) for name in names])
+    )
+    assert [(record.attribute, record.reason) for record in tidy.from_parquet(content)] == [
+        (name, name) for name in names
+    ]
+    assert pq.read_table(pa.BufferReader(content))["attribute"].to_pylist() == [
+        "<script>",
+        r"a\u001b[31m\nb\u202e",
+        "age",
+    ]
+
+
+def swept(text):
+    table = tidy.arrow(Measurements.of(RECORDS[:1]))
+    return table.set_column(0, "sweep", pa.array([text]))
+
+
+def test_a_sweep_point_that_is_no_json_is_refused(long):
+    for text in ["{", "[" * 100_000, "9" * 5_000, '{"a": NaN}', None]:
+        stored(long, swept(text))
+        with pytest.raises(AuditorError, match=r"results\.parquet: not the results of an audit"):
+            AuditResult.load(long)
+
+
+def test_a_table_that_cannot_be_beside_is_refused(long):
+    for name in [
+        "../results.parquet",
+        "/etc/passwd",
+        "..",
+        "",
+        "results.parquet\0",
+        "x" * 5_000,
+        None,
+        3,
+    ]:
+        document = json.loads((long / "results.json").read_text())
+        document["measurements"]["file"] = name
+        (long / "results.json").write_text(json.dumps(document))
+        with pytest.raises(AuditorError):
+            AuditResult.load(long)
+
+
+def test_a_table_that_is_another_or_none_is_refused(long):
+    stored(long, pa.table({"value": [1.0]}))
+    with pytest.raises(AuditorError, match="not the results of an audit"):
+        AuditResult.load(long)
+    (long / "results.parquet").write_bytes(b"")
+    with pytest.raises(AuditorError, match=r"not the table that results\.json was written with"):
+        AuditResult.load(long)
+    (long / "results.parquet").unlink()
+    with pytest.raises(
+        AuditorError, match=r"no such file; results\.json has its measurements there"
+    ):
+        AuditResult.load(long)
+    text = (long / "results.json").read_text().replace('"results.parquet"', '"../results.parquet"')
+    (long / "results.json").write_text(text)
+    with pytest.raises(AuditorError, match="must be the name of a file beside it"):
+        AuditResult.load(long)

@@ -171,13 +171,9 @@ def test_records_are_not_the_solution_of_the_figures(tmp_path):
         scenario = read_scenario(SCENARIO | plain | {"data": source})
         table, moments = table_of(scenario)
         release = open_release(
-            scenario,
-            table,
-            table_moments(table),
-            scenario.schemes[0],
-            tuple(schemes[0]["levels"]),
-            1,
-        )
+            scenario, table, table_moments(table), scenario.schemes[0],
+            tuple(schemes[0]["levels"]), 1,
+        )  # fmt: skip
         ((_, x, drawn),) = ((k, x.copy(), [y.copy() for y in ys]) for k, x, ys in release.blocks())
         std = np.sqrt(moments.covariance[0, 0] * np.array(schemes[0]["levels"]))
         return np.array([(y - x)[:, 0] for y in drawn]) / std[:, None]

@@ -84,15 +84,6 @@ def test_processes_that_start_together_agree_on_one_key(state):
     assert len({each.communicate(timeout=PATIENCE)[0] for each in running}) == 1
 
 
-def test_a_torn_key_is_replaced(state):
-    state.mkdir()
-    (state / owner.NAME).write_bytes(b"half")
-    first = owner.key_name()
-    owner._key.cache_clear()
-    assert owner.key_name() == first
-    assert len((state / owner.NAME).read_bytes()) == owner.BYTES
-
-
 def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(
     state, tmp_path, monkeypatch
 ):

@@ -10,11 +10,10 @@ import pytest
 from scipy.linalg import block_diag
 
 import auditor
-from auditor import AuditorError, read_release, registry
+from auditor import AuditorError, read_release
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
-from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import table_moments
 from auditor.schemes.corner_wave import CornerWave
@@ -109,30 +108,10 @@ def test_records_that_are_out_are_refused_by_their_labels_and_counted():
     ] == ["fay", "gil"]
 
 
-def test_equal_rows_and_a_far_variance_are_told_of_in_counts_and_ratios_alone():
-    release = auditor.perturb(FIRST, "corner-wave", [0.5], seed=1)
-    with pytest.warns(AuditorWarning) as caught:
-        release.append(np.vstack([3.0 * SECOND[:300], FIRST[:2]]), seed=2)
-    said = [str(warning.message) for warning in caught]
-    assert said[0].startswith(
-        "2 of 302 records of the batch equal one that is out already, in every column (0 of 12,000 records before it"
-    )
-    assert [line.split(":")[0] for line in said[1:]] == ["column 'x1'", "column 'x2'"]
-    assert all("times the first batch's" in line for line in said[1:])
-
-
 @pytest.mark.parametrize(("batch", "why"), [(PEOPLE[["age"]], "must have the columns of the records before it"), (PEOPLE.assign(age=np.nan), "missing values"), (PEOPLE.iloc[:0], "at least 1 row; got 0")])  # fmt: skip
 def test_what_is_no_batch_is_refused(batch, why):
     batch = batch.set_axis(list("wxyz")[: len(batch)]) if isinstance(batch, pd.DataFrame) else batch
     assert why in refusal(auditor.perturb(PEOPLE, "corner-wave", [0.5], seed=1).append, batch)
-
-
-@pytest.mark.parametrize("name", ["rotation", "k-anonymity", "published"])
-def test_schemes_that_do_not_perturb_records_one_by_one_take_no_batches(name):
-    scheme = make_plugin("scheme", name, registry.get("scheme", name).trial)
-    assert "no records can be appended" in refusal(
-        auditor.Release(PEOPLE, (), (), scheme).append, PEOPLE
-    )
 
 
 @pytest.mark.parametrize(("scheme", "replacement", "share"), [("uniform", "uniform", 0.25), ("uniform-multilevel", "prior", 0.4)])  # fmt: skip
@@ -161,16 +140,9 @@ def written(tmp_path, form="csv", scheme="corner-wave", precision="double", **mo
     columns = ["job"] if scheme.startswith("uniform") else ["age", "pay"]
     levels = [0.3, 0.9] if scheme.startswith("uniform") else [1.0, 0.25]
     write_copies(
-        str(tmp_path / "january.csv"),
-        scheme,
-        levels,
-        None,
-        tmp_path / "out",
-        columns,
-        form=form,
-        precision=precision,
-        **more,
-    )
+        str(tmp_path / "january.csv"), scheme, levels, None, tmp_path / "out", columns, form=form,
+        precision=precision, **more,
+    )  # fmt: skip
     return [str(tmp_path / f"{month}.csv") for month in ("january", "february", "march")]
 
 

@@ -35,15 +35,9 @@ class Cluster:
         self._processes: list[subprocess.Popen[bytes]] = []
         told = folder / "scheduler.json"
         self._start(
-            "scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--no-dashboard",
-            "--scheduler-file",
-            str(told),
-        )
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+            "--scheduler-file", str(told),
+        )  # fmt: skip
         wait_for(lambda: told.exists() and told.stat().st_size > 0, "no scheduler")
         import json
 

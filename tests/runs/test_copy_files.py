@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -62,44 +61,6 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
         path.name for path in written
     )
-
-
-@pytest.mark.parametrize(
-    ("scheme", "form"),
-    each_once(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]),
-)
-@pytest.mark.slow_after_first
-def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, scheme):
-    levels, frame = [0.0] if scheme == "rotation" else LEVELS, frame[:TWO_BLOCKS]
-    source = tmp_path / "table.parquet"
-    frame.to_parquet(source, row_group_size=2_700)
-    copies = auditor.perturb(frame, scheme, levels, seed=5).copies
-    written = write_copies(
-        str(source), scheme, levels, 5, tmp_path / "out", form=form, precision="single"
-    )
-    for path, copy in zip(written, copies, strict=False):
-        read = pd.read_csv(path, dtype=np.float32) if form == "csv" else pd.read_parquet(path)
-        if scheme != "corner-wave":
-            pd.testing.assert_frame_equal(read, copy.astype(np.float32), check_exact=True)
-            continue
-        grid = np.array(
-            list(json.loads((tmp_path / "out" / "release.json").read_text())["grid"].values())
-        )
-        assert ((read.astype(float) / grid) % 1 == 0).all(axis=None)
-        assert (grid <= frame.std(ddof=0) * 0.5 / 2**8).all()
-        # three steps, each off by half a cell
-        assert (np.abs(read - copy) <= 1.5 * grid + 1e-6).all(axis=None)
-
-
-def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
-    source = tmp_path / "table.parquet"
-    (frame[["age", "salary"]] + [1e9, 0.0]).to_parquet(source)
-    with pytest.raises(
-        AuditorError,
-        match="column 'age': its noise is lost in the last digits of 32-bit numbers of its values' size; write it in double",
-    ):
-        write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "out", precision="single")
-    assert not (tmp_path / "out").exists()
 
 
 def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):

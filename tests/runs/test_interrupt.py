@@ -98,18 +98,6 @@ def test_scenarios_that_were_not_reached_are_named_and_those_before_stand(folder
     assert signalled["done"] == 12
 
 
-def test_stopped_before_anything_was_finished_whole_results_are_left_alone(folder, run, signalled):
-    run("first.yaml")
-    before = Path("audit/first/results.json").read_bytes()
-    signalled.update(at=signalled["done"])
-    status, _, err = run("first.yaml")
-    assert status == 130
-    assert "is left as it was" in err
-    assert Path("audit/first/results.json").read_bytes() == before
-    assert run("first.yaml", "--resume")[0] == 0
-    assert signalled["done"] == 4
-
-
 def test_from_python_ctrl_c_is_python_s_own(folder, signalled):
     signalled["at"] = 2
     with pytest.raises(KeyboardInterrupt):
@@ -198,23 +186,6 @@ def test_workers_end_when_the_program_is_killed(folder, started, moment):
     patiently(lambda: begun(folder) if moment == "at work" else has_workers(program), program)
     program.kill()
     said(program)
-    assert all_end(program)
-
-
-def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder, started):
-    many = SCENARIO | {
-        "replicates": 16,
-        "data": {"source": "census-like", "rows": 40_000},
-        "coalitions": ["subsets"],
-    }
-    Path("many.yaml").write_text(yaml.safe_dump(many))
-    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
-    patiently(lambda: has_workers(program), program)
-    os.killpg(program.pid, signal.SIGINT)
-    _, err = said(program)
-    assert program.returncode == 130
-    assert "Traceback" not in err
-    assert "Exception ignored" not in err
     assert all_end(program)
 
 

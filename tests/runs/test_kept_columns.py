@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import auditor.runs.copy_files
 from auditor.cli import cli
 from auditor.data.formats import parts
 from auditor.errors import AuditorError
@@ -81,18 +80,3 @@ def test_requests_that_make_no_sense_leave_nothing_behind(path, tmp_path, option
     assert isinstance(result.exception, AuditorError)
     assert message in str(result.exception)
     assert not out.exists()
-
-
-def test_a_registered_source_is_no_file_and_nothing_is_kept_unasked(path, tmp_path):
-    with pytest.raises(AuditorError, match="can be kept of a file"):
-        write_copies(
-            "iris",
-            "corner-wave",
-            [0.5],
-            1,
-            tmp_path / "out",
-            ["petal_length"],
-            keep=["petal_width"],
-        )
-    auditor.runs.copy_files.write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"])
-    assert cells(tmp_path / "out" / "copy-1.csv")[0] == ["age"]

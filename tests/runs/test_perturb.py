@@ -111,20 +111,6 @@ def test_impossible_noise_shapes_are_refused_once(noise, words):
     assert "\n" not in shown
 
 
-def test_levels_parameters_and_knowledge_may_be_numpy_s_and_pandas_own():
-    plain = auditor.perturb(
-        X, "corner-wave", [1.0, 2.0], seed=1, noise={"matrix": [[1.0, 0.0], [0.0, 1.0]]}
-    )
-    for levels in (range(1, 3), pd.Series([1, 2]), np.array([1, 2]), (1, 2)):
-        release = auditor.perturb(X, "corner-wave", levels, seed=1, noise={"matrix": np.eye(2)})
-        np.testing.assert_array_equal(release.copies[1], plain.copies[1])
-    for coalition in ({1, 2}, range(1, 3), np.array([1, 2]), (2, 1)):
-        assert auditor.attack("llse", plain, coalition=coalition).coalition == (1, 2)
-    assert auditor.attack(
-        "ndr", plain, knowledge={"estimated": {"rows": np.int64(4)}}
-    ).coalition == (1, 2)
-
-
 @pytest.mark.parametrize("workers", [0, True])
 def test_workers_are_counted_from_one(workers):
     scenario = {

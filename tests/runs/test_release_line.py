@@ -14,7 +14,6 @@ import sys
 import time
 import warnings
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,6 @@ import pytest
 import auditor
 from auditor.data.formats import release_folder
 from auditor.errors import AuditorError, AuditorWarning
-from auditor.results.files import lock_folder
 from auditor.runs.copy_files import append_copies, write_copies
 from auditor.runs.folder_release import read_release
 from tests.programs import PATIENCE, running, wait_for
@@ -67,15 +65,9 @@ def released(folder: Path, scheme: str, form: str = "csv"):
     X, levels, _, parameters = LINES[scheme]
     X.to_parquet(folder / "table.parquet")
     write_copies(
-        str(folder / "table.parquet"),
-        scheme,
-        levels,
-        None,
-        folder / "out",
-        list(X.columns),
-        parameters=parameters,
-        form=form,
-    )
+        str(folder / "table.parquet"), scheme, levels, None, folder / "out", list(X.columns),
+        parameters=parameters, form=form,
+    )  # fmt: skip
     return X
 
 
@@ -151,23 +143,6 @@ def test_a_release_in_a_folder_that_is_read_and_extended_twice_is_one_line(tmp_p
     is_one_line(out, scheme)
 
 
-def test_extensions_from_many_threads_at_once_are_one_line(tmp_path):
-    X = released(tmp_path, "corner-wave")
-    for release in (
-        auditor.perturb(X, "corner-wave", [0.25, 1.0]),
-        read_release(X, tmp_path / "out"),
-    ):
-        with ThreadPoolExecutor(4) as pool:
-            list(
-                pool.map(
-                    lambda level, release=release: release.extend([level]), [0.4, 0.5, 0.6, 0.7]
-                )
-            )
-        last = release.extend([0.8])
-        assert sorted(last.levels) == [0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
-        is_one_line(last, "corner-wave")
-
-
 def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tmp_path):
     X = released(tmp_path, "corner-wave")
     batch, stale = NUMBERS[:500] + 0.5, read_release(X, tmp_path / "out")
@@ -205,20 +180,6 @@ def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tm
     assert (
         len(read_release([X, batch, NUMBERS[:300] - 0.5], tmp_path / "out").copies[2]) == ROWS + 800
     )
-
-
-def test_a_folder_that_another_command_writes_to_is_refused(tmp_path, monkeypatch):
-    X = released(tmp_path, "corner-wave")
-    release = read_release(X, tmp_path / "out")
-    monkeypatch.setattr(release_folder, "PATIENCE", 0.1)
-    lock = lock_folder(tmp_path / "out")
-    try:
-        for call in (lambda: release.extend([0.5]), lambda: read_release(X, tmp_path / "out")):
-            with pytest.raises(AuditorError, match="another run is writing there; wait for it"):
-                call()
-    finally:
-        os.close(lock)
-    assert release.extend([0.5]).levels == (0.25, 1.0, 0.5)
 
 
 def test_a_release_is_not_continued_with_another_table_or_order(tmp_path):
@@ -264,19 +225,6 @@ def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, comma
     text = (own_state / "releases.jsonl").read_text()
     assert (own_state / "releases.jsonl").stat().st_mode & 0o777 == 0o600
     assert not any(f"{value:.3f}" in text for value in NUMBERS["age"][:100])
-
-
-def test_studies_and_other_tables_are_no_second_release(own_state):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", AuditorWarning)
-        auditor.perturb(NUMBERS, "corner-wave", [0.5])
-        for seed in (1, 2):
-            auditor.perturb(NUMBERS, "corner-wave", [0.5], seed=seed)
-        auditor.perturb(NUMBERS + 1e-3, "corner-wave", [0.5])
-        auditor.perturb(CATEGORIES, "uniform", [0.5]).extend([0.3])
-    with pytest.warns(AuditorWarning, match="released before"):
-        auditor.perturb(CATEGORIES["job"], "uniform-multilevel", [0.5])
-    assert len((own_state / "releases.jsonl").read_text().splitlines()) == 4
 
 
 STAFF, EXTENDED, APPENDED = (

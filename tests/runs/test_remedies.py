@@ -6,7 +6,6 @@ import pytest
 import auditor
 from auditor.results.model import AuditResult
 from auditor.schemes.replacement.law import left_by_retention
-from auditor_reports.wording.headline import remedy_text
 
 
 def audit(schemes, attacks, coalitions=("subsets",), **data):
@@ -48,26 +47,6 @@ def test_levels_that_a_remedy_names_leave_half():
         if one.metric == "normalized_error" and one.attribute != "*"
     ]
     assert min(theory) == pytest.approx(0.5, abs=0.005)
-
-
-def test_a_stronger_attack_asks_for_more_and_the_answer_is_called_an_estimate():
-    both = remedies(
-        audit([{"name": "corner-wave", "levels": [0.3]}], ["llse", "mixture-estimate"])
-    )["corner-wave"]
-    assert both.attack == "mixture-estimate"
-    assert both.estimated
-    assert both.levels[0] > 1.0
-
-
-def test_what_known_attributes_say_of_another_no_noise_takes_back():
-    result = auditor.run({
-        "data": {"source": "cps", "columns": ["salary", "state_tax"], "rows": 30000, "standardize": True}, "seed": 1,
-        "schemes": [{"name": "independent", "levels": [0.5]}], "attacks": ["partial-disclosure"],
-        "knowledge": [{"model": {"target": "state_tax", "predictors": ["salary"], "rows": 400, "known": True}}],
-    })  # fmt: skip
-    found = remedies(result)["independent"]
-    assert (found.attribute, found.levels, found.lossless) == ("state_tax", [], None)
-    assert "no level leaves half of state_tax unknown" in remedy_text(result.releases[0], found)
 
 
 def test_of_retention_exact_bayes_is_answered_exactly_and_survives_saving(here):

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import auditor
-from auditor.errors import AuditorError, WorkersLost
+from auditor.errors import WorkersLost
 from auditor.runs import finished_tasks as finished
 from auditor.runs import tasks, workers
 from auditor.runs.finished_tasks import FOLDER, STATE
@@ -104,36 +104,6 @@ def test_resuming_what_is_whole_does_nothing_again(folder, run, carried_out):
     assert len(carried_out) == TASKS
     assert f"resumed: {TASKS} of {TASKS} tasks are finished already\n" in err
     assert outcome() == before
-
-
-def test_without_resume_everything_is_done_again_and_what_is_lost_is_told(folder, run, carried_out):
-    carried_out.before = crash(2)
-    run("small.yaml")
-    carried_out.before = staticmethod(lambda number: None)
-    _, _, err = run("small.yaml")
-    assert len(carried_out) == 2 + TASKS
-    assert "its 2 finished tasks are replaced (--resume would have used them)" in err
-
-
-@pytest.mark.slow
-def test_any_number_of_workers_resumes_what_another_began(folder, run, carried_out):
-    run("small.yaml", "--output", "undisturbed")
-    carried_out.before = crash(TASKS + 2)
-    run("small.yaml")
-    carried_out.before = staticmethod(lambda number: None)
-    run("small.yaml", "--resume", "--workers", "2")
-    assert len(carried_out) == TASKS + 2  # the others were done elsewhere
-    assert outcome() == outcome(output="undisturbed")
-
-
-def test_a_cell_that_failed_is_tried_again(folder, run, carried_out, monkeypatch):
-    from auditor import registry
-
-    with monkeypatch.context() as broken:
-        broken.setattr(registry.get("attack", "ndr"), "affine", lambda self, view: 1 / 0)
-        assert run("small.yaml")[0] == 3
-    assert run("small.yaml", "--resume")[0] == 0
-    assert not auditor.AuditResult.load("audit/small").failed
 
 
 CHANGES = {
@@ -320,8 +290,3 @@ def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_
     assert auditor.AuditResult.load("audit/small").partial.finished == 1
     run("small.yaml", "--resume")
     assert auditor.AuditResult.load("audit/small").partial is None
-
-
-def test_resume_needs_a_folder(folder):
-    with pytest.raises(AuditorError, match="resume needs `output`"):
-        auditor.run("small.yaml", resume=True)

@@ -39,27 +39,6 @@ def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_s
     assert "llse" not in turned
 
 
-@pytest.mark.slow
-def test_attacks_on_rows_are_tried_on_the_coalitions_that_decide() -> None:
-    result = auditor.run(
-        scenario(
-            attacks=["llse", {"name": "map-estimate", "coalitions": ["singles", "prefixes", "all"]}]
-        )
-    )
-    tried = {
-        name: {r.coalition for r in result.measurements if r.attack == name}
-        for name in ("llse", "map-estimate")
-    }
-    assert len(tried["llse"]) == 7
-    assert tried["map-estimate"] == {(1,), (2,), (3,), (1, 2), (1, 2, 3)}
-    chosen = {
-        use.name: [entry.spec() for entry in use.coalitions]
-        for use in read_scenario(scenario()).attacks
-    }
-    assert chosen["map-estimate"] == ["singles", "prefixes", "all"]
-    assert chosen["llse"] == []
-
-
 def test_the_resolved_scenario_names_them_and_reads_the_same() -> None:
     first = read_scenario(scenario())
     assert read_scenario(first.spec()).attacks == first.attacks

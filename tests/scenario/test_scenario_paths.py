@@ -97,23 +97,14 @@ def test_set_at():
 
 NOWHERE = """
 schemes[3] ~ schemes has 3 items, numbered from 0; got [3]
-schemes[-1].x ~ schemes has 3 items, numbered from 0; got [-1]
 schemes[1].levels[1] ~ schemes[1].levels has 1 item, numbered from 0; got [1]
-schemes[cornerwave].x ~ schemes is a list of 3 items, none named 'cornerwave'; did you mean 'corner-wave'?
 schemes[xyz].x ~ schemes is a list of 3 items, none named 'xyz'; valid are corner-wave, second, uniform
-schemes[uniform].x ~ schemes has several items named 'uniform': [1], [2]; choose by number or id
 attacks[llse] ~ attacks has several items named 'llse': [0], [1]; choose by number or id
-attacks.0 ~ attacks is a list of 2 items, none named '0'; write attacks[0]
 schemes.99.x ~ schemes is a list of 3 items, none named '99'; valid are corner-wave, second, uniform
-data.source.rows ~ data.source is text, so nothing can be set below it; got data.source.rows; did you mean
 data.rows.x.y ~ data.rows is an integer, so nothing can be set below it; got data.rows.x.y; valid are rows
-seed[0] ~ seed is an integer, so nothing can be set below it; got seed[0]
 schemes[0][0] ~ schemes[0] is text, so nothing can be set below it; got schemes[0][0]
-data[0] ~ data is a mapping, so [0] is no place in it; valid are rows, source
 [0] ~ the document is a mapping, so [0] is no place in it; valid are
-empty[0] ~ empty is not given, so it has no item [0]
 missing[0].x ~ missing is not given, so it has no item [0]
-missing.below[0] ~ missing.below is not given, so it has no item [0]
 """
 
 

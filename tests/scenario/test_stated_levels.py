@@ -56,15 +56,6 @@ def test_levels_are_what_hand_calculation_says():
     )
 
 
-@pytest.mark.parametrize(("scheme", "currency", "metric", "more"), [("laplace-multilevel", "epsilon", "epsilon", {}), ("corner-wave", "gaussian-dp", "gaussian_dp", {})])  # fmt: skip
-def test_each_copy_alone_keeps_what_was_stated_and_noise_has_that_size(
-    scheme, currency, metric, more
-):
-    result = auditor.run(asked(scheme, {currency: [2.0, 0.25, 1.0]}, **more))
-    found = [record.value for record in result.measurements if record.metric == metric]
-    assert found == pytest.approx([2.0, 0.25, 1.0], rel=1e-9)
-
-
 def test_a_scenario_with_stated_levels_reads_as_itself_and_its_schema_allows_them():
     allowed = jsonschema.Draft202012Validator(scenario_schema())
     for document in (
@@ -109,11 +100,6 @@ def test_what_cannot_be_had_is_told():
         (asked("rotation-noise", {"epsilon": [1]}), "adds no noise whose size could be stated so"),
     ]:
         assert told in the_problem(document)
-
-
-def test_noise_by_bounds_needs_them():
-    with pytest.raises(AuditorError, match="noise: bounds needs `data: bounds:`"):
-        auditor.run(asked("corner-wave", [1.0], {**DATA, "bounds": None}, noise="bounds"))
 
 
 X = np.random.default_rng(0).uniform(-4, 4, (50, 2))

@@ -12,14 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.errors import AuditorError, ScenarioError
-from auditor.scenario.yaml.document import (
-    MAX_BYTES,
-    MAX_PROBLEMS,
-    Document,
-    load,
-    load_file,
-    scalar,
-)
+from auditor.scenario.yaml.document import MAX_BYTES, Document, load, load_file, scalar
 
 
 def problems(text, file=None):
@@ -39,38 +32,23 @@ def place(problem):
 
 SCALARS = r"""
 1e3 => 1000.0
-1E+3 => 1000.0
-1. => 1.0
 .5 => 0.5
--.5e-1 => -0.05
 -0.0 => -0.0
 0 => 0
-012 => 12
--012 => -12
 +3 => 3
 0o14 => 12
 0xFf => 255
 true => True
-True => True
-TRUE => True
 false => False
-False => False
-FALSE => False
 null => None
-Null => None
-NULL => None
-~ => None
 '1' => '1'
 "true" => 'true'
 '' => ''
 !!str 5 => '5'
-!!str => ''
 ! 5 => '5'
 !!int '0x10' => 16
-!!float 1 => 1.0
 !!float 0o14 => 12.0
 !!bool 'true' => True
-!!null '' => None
 [0.25, 1] => [0.25, 1]
 {estimated: {rows: 400}} => {'estimated': {'rows': 400}}
 """
@@ -211,17 +189,6 @@ def test_all_problems_at_once():
     assert str(found[0]) == "s.yaml:2:1: a is given twice; first at line 1, column 1"
 
 
-def test_keys_must_be_text():
-    for text, part in [
-        ("a: {1: x}", "a has an integer as a key; keys are text; write it in quotes"),
-        ("a: {null: x}", "null"),
-        ("a:\n  ?\n  : x", "null"),
-        ("a: {? [b] : x}", "a has a list as a key; keys are text"),
-        ("a:\n  ? - b\n  : x", "a list"),
-    ]:
-        assert part in str(only_problem(text))
-
-
 def test_tags_are_refused():
     for text in [
         "a: !!python/object/apply:os.system [ls]",
@@ -297,12 +264,6 @@ def test_depth_limit_is_exact_and_counts_through_aliases():
     assert "nested" in only_problem(half + "\nb: " + "[" * 25 + "*a" + "]" * 25).message
 
 
-def test_problems_are_counted_up_to_a_limit():
-    found = problems("\n".join(["a: 1"] * 5000))
-    assert len(found) == MAX_PROBLEMS + 1
-    assert "rest is not read" in found[-1].message
-
-
 def test_size_is_limited_in_bytes():
     fits = "a: '" + "x" * (MAX_BYTES - 5) + "'"
     assert load(fits).value
@@ -331,10 +292,6 @@ def test_tabs_do_not_indent():
         assert problem.line == text.count("\n", 0, text.index("\t")) + 1
 
 
-def test_tabs_may_indent_json():
-    assert load('{\n\t"a": [\n\t\t1\n\t]\n}').value == {"a": [1]}
-
-
 def test_syntax_errors_have_a_place_and_are_short():
     for text, at in [
         ("a: b: c", (1, 5)),
@@ -353,15 +310,6 @@ def test_syntax_errors_have_a_place_and_are_short():
         assert at is None or place(problem) == at
         assert len(problem.message) < 250
         assert "\n" not in problem.message
-
-
-def test_errors_do_not_repeat_the_document():
-    for text in [
-        "%YAML 1." + "9" * 5000 + "\n--- a",
-        "a: !" + "x" * 3000 + "!y z",
-        "a: '" + "x" * 9000,
-    ]:
-        assert all(len(str(problem)) < 300 for problem in problems(text))
 
 
 @settings(max_examples=150, deadline=None)
