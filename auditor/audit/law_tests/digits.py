@@ -30,11 +30,11 @@ from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 
 MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**17
-MOST_VALUES, MOST_SWEPT, MOST_PAIRED, GROUPS = 32, 6, 12, 4
+MOST_VALUES, MOST_SWEPT, MOST_PAIRED, GROUPS = 18, 6, 12, 4
 """Values that are tested, whitened columns that are tested at all frequencies, columns up to which
 sums are tested, and groups of weights, which are added up."""
-FEW_ROWS = 2**11
-"""Rows up to which all frequencies are tested with as many groups; beyond, two groups find as much."""
+SWEPT_ROWS = 2**13
+"""Rows times groups of weights for a test of all frequencies: long tables need fewer groups."""
 
 
 class Value(NamedTuple):
@@ -78,7 +78,7 @@ def digits_test(
         tried = [(t.max(axis=1, initial=0.0), decades, 2 * t.size)]
         if value.whitened and swept < MOST_SWEPT and np.ptp(value.values) > 0:
             swept += 1
-            groups = min(GROUPS if n <= FEW_ROWS else 2, b.shape[1])
+            groups = min(GROUPS, max(1, SWEPT_ROWS // (n + 1)), b.shape[1])
             swept_sums = [b[:, part::groups].sum(axis=1) for part in range(groups)]
             tried += [_at_all_frequencies(value, weight) for weight in swept_sums]
         for t, frequencies, count in tried:

@@ -45,7 +45,7 @@ HARDLY_ANY = 1e-10
 COARSEST, COARSEST_OF_EDGES = 0.5, 2.0**-10
 """Largest spacing of a grid, in deviations of the noise, that is tested: of Gaussian noise, and of
 laws with edges or atoms."""
-MOST_PAIRS = 16
+MOST_PAIRS = 6
 """Pairs of copies that are compared, evenly spread."""
 DENSITY = {
     "gaussian": 1.0 / math.sqrt(2.0 * math.pi),
