@@ -102,7 +102,8 @@ def _fitted_records(opened: Opened, context: CellContext, copies: list[Array]) -
     exact, shown = None if scheme.makes_copies else whole.resolution.steps, scheme.shown(table)
     if table.units is not None:
         shown.append(ShownColumn(0, "unit", table.units))
-    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown)
+    asked = opened.scenario.data.tolerance if opened.scenario.asks_closeness else None
+    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, asked)
 
 
 def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:

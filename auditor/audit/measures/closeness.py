@@ -30,6 +30,9 @@ ROWS = 20_000
 SHARE_OF_SPREAD = 0.1
 """Default tolerance as a share of the interquartile range."""
 
+Tolerances = Mapping[str, float | Mapping[str, float]]
+"""Largest errors of close guesses, by column: absolute, or ``{"relative": p}``."""
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -58,7 +61,7 @@ class Baseline:
         return np.asarray(self.absolute + self.relative * np.abs(x)[:, None, :])
 
 
-def baseline(table: Table, tolerances: Mapping[str, float | Mapping[str, float]]) -> Baseline:
+def baseline(table: Table, tolerances: Tolerances) -> Baseline:
     """Return the tolerances of every column, and the success of constant guesses.
 
     Parameters
@@ -71,17 +74,24 @@ def baseline(table: Table, tolerances: Mapping[str, float | Mapping[str, float]]
     stride = max(1, table.rows // ROWS)
     blocks = row_blocks(table.rows, table.width)
     X = np.concatenate([table.read(a, b)[::stride] for a, b in blocks])
+    return of_records(X, table.attributes, tolerances, stride)
+
+
+def of_records(
+    X: Array, attributes: Sequence[str], tolerances: Tolerances, stride: int = 1
+) -> Baseline:
+    """Return the baseline of sampled records X, shape (n, N); see ``baseline``."""
     low, high = np.quantile(X, (0.25, 0.75), axis=0)
     spread = np.where(high > low, high - low, 1.35 * X.std(axis=0))
-    absolute, relative = SHARE_OF_SPREAD * spread, np.zeros(table.width)
+    absolute, relative = SHARE_OF_SPREAD * spread, np.zeros(X.shape[1])
     for name, asked in tolerances.items():
-        if name in table.attributes:
-            j = table.attributes.index(name)
+        if name in attributes:
+            j = attributes.index(name)
             absolute[j], relative[j] = (
                 (0.0, asked["relative"]) if isinstance(asked, Mapping) else (asked, 0.0)
             )
     reach = absolute + relative * np.abs(X)
-    columns = range(table.width)
+    columns = range(X.shape[1])
     return Baseline(
         absolute,
         relative,
