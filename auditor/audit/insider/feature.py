@@ -132,7 +132,7 @@ Column = Callable[[Shown], Array | Indices]
 an order."""
 
 
-def many_alike(codes: Indices) -> bool:
+def many_alike(codes: Array | Indices) -> bool:
     """Return whether a code has ``FEWEST_EACH`` records on average."""
     return len(codes) >= FEWEST_EACH * len(np.unique(codes))
 
