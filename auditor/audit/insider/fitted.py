@@ -10,6 +10,8 @@ squares on cells and chosen columns, and boosted trees on their residuals.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from auditor.audit.insider.learner import MOST_ROWS, STRONG, fit, halves, least_
 from auditor.audit.measures.closeness import Tolerances, closeness_records, of_records, sampled
 from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
+from auditor.audit.measures.worst_groups import group_codes
 from auditor.data.common_records import MOST_CELLS
 from auditor.data.shown_columns import ShownColumn
 from auditor.results.evidence import FITTED
@@ -35,6 +38,7 @@ def fitted_records(
     steps: Array | None = None,
     shown: Sequence[ShownColumn] = (),
     tolerances: Tolerances | None = None,
+    by: Sequence[tuple[str, Any]] = (),
 ) -> list[Measurement]:
     """Return errors of every copy alone, and of all together.
 
@@ -55,6 +59,8 @@ def fitted_records(
         Columns that the copies show beside the audited ones.
     tolerances : mapping, optional
         Largest errors of close guesses (``closeness.baseline``), if these are requested.
+    by : sequence of (column, values of shape (n,))
+        Columns that group the records.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -85,6 +91,8 @@ def fitted_records(
         )
     )
     if base is not None:
+        groups = [(column, group_codes(values[rows])) for column, values in by]
+        base = replace(base, groups=groups)
         tally = sampled(X[rows].std(axis=0), base)
         near = np.stack([guesses[one][1] - X[rows] for one in coalitions], axis=1)
         tally.add(near, X[rows])
