@@ -30,8 +30,10 @@ from auditor.audit.base.session import (
 )
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.law_tests.numeric import law_tests
-from auditor.audit.measures.closeness import Baseline, baseline
+from auditor.audit.measures.closeness import Baseline, baseline, sampled_of
 from auditor.audit.measures.privacy import wanted_tally
+from auditor.audit.measures.utility import column_of
+from auditor.audit.measures.worst_groups import group_codes
 from auditor.audit.numeric.known_rows import draws_of
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe
 from auditor.audit.numeric_release import (
@@ -140,7 +142,13 @@ class NumericSession(Session):
         """Success of guesses without copies, if closeness is requested."""
         if not self.scenario.asks_closeness:
             return None
-        return baseline(self.opened.release.table, self.scenario.data.tolerance)
+        table = self.opened.release.table
+        found = baseline(table, self.scenario.data.tolerance)
+        groups = [
+            (name, group_codes(sampled_of(table, column_of(self.scenario, table, name))))
+            for name in self.scenario.grouped_by
+        ]
+        return replace(found, groups=groups)
 
     def release_records(self) -> list[Measurement]:
         """Return the figures of the release itself."""

@@ -22,7 +22,7 @@ from auditor.audit.measures.entropy_bound import floor_records
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.released_as_is import kept_records, shown_records
-from auditor.audit.measures.utility import utility_records
+from auditor.audit.measures.utility import column_of, utility_records
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.data.shown_columns import ShownColumn
 from auditor.numerics.moments import Moments
@@ -104,7 +104,9 @@ def _fitted_records(opened: Opened, context: CellContext, copies: list[Array]) -
     exact, shown = None if scheme.makes_copies else whole.resolution.steps, scheme.shown(table)
     if table.units is not None:
         shown.append(ShownColumn(0, "unit", table.units))
-    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown)
+    asked = opened.scenario.data.tolerance if opened.scenario.asks_closeness else None
+    by = [(name, column_of(opened.scenario, table, name)) for name in opened.scenario.grouped_by]
+    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, asked, by)
 
 
 def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:

@@ -40,6 +40,8 @@ class Expectation(Plugin):
     """Whether the engine must gather ``Pooling`` evidence."""
     needs_closeness: ClassVar[bool] = False
     """Whether ``close`` and ``median_error_ratio`` must be measured."""
+    grouped_by: str | None = None
+    """Column of the data whose groups of records are judged, too."""
     needs_metrics: ClassVar[tuple[str, ...]] = ()
     """Metrics that must be measured, beside the one that a parameter ``metric`` names."""
 

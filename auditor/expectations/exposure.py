@@ -83,11 +83,21 @@ class Exposure(Expectation):
             None, description="{at-most: share} of records with a close guess thanks to the copies"
         )
 
+        by: str | None = Field(
+            None,
+            description="a column of the data: no group of 50 records or more may be worse than the bounds",
+        )
+
         @model_validator(mode="after")
         def _some_figure(self) -> Exposure.Parameters:
             if self.unknown is None and self.close is None:
                 raise ValueError("needs a bound: unknown or close")
             return self
+
+    @property
+    def grouped_by(self) -> str | None:  # type: ignore[override]
+        """The column that ``by`` names."""
+        return self.parameters.by if isinstance(self.parameters, Exposure.Parameters) else None
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the worse verdict of both bounds."""
@@ -104,6 +114,7 @@ class Exposure(Expectation):
     def _close(self, evidence: Evidence, asked: Limits) -> Judgement:
         admits = selector(self.parameters, CLOSE, copies_released(evidence), each_attribute=True)
         found = _not_in_clear(filter(admits, evidence.measurements))
+        found += self._by_group("group_close", evidence)
         bound = asked.at_most if asked.at_most is not None else asked.at_least
         if not found:
             why = "no attack that the filter admits gave close guesses of a column of numbers"
@@ -112,15 +123,27 @@ class Exposure(Expectation):
         judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "close guesses")
         return with_remedy(judged, groups, asked, evidence)
 
+    def _by_group(self, metric: str, evidence: Evidence) -> list[Measurement]:
+        if self.parameters.by is None:
+            return []
+        copies, name = copies_released(evidence), f"{metric}({self.parameters.by}, "
+        admits = selector(self.parameters, None, copies, each_attribute=True)
+        found = [r for r in evidence.measurements if r.metric.startswith(name) and admits(r)]
+        return _not_in_clear(found)
+
     def _unknown(self, evidence: Evidence, asked: Limits) -> Judgement:
         copies = copies_released(evidence)
         found = shares_unknown(evidence.measurements, self.parameters, asked, copies)
+        found += self._by_group("group_error", evidence)
         bound = asked.at_least if asked.at_least is not None else asked.at_most
         if not found:
             why = "no attack that the filter admits gave an error of an attribute"
             return Judgement("undecided", why, None, bound)
         groups = list(cells(found).values())
         judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "share unknown")
+        if self.parameters.by and not any(r.metric.startswith("group_error(") for r in found):
+            why = f"no group of 50 records by {self.parameters.by!r} was measured; {judged.why}"
+            judged = replace(judged, status=worst([judged.status, "undecided"]), why=why)
         judged = with_remedy(judged, groups, asked, evidence)
         attacks = len({record.attack for record in found if record.attack})
         why = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried"

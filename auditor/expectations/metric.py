@@ -257,6 +257,8 @@ def _why(
     theory = "" if expected is None else f", theory {expected:.4g}"
     relation = "at least" if sign > 0 else "at most"
     where = measured_at(record) + (f", {record.attribute}" if record.attribute != "*" else "")
+    if record.metric.startswith("group_"):
+        where += f"; {record.reason}"
     over = "1 cell" if count == 1 else f"{count} cells"
     counted = (
         f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {over} hold"

@@ -257,6 +257,10 @@ class Statement(Protocol):
     def needs_closeness(self) -> bool:
         """Whether close guesses and median errors must be measured."""
 
+    @property
+    def grouped_by(self) -> str | None:
+        """Column whose groups of records need figures."""
+
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
         """Return the verdict."""
 

@@ -105,6 +105,16 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
 
         for path, message in utility_problems(here, table):
             found.add(("utility", *path), message)
+    for place, judged in enumerate(here.expect):
+        by = judged.expectation.grouped_by
+        if by is not None and table.categorical is None:
+            # for start-up: few scenarios group their records
+            from auditor.audit.measures.utility import column_of
+
+            try:
+                column_of(here, table, by)
+            except AuditorError as error:
+                found.add(("expect", place, "exposure", "by"), f"cannot be used: {error}")
     for place, use in enumerate(here.schemes):
         _check_scheme(here, place, use, table, moments, found)
     for place, one in enumerate(here.attacks):

@@ -244,6 +244,12 @@ class Scenario:
         return next((measure for measure in self.measures if measure.name == name), None)
 
     @property
+    def grouped_by(self) -> list[str]:
+        """Columns whose groups of records an expectation is about."""
+        asked = [use.expectation.grouped_by for use in self.expect]
+        return list(dict.fromkeys(column for column in asked if column is not None))
+
+    @property
     def asks_closeness(self) -> bool:
         """Whether close guesses and median errors are measured."""
         return self.measure("closeness") is not None or any(

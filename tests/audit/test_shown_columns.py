@@ -58,7 +58,7 @@ def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members):
     household = RNG.permutation(np.arange(N) // members)
     income = RNG.lognormal(9, 0.5, N)[household]
     table = pd.DataFrame({"hid": household, "income": income, "age": RNG.uniform(0, 90, N)})
-    copy = noisy(table, ["income", "age"], level=2.0)
+    copy = noisy(table, ["income", "age"])
     record = verdict(tmp_path, table, [copy], columns=["income", "age"])
     assert record.status == ("fails" if members > 1 else "holds")
 
@@ -105,3 +105,44 @@ def test_a_value_split_into_two_columns_is_put_together(tmp_path):
     record = verdict(tmp_path, table, [copy])
     assert record.status == "fails"
     assert "pay" in record.why
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_the_product_of_two_columns_in_clear(tmp_path, leaks):
+    hours, rate = RNG.uniform(10, 45, N), RNG.lognormal(3, 0.4, N)
+    pay = hours * rate if leaks else RNG.lognormal(6, 0.5, N)
+    table = pd.DataFrame({"pay": pay, "age": RNG.uniform(18, 90, N)})
+    copy = noisy(table, ["pay", "age"]).assign(hours=hours, rate=rate)
+    record = verdict(tmp_path, table, [copy])
+    assert record.status == ("fails" if leaks else "holds")
+    assert ("share unknown 0 " in record.why or "e-" in record.why) == leaks
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_grade_gives_close_guesses_in_spite_of_a_long_tail(tmp_path, leaks):
+    grade = RNG.integers(0, 12, N)
+    base = 1_000 * (1.3**grade if leaks else RNG.lognormal(1, 0.4, N)) + RNG.normal(0, 40, N)
+    pay = np.where(RNG.random(N) < 0.04, 1e6 * RNG.pareto(1.5, N), base)
+    table = pd.DataFrame({"grade": pd.Series(grade).map("E{}".format), "pay": pay})
+    copy = noisy(table, ["pay"])
+    data = {"source": str(tmp_path / "table.csv"), "columns": ["pay"]}
+    for name, each in (("table", table), ("copy", copy)):
+        each.to_csv(tmp_path / f"{name}.csv", index=False)
+    result = auditor.run(
+        {
+            "schema": 1,
+            "title": "tail",
+            "data": data,
+            "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}],
+            "knowledge": ["perfect"],
+            "coalitions": ["all"],
+            "attacks": ["llse"],
+            "expect": [{"exposure": {"close": {"at-most": 0.1}}}],
+        }
+    )
+    assert result.expectations[0].status == ("fails" if leaks else "holds")
+    frame = result.frame()
+    insider = frame[(frame.attack == "fitted-to-originals") & (frame.attribute == "pay")]
+    figures = insider.set_index("metric").value
+    assert (figures["close"] > 0.5) == leaks
+    assert (figures["median_error_ratio"] < 0.2) == leaks

@@ -252,4 +252,6 @@ def numbers_beside(
         beside += [ShownColumn(number, name, part.astype(np.intp)) for name, part in parts]
     context = release.context.of_columns(table.attributes, X.var(axis=0))
     steps = table.resolution.steps
-    return fitted_records(context, X, list(cells), release.coalitions, None, steps, beside)
+    here = release.scenario
+    asked = here.data.tolerance if here.asks_closeness else None
+    return fitted_records(context, X, list(cells), release.coalitions, None, steps, beside, asked)

@@ -132,6 +132,11 @@ Column = Callable[[Shown], Array | Indices]
 an order."""
 
 
+def many_alike(codes: Array | Indices) -> bool:
+    """Return whether a code has ``FEWEST_EACH`` records on average."""
+    return len(codes) >= FEWEST_EACH * len(np.unique(codes))
+
+
 class Feature(Plugin):
     """Base of every feature family: columns that may help to predict an original."""
 

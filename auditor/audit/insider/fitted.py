@@ -10,14 +10,18 @@ squares on cells and chosen columns, and boosted trees on their residuals.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.insider.feature import FEWEST_EACH, Shown
 from auditor.audit.insider.learner import MOST_ROWS, STRONG, fit, halves, least_squares
+from auditor.audit.measures.closeness import Tolerances, closeness_records, of_records, sampled
 from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
+from auditor.audit.measures.worst_groups import group_codes
 from auditor.data.common_records import MOST_CELLS
 from auditor.data.shown_columns import ShownColumn
 from auditor.results.evidence import FITTED
@@ -33,6 +37,8 @@ def fitted_records(
     keys: Indices | None = None,
     steps: Array | None = None,
     shown: Sequence[ShownColumn] = (),
+    tolerances: Tolerances | None = None,
+    by: Sequence[tuple[str, Any]] = (),
 ) -> list[Measurement]:
     """Return errors of every copy alone, and of all together.
 
@@ -51,6 +57,10 @@ def fitted_records(
         Units of the values: the share of exact predictions is then reported.
     shown : sequence of ShownColumn
         Columns that the copies show beside the audited ones.
+    tolerances : mapping, optional
+        Largest errors of close guesses (``closeness.baseline``), if these are requested.
+    by : sequence of (column, values of shape (n,))
+        Columns that group the records.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -62,6 +72,7 @@ def fitted_records(
         *([everybody] if len(copies) > 1 and everybody in coalitions else []),
     ]
     rows = np.arange(n)[:: -(-n // MOST_ROWS)]
+    base = None if tolerances is None else of_records(X[rows], context.attributes, tolerances)
     guesses = {
         one: predictions(
             X,
@@ -72,19 +83,27 @@ def fitted_records(
         )
         for one in needed
     }
-    errors = [(guesses[one] - X[rows]) ** 2 for one in needed]
+    errors = [(guesses[one][0] - X[rows]) ** 2 for one in needed]
     found = by_group(needed, errors, X[rows].var(axis=0))
     records = list(
         error_records(
             context, FITTED, KNOWLEDGE, needed, [needed.index(one) for one in coalitions], found
         )
     )
+    if base is not None:
+        groups = [(column, group_codes(values[rows])) for column, values in by]
+        base = replace(base, groups=groups)
+        tally = sampled(X[rows].std(axis=0), base)
+        near = np.stack([guesses[one][1] - X[rows] for one in coalitions], axis=1)
+        tally.add(near, X[rows])
+        cell, places = (FITTED, KNOWLEDGE), range(len(coalitions))
+        records += closeness_records(context, cell, coalitions, places, tally, base)
     if steps is None:
         return records
     return records + [
         record
         for one in coalitions
-        for record in kept_records(context, X[rows], [guesses[one]], steps, one, FITTED)
+        for record in kept_records(context, X[rows], guesses[one], steps, one, FITTED)
     ]
 
 
@@ -94,25 +113,29 @@ def predictions(
     rows: Indices,
     keys: Indices | None = None,
     beside: Sequence[tuple[str, Array | Indices]] = (),
-) -> Array:
-    """Return cross-fitted predictions of some rows, shape (len(rows), N)."""
+) -> tuple[Array, Array]:
+    """Return cross-fitted predictions of some rows, shapes (len(rows), N).
+
+    The first have the least mean square error, the others the least median error.
+    """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]
     known = np.column_stack([shown.flat, *numbers])  # a sum of two columns may be the value
-    guess = np.empty((len(rows), X.shape[1]))
+    guess, near = (np.empty((len(rows), X.shape[1])) for _ in range(2))
     parts = [rows[part] for part in halves_of(rows, beside)]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
-        found = np.empty((4, len(X)))
-        for model, taught, tested in zip(models, parts, parts[::-1], strict=True):
-            tried = (
-                np.full(len(X), X[taught, j].mean()),
-                least_squares(known, X[:, j], taught),
-                *model.steps(shown),
-            )
-            found[:, tested] = np.array(tried)[:, tested]
-        left = ((found[:, rows] - X[rows, j]) ** 2).mean(axis=1)
-        guess[:, j] = found[left.argmin(), rows]
-    return guess
+        found = []
+        for model, taught in zip(models, parts, strict=True):
+            mean = np.full(len(X), X[taught, j].mean())
+            found.append([mean, least_squares(known, X[:, j], taught), *model.steps(shown)])
+        tried = np.array([[*each, each[-1]][:5] for each in found])
+        of_half = np.zeros(len(X), dtype=np.intp)
+        of_half[parts[0]] = 1  # each half is predicted by the model of the other
+        chosen = np.take_along_axis(tried, of_half[None, None], axis=0)[0][:, rows]
+        left = np.abs(chosen - X[rows, j])
+        guess[:, j] = chosen[(left**2).mean(axis=1).argmin()]
+        near[:, j] = chosen[np.median(left, axis=1).argmin()]
+    return guess, near
 
 
 def halves_of(rows: Indices, beside: Sequence[tuple[str, Array | Indices]]) -> list[Indices]:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor import registry
-from auditor.audit.insider.feature import Column, Feature, Known, Shown
+from auditor.audit.insider.feature import Column, Feature, Known, Shown, many_alike
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 from auditor.types import Array, Indices
@@ -49,6 +49,8 @@ FAR_OUT = 3.0
 """Deviations at which a cell is cut off that a prediction is a multiple of."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
 """Columns that are used, and of one family."""
+MOST_BESIDE = 16
+"""Shown columns that trees are given."""
 SCORED_ROWS = 2_500
 """Rows of either part that columns are scored on."""
 
@@ -294,17 +296,22 @@ class Model:
     trees: Any
     low: float
     high: float
+    robust: Any = None
+    """Trees of medians, which long tails do not move."""
 
     def predict(self, shown: Shown) -> Array:
         """Return what the model adds to the first prediction, shape (n,)."""
         return self.steps(shown)[1]
 
-    def steps(self, shown: Shown) -> tuple[Array, Array]:
-        """Return predictions by least squares alone, and with trees, shapes (n,)."""
+    def steps(self, shown: Shown) -> tuple[Array, ...]:
+        """Return predictions by least squares, with trees, and of medians, shapes (n,)."""
         values = np.hstack([shown.flat, *(one.of(shown, self.slope) for one in self.chosen)])
         linear = self.linear_only(values)
         more = 0.0 if self.trees is None else self.trees.predict(_for_trees(values, shown))
-        return np.clip(linear, self.low, self.high), np.clip(linear + more, self.low, self.high)
+        found = np.clip(linear, self.low, self.high), np.clip(linear + more, self.low, self.high)
+        if self.robust is None:
+            return found
+        return *found, self.robust.predict(_for_trees(values, shown))
 
     def linear_only(self, values: Array) -> Array:
         """Return least squares alone, shape (n,), of columns of shape (n, q)."""
@@ -378,9 +385,11 @@ def _model(
     rest = y[taught] - model.linear_only(values[taught])
     if size is None or rest.std() <= 1e-9 * y[taught].std():
         return model
-    return replace(
-        model, trees=grower(size, len(taught)).fit(_for_trees(values, shown)[taught], rest)
-    )
+    cells = _for_trees(values, shown)[taught]
+    robust = None
+    if size is STRONG:
+        robust = grower(size, len(taught), "absolute_error").fit(cells, y[taught])
+    return replace(model, trees=grower(size, len(taught)).fit(cells, rest), robust=robust)
 
 
 def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -> float:
@@ -409,19 +418,24 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
 
 
 def _for_trees(values: Array, shown: Shown) -> Array:
-    """Return the columns for trees: cells with blanks, columns, differences and place."""
+    """Return the columns for trees: cells with blanks, columns, differences and place.
+
+    Shown columns are among them whether or not they helped: a long tail may have hidden it.
+    """
     flat = shown.cells.reshape(len(shown.cells), -1)
-    return np.hstack(
-        [flat, values[:, flat.shape[1] :], shown.differences[:, :16], np.arange(len(flat))[:, None]]
-    )
+    rest = values[:, flat.shape[1] :]
+    beside = [v for _, v in shown.beside if v.dtype.kind == "f" or many_alike(v)][:MOST_BESIDE]
+    place = np.arange(len(flat), dtype=np.float64)
+    return np.column_stack([flat, rest, shown.differences[:, :16], *beside, place])
 
 
-def grower(size: Trees, rows: int) -> Any:
+def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
     """Return unfitted trees; equal for any number of threads."""
     # here, since importing it takes a second
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return HistGradientBoostingRegressor(
+        loss=loss,
         max_iter=size.number,
         max_leaf_nodes=size.leaves,
         learning_rate=size.rate,

@@ -14,21 +14,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from auditor.audit.base.records import CellContext, number
+from auditor.audit.measures.worst_groups import GroupTallies, GroupTally
 from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 ROWS = 20_000
 """Sampled records: the standard error of a share is at most 0.4 %."""
 SHARE_OF_SPREAD = 0.1
 """Default tolerance as a share of the interquartile range."""
+
+Tolerances = Mapping[str, float | Mapping[str, float]]
+"""Largest errors of close guesses, by column: absolute, or ``{"relative": p}``."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Baseline:
         Smallest median absolute error of a constant guess.
     stride : int
         Every so many records of a block are sampled; 1 for all.
+    groups : sequence of (column, ndarray of shape (n,))
+        Group of each sampled record, by column (``worst_groups``).
     """
 
     absolute: Array = field(repr=False)
@@ -52,13 +60,14 @@ class Baseline:
     close: Array = field(repr=False)
     median: Array = field(repr=False)
     stride: int
+    groups: Sequence[tuple[str, Indices]] = ()
 
     def reach(self, scale: Array, x: Array) -> Array:
         """Return the largest close error, shape (b, 1, N)."""
         return np.asarray(self.absolute + self.relative * np.abs(x)[:, None, :])
 
 
-def baseline(table: Table, tolerances: Mapping[str, float | Mapping[str, float]]) -> Baseline:
+def baseline(table: Table, tolerances: Tolerances) -> Baseline:
     """Return the tolerances of every column, and the success of constant guesses.
 
     Parameters
@@ -71,17 +80,30 @@ def baseline(table: Table, tolerances: Mapping[str, float | Mapping[str, float]]
     stride = max(1, table.rows // ROWS)
     blocks = row_blocks(table.rows, table.width)
     X = np.concatenate([table.read(a, b)[::stride] for a, b in blocks])
+    return of_records(X, table.attributes, tolerances, stride)
+
+
+def sampled_of(table: Table, values: Any) -> Any:
+    """Return the sampled records' part of one value per record."""
+    blocks, stride = row_blocks(table.rows, table.width), max(1, table.rows // ROWS)
+    return np.concatenate([values[a:b][::stride] for a, b in blocks])
+
+
+def of_records(
+    X: Array, attributes: Sequence[str], tolerances: Tolerances, stride: int = 1
+) -> Baseline:
+    """Return the baseline of sampled records X, shape (n, N); see ``baseline``."""
     low, high = np.quantile(X, (0.25, 0.75), axis=0)
     spread = np.where(high > low, high - low, 1.35 * X.std(axis=0))
-    absolute, relative = SHARE_OF_SPREAD * spread, np.zeros(table.width)
+    absolute, relative = SHARE_OF_SPREAD * spread, np.zeros(X.shape[1])
     for name, asked in tolerances.items():
-        if name in table.attributes:
-            j = table.attributes.index(name)
+        if name in attributes:
+            j = attributes.index(name)
             absolute[j], relative[j] = (
                 (0.0, asked["relative"]) if isinstance(asked, Mapping) else (asked, 0.0)
             )
     reach = absolute + relative * np.abs(X)
-    columns = range(table.width)
+    columns = range(X.shape[1])
     return Baseline(
         absolute,
         relative,
@@ -118,7 +140,10 @@ def least_median_error(x: Array) -> float:
 
 def sampled(scale: Array, base: Baseline) -> Tally:
     """Return an empty tally for ``closeness_records``; ``scale`` has standard deviations."""
-    return Tally(scale, (base,), sizes=True)
+    tally, by = Tally(scale, (base,), sizes=True), base.groups
+    if by:
+        tally.also = GroupTallies([GroupTally(*one, partial(base.reach, scale)) for one in by])
+    return tally
 
 
 def closeness_records(
@@ -178,7 +203,11 @@ def closeness_records(
     if not reportable(0.5, n):
         del figures["median_error_ratio"]
     attack, knowledge = cell
-    return [
+    by_group = list[Measurement]()
+    if isinstance(tally.also, GroupTallies):
+        for one in tally.also.each:
+            by_group += one.records(context, cell, coalitions, wanted, best_constant_share)
+    return by_group + [
         context.record(
             metric,
             coalitions[b],

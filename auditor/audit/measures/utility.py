@@ -79,7 +79,11 @@ def target_name(scenario: Scenario) -> str:
 
 def target_of(scenario: Scenario, table: Table) -> Labels:
     """Return the column to predict, shape (n,), from the table or beside it."""
-    name = target_name(scenario)
+    return column_of(scenario, table, target_name(scenario))
+
+
+def column_of(scenario: Scenario, table: Table, name: str) -> Labels:
+    """Return any column of the data, shape (n,), in the table's records."""
     if name in table.attributes:
         return table.values[:, table.attributes.index(name)]
     base = None if scenario.base is None else str(scenario.base)

@@ -61,6 +61,13 @@ class Reach(Protocol):
         """
 
 
+class CountsErrors(Protocol):
+    """Counter of errors, record by record."""
+
+    def add(self, errors: Array, x: Array) -> None:
+        """Add errors of shape (b, B, N) and true values of shape (b, N)."""
+
+
 @dataclass(frozen=True)
 class Rounding:
     """Estimates that round to the true value; an estimate half-way between two values fails.
@@ -97,6 +104,8 @@ class Tally:
         First records of each block in the distribution; None: all.
     sample, stride : Tally or None, int
         Tally of every so many records of a block.
+    also : object or None
+        Gets the errors of every record, too.
     candidates : bool
         Whether to count the values that attacks consider possible.
     sums : dict of str to ndarray
@@ -116,6 +125,7 @@ class Tally:
     head: int | None = None
     sample: Tally | None = None
     stride: int = 1
+    also: CountsErrors | None = None
     candidates: bool = False
     sums: dict[str, NDArray[Any]] = field(default_factory=dict)
     rows: int = 0
@@ -135,6 +145,8 @@ class Tally:
         if self.sample is not None:
             cut = slice(-start % self.stride, None, self.stride)
             self.sample.add(errors[cut].copy(), x[cut])
+        if self.also is not None:
+            self.also.add(errors, x)
         distance = np.abs(errors, out=errors)
         # repeated for every map, as numpy loops over the common last axes
         scale = np.tile(self.scale, (errors.shape[1], 1))

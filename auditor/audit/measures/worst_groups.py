@@ -1,0 +1,130 @@
+"""Figures of each group of records, for ``exposure: {by: COLUMN}``.
+
+| metric | value in one group | without help from the copies |
+| --- | --- | --- |
+| ``group_error(COLUMN, k of G)`` | squared error over the group's own variance | 1 |
+| ``group_close(COLUMN, k of G)`` | share within the tolerance, minus that of one constant | 0 |
+
+Groups are numbered by size and never named by their value. Groups below ``FEWEST`` sampled records
+have no figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from auditor.audit.base.records import CellContext
+from auditor.numerics.statistics import Z_95
+from auditor.results.records import Measurement
+from auditor.types import Array, Coalition, Indices
+
+FEWEST, MOST_VALUES, PARTS = 50, 50, 10
+"""Fewest records of a group, most values of a column of numbers that are groups of their own, and
+parts of equal size for more."""
+
+
+@dataclass
+class GroupTally:
+    """Squared errors and close guesses of sampled records, by group.
+
+    Attributes
+    ----------
+    column : str
+    codes : ndarray of shape (n,)
+        Group of each sampled record, numbered by size; −1 for small groups.
+    reach : callable
+        Returns the largest close error of records x, shape (b, 1, N).
+    errors, hits : list of ndarrays of shape (b, B, N)
+    """
+
+    column: str
+    codes: Indices = field(repr=False)
+    reach: Callable[[Array], Array] = field(repr=False)
+    errors: list[Array] = field(default_factory=list, repr=False)
+    x: list[Array] = field(default_factory=list, repr=False)
+
+    def add(self, errors: Array, x: Array) -> None:
+        """Add the next records: errors of shape (b, B, N), and true values of shape (b, N)."""
+        self.errors.append(np.abs(errors).astype(np.float32))
+        self.x.append(x.copy())
+
+    def records(
+        self,
+        context: CellContext,
+        cell: tuple[str, str],
+        coalitions: Sequence[Coalition],
+        wanted: Sequence[int],
+        best: Callable[[Array, Array], float],
+    ) -> list[Measurement]:
+        """Return both metrics of every group; none if some records were left out.
+
+        ``best(x, reach)`` returns the share of records close to one constant.
+        """
+        (attack, knowledge), found = cell, list[Measurement]()
+        errors, x = np.concatenate(self.errors), np.concatenate(self.x)
+        if len(x) != len(self.codes):
+            return []
+        reach = np.broadcast_to(self.reach(x), (len(x), 1, x.shape[1]))
+        groups = int(self.codes.max()) + 1
+        for g in range(groups):
+            rows = self.codes == g
+            n, own, near = int(rows.sum()), x[rows].var(axis=0), reach[rows, 0]
+            for b in wanted:
+                for j, name in enumerate(context.attributes):
+                    e = errors[rows, b, j].astype(np.float64)
+                    figures = {}
+                    if own[j] > 0:
+                        left = e**2 / own[j]
+                        figures["group_error"] = float(left.mean()), float(left.std() / n**0.5)
+                    hit, constant = e <= near[:, j], best(x[rows, j], near[:, j])
+                    z = (hit.sum() + Z_95**2 / 2) / (n + Z_95**2)  # Agresti–Coull
+                    spread = float(np.sqrt(z * (1 - z) / n))
+                    figures["group_close"] = float(hit.mean()) - constant, spread
+                    found += [
+                        context.estimate(
+                            f"{metric}({self.column}, {g + 1} of {groups})",
+                            coalitions[b],
+                            value,
+                            error,
+                            attack=attack,
+                            knowledge=knowledge,
+                            attribute=name,
+                        )._replace(reason=f"the group by {self.column!r} has {n:,} records")
+                        for metric, (value, error) in figures.items()
+                    ]
+        return found
+
+
+@dataclass
+class GroupTallies:
+    """Tallies by several columns."""
+
+    each: list[GroupTally]
+
+    def add(self, errors: Array, x: Array) -> None:
+        """Add the next records to each."""
+        for one in self.each:
+            one.add(errors, x)
+
+
+def group_codes(values: Any) -> Indices:
+    """Return each record's group, numbered by size; −1 for groups below ``FEWEST``.
+
+    Examples
+    --------
+    >>> group_codes(np.repeat(["a", "b", "c"], [60, 3, 90])).tolist()[::60]
+    [1, -1, 0]
+    """
+    values = np.asarray(values)
+    if values.dtype.kind == "f" and len(np.unique(values)) > MOST_VALUES:
+        values = np.searchsorted(np.quantile(values, np.arange(1, PARTS) / PARTS), values)
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    rank = np.full(len(counts), -1)
+    many = order[counts[order] >= FEWEST]
+    rank[many] = np.arange(len(many))
+    return np.asarray(rank[codes.ravel()])
