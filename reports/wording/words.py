@@ -92,7 +92,12 @@ MOST_NOTES = 20
 
 def left_out(result: AuditResult) -> list[str]:
     """Return notes on missing parts of copies, per copy and scheme."""
-    found = unique(f"{one.scheme}: {note}." for one in result.releases for note in one.notes)
+    found = unique(
+        [
+            *(f"{note}." for table in result.data for note in table.notes),
+            *(f"{one.scheme}: {note}." for one in result.releases for note in one.notes),
+        ]
+    )
     more = len(found) - MOST_NOTES
     rest = [f"And {more} more notes of this kind: results.json has them."] if more > 0 else []
     return [*found[:MOST_NOTES], *rest]

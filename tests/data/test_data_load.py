@@ -108,10 +108,6 @@ def test_large_numbers_with_a_spread_to_match_are_taken():
     assert inline({"a": [1e17, 2e17, 4e17], "b": [1e12, 1e12 + 1, 1e12 + 3]}).width == 2
 
 
-def test_no_column_is_called_as_all_of_them():
-    assert refusal({"*": [1, 2], "b": [3, 5]}).startswith("a column is called '*'")
-
-
 def test_standardize():
     values = inline(AB, standardize=True).values
     np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-15)
