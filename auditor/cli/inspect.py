@@ -162,7 +162,7 @@ def _write_template(path: Path, name: str | None, force: bool) -> None:
 
 
 def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
-    from auditor.data.describe import categories_in_clear, describe
+    from auditor.data.describe import categories_in_clear, describe, renamed_in
     from auditor.data.load import file_notes
     from auditor.scenario.new.draft import draft, source_for, source_named
 
@@ -175,7 +175,8 @@ def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> N
         files, found = [source_named(copy) for copy in copies], describe(source)
         named = {source_for(copy, path): describe(copy) for copy in files}
         clear = categories_in_clear(source, found, files)
-        _write(path, draft(source_for(source, path), found, named, clear).encode())
+        renamed = renamed_in(source, found, files)
+        _write(path, draft(source_for(source, path), found, named, clear, renamed).encode())
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:

@@ -51,7 +51,7 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
         )
     rows = np.flatnonzero(np.logical_and.reduce([copy.full(columns) for copy in copies]))
     part = table.part(rows, columns)
-    notes = [note for copy in copies for note in _lacking(copy, table, columns)]
+    notes = [n for copy in copies for n in (*copy.notes, *_lacking(copy, table, columns))]
     if part is table:
         return Audited(table, tuple(notes))
     if len(rows) < table.rows and len(rows) < FEWEST_RECORDS:

@@ -19,11 +19,16 @@ from auditor.data.columns.categorical_table import (
     Categories,
     bin_codes,
     codes_in,
+    domain_size,
     joined,
+    product,
+    split,
 )
-from auditor.data.columns.checks import Series, are_complete, check_variance, kind_of
+from auditor.data.columns.checks import Series, are_complete, check_variance, column_floats, kind_of
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
+from auditor.data.columns.value_sets import as_numbers, stands_for_some
+from auditor.data.describe import other_name
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole_frame
@@ -71,6 +76,8 @@ class Copy:
     """Normal scores of the records' file positions, shape (n,), NaN for absent records; None in the
     original's order.
     """
+    notes: tuple[str, ...] = ()
+    """Columns that are read from columns of other names."""
 
     @property
     def cells(self) -> Array:
@@ -156,7 +163,8 @@ def read_copy(
         if path.suffix.lower() not in SUFFIXES:
             raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
-        values = _numbers(path, table, known)
+        notes: list[str] = []
+        values = _numbers(path, table, known, notes)
         complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
         keys = table.keys if key else None
         kept, places = _matched(path, complete, keys, table.rows, table.dropped)
@@ -176,6 +184,7 @@ def read_copy(
         0 if key is None else int((~found).sum()),
         rows,
         _order(places[found], table.rows),
+        tuple(notes),
     )
 
 
@@ -215,15 +224,18 @@ def _order(places: Indices, rows: int) -> Array | None:
     return scores
 
 
-def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
+def _numbers(path: Path, table: Table, known: Sequence[str], notes: list[str]) -> Array:
     names = table.attributes
     had = [name for name in names if name in known]
-    if not had:
+    renamed = _renamed_numbers(path, table, known, notes)
+    if not had and not renamed:
         raise DataError(
             f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
         )
-    frame = whole_frame(pieces_of(path), had, None)
+    frame = whole_frame(pieces_of(path), had, None) if had else pd.DataFrame()
     frame = in_days(frame, {name: table.dates[name] for name in had if name in table.dates})
+    frame = as_numbers(frame).assign(**renamed)
+    had = [name for name in names if name in frame]
     found = cleaned([Held(frame, len(frame))], had, Asked(None, "keep", True), Categories())
     values = np.full((len(frame), len(names)), np.nan)
     values[:, [names.index(name) for name in had]] = found.numbers.read(0, len(frame))
@@ -233,12 +245,67 @@ def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
     return values
 
 
+def _renamed_numbers(
+    path: Path, table: Table, known: Sequence[str], notes: list[str]
+) -> dict[str, Array]:
+    """Return columns that a copy has under another name, in the original's units; note them.
+
+    The units are those of the best line through the originals.
+    """
+    lacking = [j for j, name in enumerate(table.attributes) if name not in known]
+    others = [name for name in known if name not in (*table.attributes, "")]
+    if not lacking or not others:
+        return {}
+    frame = as_numbers(whole_frame(pieces_of(path), others, None))
+    found = {}
+    for j in lacking if len(frame) == table.rows else ():
+        x, name = table.values[:, j], other_name(pd.Series(table.values[:, j]), frame)
+        if name is not None and kind_of(frame[name]) == "numbers":
+            shown = column_floats(frame[name])
+            there = np.isfinite(shown)
+            slope = np.polynomial.Polynomial.fit(shown[there], x[there], 1)
+            found[table.attributes[j]] = np.asarray(slope(shown))
+            notes.append(_said(path, table.attributes[j], name))
+    return found
+
+
+def _said(path: Path, column: str, name: str) -> str:
+    return f"{quoted(path.name)}: column {quoted(column)} is read from {quoted(name)}, which follows it"
+
+
+def with_sets(table: Table, paths: Sequence[Path]) -> Table:
+    """Return a table whose domains also have the sets of values that copies show.
+
+    The same table if there are none, as ``816**`` or ``[20, 30[``.
+    """
+    data = table.categorical
+    if data is None or data.streamed:
+        return table
+    wider, known = [], [reading.header(path) for path in paths]
+    for attribute in data.attributes:
+        labels = dict.fromkeys(attribute.labels)
+        for path, names in zip(paths, known, strict=True):
+            if attribute.edges is None and attribute.name in names:
+                cells = read_columns(name_of(path), [attribute.name])[attribute.name].dropna()
+                cells = cells[codes_in(attribute.labels, cells) < 0].drop_duplicates()
+                labels |= {c: None for c in cells if stands_for_some(c, attribute.labels)}
+        more = len(labels) > attribute.size
+        wider.append(Attribute(attribute.name, tuple(labels)) if more else attribute)
+    if domain_size(wider) == data.size:
+        return table
+    return replace(table, categorical=product(wider, split(data, data.codes)))
+
+
 class CodeCopy(NamedTuple):
-    """A categorical copy's codes, complete records, and file rows (−1 if lacking), shape (n,)."""
+    """A categorical copy's codes, complete records, and file rows (−1 if lacking), shape (n,).
+
+    ``notes`` name columns that are read from columns of other names.
+    """
 
     codes: Codes
     full: Flags
     rows: Indices
+    notes: tuple[str, ...] = ()
 
 
 def read_codes(
@@ -273,7 +340,8 @@ def read_codes(
         outside the domain.
     """
     with named_after(path):
-        frame = read_columns(name_of(path), list(data.names))
+        notes: list[str] = []
+        frame = _with_renamed(path, data, notes)
         complete = are_complete(frame, data.names)
         kept, places = _matched(path, complete, keys, data.rows, dropped)
     if keys is None:
@@ -285,11 +353,31 @@ def read_codes(
         np.zeros(data.rows, dtype=data.code_type),
         np.zeros(data.rows, dtype=bool),
         np.full(data.rows, -1),
+        tuple(notes),
     )
     copy.codes[places[found]] = joined(data.attributes, [column[found] for column in columns])
     copy.full[places[found]] = True
     copy.rows[places[found]] = kept[found]
     return copy
+
+
+def _with_renamed(path: Path, data: CategoricalTable, notes: list[str]) -> pd.DataFrame:
+    """Return a copy's columns; a lacking one from the column that follows it in other codes."""
+    known = reading.header(path)
+    lacking = [a for a in data.attributes if a.name not in known]
+    others = [name for name in known if name not in (*data.names, "")]
+    frame = read_columns(name_of(path), [name for name in known if name]) if lacking else None
+    if frame is None or len(frame) != data.rows:
+        return read_columns(name_of(path), list(data.names))
+    columns = dict(zip(data.names, split(data, data.codes), strict=True))
+    for attribute in lacking:
+        cells = pd.Series(columns[attribute.name]).map(dict(enumerate(attribute.labels)))
+        if (name := other_name(cells, frame[others])) is not None:
+            commonest = pd.crosstab(frame[name], cells).idxmax(axis=1)
+            frame[attribute.name] = frame[name].map(commonest)
+            notes.append(_said(path, attribute.name, name))
+    still = [name for name in data.names if name not in frame]
+    return read_columns(name_of(path), still) if still else frame[list(data.names)]
 
 
 def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:

@@ -11,9 +11,9 @@ from math import sqrt
 
 import numpy as np
 
-from auditor.data.columns.checks import Series, check_rows
+from auditor.data.columns.checks import Series, check_rows, kind_of
 from auditor.data.columns.dates import days_of
-from auditor.data.columns.kinds import Column, column_of
+from auditor.data.columns.kinds import FEWEST_EACH, MOST_NUMBERS, Column, column_of
 from auditor.data.columns.record_keys import follows_the_one_before, in_order_of
 from auditor.data.formats.parts import Piece, coded_columns, column_as_written, whole_frame
 from auditor.data.load import source_frame, source_pieces
@@ -27,6 +27,8 @@ CSV.
 MOST_CELLS = 4_000_000
 """Cells sampled from a file with known record counts: some 200 MB."""
 FEWEST_ROWS = 200
+LEAST_FOLLOWED = 0.5
+"""Least dependence on a column of the original for a column under another name."""
 LEAST_CORRELATION = 0.1
 """Smallest relevant rank correlation of consecutive records; below, a copy's residual error changes
 by under 1 %.
@@ -118,6 +120,62 @@ def categories_in_clear(source: str, found: Description, copies: Sequence[str]) 
                 if ours == theirs:
                     shown.add(column.name)
     return shown
+
+
+def other_name(cells: Series, frame: pd.DataFrame) -> str | None:
+    """Return the column of a copy that follows an original's most closely, whatever its codes.
+
+    None if none halves the wrong guesses of a category, or has a rank correlation of one half.
+
+    Parameters
+    ----------
+    cells : Series of length n
+    frame : DataFrame with n records
+
+    Examples
+    --------
+    >>> copy = pd.DataFrame({"a": [7, 8, 9] * 9, "gender": [1, 1, 2] * 9})
+    >>> other_name(pd.Series(["m", "m", "f"] * 9), copy), other_name(pd.Series([3.5, 2, 1] * 9), copy)
+    ('gender', 'a')
+    """
+    found = {}
+    for name, column in frame.items():
+        if kind_of(cells) == kind_of(column) == "numbers" and cells.nunique() > MOST_NUMBERS:
+            follows = abs(cells.rank().corr(column.rank()))
+        elif column.nunique() * FEWEST_EACH <= len(column):
+            counts = pd.crosstab(column, cells)
+            usual = counts.sum(axis=0).max()
+            follows = (counts.max(axis=1).sum() - usual) / max(1, counts.to_numpy().sum() - usual)
+        else:
+            continue
+        if follows >= LEAST_FOLLOWED:
+            found[str(name)] = follows
+    return max(found, key=lambda name: found[name], default=None)
+
+
+def renamed_in(source: str, found: Description, copies: Sequence[str]) -> dict[str, str]:
+    """Return the columns that a copy shows under another name, unit or coding, with that name.
+
+    Raises
+    ------
+    DataError
+        A file cannot be read.
+    """
+    if not is_file(source):
+        return {}
+    ours, _, pieces = source_pieces(source)
+    renamed: dict[str, str] = {}
+    for copy in copies:
+        names, _, parts = source_pieces(copy)
+        lacking = [c.name for c in found.columns if c.used and c.name not in names]
+        others = [name for name in names if name not in ours]
+        if not lacking or not others:
+            continue
+        original, shown = whole_frame(pieces, lacking, None), whole_frame(parts, others, None)
+        for name in lacking if len(original) == len(shown) else ():
+            if (other := other_name(original[name], shown)) is not None:
+                renamed[name] = other
+    return renamed
 
 
 def describe_frames(

@@ -17,7 +17,7 @@ from auditor.data import file_rows
 from auditor.data.clean import Asked, Cleaned, cleaned, held
 from auditor.data.columns import checks
 from auditor.data.columns.categorical_table import Categories
-from auditor.data.columns.checks import Frame, Missing, check_rows
+from auditor.data.columns.checks import Frame, Missing, check_rows, with_value_for_blanks
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.hierarchy import Hierarchy, coded
 from auditor.data.columns.record_keys import in_order_of, record_keys
@@ -103,7 +103,8 @@ def load_table(
         that vary.
     rows : int, optional
         Number of first records, before records with gaps are dropped.
-    missing : {'refuse', 'drop', 'mean'}
+    missing : {'refuse', 'drop', 'mean', 'value'}
+        ``value``: a blank is a value of its own, for schemes that make classes.
     standardize : bool
         Whether to scale each attribute to mean 0 and variance 1 (divisor n).
     parameters : mapping, optional
@@ -145,7 +146,7 @@ def load_table(
     asked = Asked(rows, missing, columns is not None)
     columns, chosen = (categories or Categories()).beside_columns(columns, dates)
     beside = {"order": order, "key": key, "unit": unit}
-    is_changed = bool(hierarchies or dates or any(beside.values()))
+    is_changed = bool(hierarchies or dates or any(beside.values()) or missing == "value")
     files: list[Piece] = []
     drawn, keys, units = None, None, None
     pieces: Sequence[Records]
@@ -169,6 +170,8 @@ def load_table(
         keys = None if key is None else record_keys(key, frame[key])
         units = None if unit is None else _units(frame[unit])
         frame = frame.drop(columns=[name for name in {order, key, unit} if name is not None])
+        if missing == "value":
+            frame = with_value_for_blanks(frame)
         frame = coded(frame, dict(hierarchies), missing)
         names, pieces = tuple(map(str, frame)), [Held(frame, len(frame))]
     found = cleaned(pieces, names, asked, chosen)
@@ -200,7 +203,6 @@ def _finished(
     table: Table, found: Cleaned, files: Sequence[Piece], standardize: bool, varied: bool
 ) -> Table:
     """Return a checked table with its categories, spelt as in ``files``, and scale."""
-    checks.check_names(table.attributes)
     checks.check_width(table.width)
     scan = table.scan
     if varied:

@@ -15,7 +15,7 @@ from auditor.data.columns.categorical_table import (
     product,
     split,
 )
-from auditor.data.columns.checks import check_finite, check_names, check_variance, check_varied
+from auditor.data.columns.checks import check_finite, check_variance, check_varied
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.process.deferred import pd
@@ -47,7 +47,6 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
             f"a table needs at least {fewest} row{'s' * (fewest > 1)}; got {len(values)}"
         )
     names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
-    check_names(names)
     if np.isnan(values).any():
         raise DataError(
             f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}"

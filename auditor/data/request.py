@@ -23,7 +23,7 @@ class DataUse:
         Number of records of the first batch, to which noise is scaled.
     rows : int or None
         Number of first records; for a synthetic source of records to draw.
-    missing : 'refuse', 'drop' or 'mean'
+    missing : 'refuse', 'drop', 'mean' or 'value'
     standardize : bool
         Whether every column is scaled to mean 0 and variance 1.
     disclosure : 'rounded' or 'public'

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.data.columns.checks import missing_codes
 from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scale, Scan, scan
@@ -22,6 +23,10 @@ from auditor.types import Array, Indices
 if TYPE_CHECKING:  # used by few tables, whose builders import it
     from auditor.data.columns.record_keys import RecordKeys
     from auditor.data.file_rows import FileRows
+
+
+LOOKED_AT = 2**16
+"""First records in which missing codes are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +238,15 @@ class Table:
             replace(found, steps=found.steps / Scale.of(self.scan).std)
             if self.standardized
             else found
+        )
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Questions to the owner on the first records."""
+        return (
+            []
+            if self.standardized or isinstance(self.content, Promised)
+            else missing_codes(self.attributes, self.read(0, min(self.rows, LOOKED_AT)))
         )
 
     def _unscaled(self) -> Iterator[Array]:

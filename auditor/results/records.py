@@ -195,6 +195,7 @@ class DataSummary(BaseModel):
     fingerprint: str = ""
     sweep: dict[str, Any] = Field(default_factory=dict)
     disclosure: Disclosure = "public"
+    notes: list[str] = Field(default_factory=list)
 
 
 def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:

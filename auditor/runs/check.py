@@ -96,7 +96,7 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         # for start-up: file readers are slow to import
         from auditor.data.load import file_notes
 
-        for note in file_notes(here.data.source, here.base):
+        for note in (*file_notes(here.data.source, here.base), *table.notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
     _check_knowledge(here, table, found)
     if here.utility is not None:

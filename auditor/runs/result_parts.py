@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.audit.base.uses import make_scheme, release_levels
+from auditor.data.request import is_file
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.numerics.statistics import quantile
@@ -93,6 +94,12 @@ def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSumm
     # to the last bit: disclosure keys its secret shift on these numbers
     correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
     digest = table.fingerprint()
+    notes = list(table.notes)
+    if is_file(scenario.data.source):
+        # for start-up: file readers are slow to import
+        from auditor.data.load import file_notes
+
+        notes = [*file_notes(scenario.data.source, scenario.base), *notes]
     summary = DataSummary(
         source=table.source,
         rows=table.rows,
@@ -102,6 +109,7 @@ def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSumm
         licence=table.licence,
         fingerprint=owner.fingerprint(digest, public),
         disclosure="public" if public else "private",
+        notes=notes,
         sweep={
             path: value
             for path, value in point.items()

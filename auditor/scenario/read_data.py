@@ -143,7 +143,7 @@ class DataForm(Form):
     first_batch: Annotated[Whole, Field(ge=2)] | None = Field(
         None, description="records of the first batch, to which noise is scaled"
     )
-    missing: Literal["refuse", "drop", "mean"] = "refuse"
+    missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
     blank: list[str | int | float] | None = Field(
         None, description="words and numbers of a file that mean no value; default NA, None …"
     )

@@ -24,7 +24,7 @@ from pydantic import Field, field_validator
 
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
-from auditor.data.copies import JOIN_REMEDY, CodeCopy, read_codes
+from auditor.data.copies import JOIN_REMEDY, CodeCopy, read_codes, with_sets
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.shown_columns import ShownColumn, shown_columns
@@ -113,6 +113,7 @@ class PublishedCategories(FileScheme, UniformScheme):
 
         Warn if the row order cannot be confirmed.
         """
+        table = with_sets(table, self.files(table))
         data = categories_of(table)
         by_row = self.parameters.key is None
         why = self.check_join(asked)
@@ -141,6 +142,7 @@ class PublishedCategories(FileScheme, UniformScheme):
 
     def audited(self, table: Table) -> Audited:
         """Return the records complete in the original and all copies."""
+        table = with_sets(table, self.files(table))
         data, keys = categories_of(table), self._keys(table)
         return self._audited(
             table,
@@ -165,8 +167,9 @@ class PublishedCategories(FileScheme, UniformScheme):
 
     def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
         rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
+        renamed = tuple(note for copy in copies for note in copy.notes)
         if len(rows) == table.rows:
-            return Audited(table)
+            return Audited(table, renamed)
         lacking = [
             f"{path.name} lacks {table.rows - int(copy.full.sum()):,}"
             for path, copy in zip(self.files(table), copies, strict=True)
@@ -182,7 +185,9 @@ class PublishedCategories(FileScheme, UniformScheme):
             for path, copy in zip(self.files(table), copies, strict=True)
             if (told := _tells(path.name, data, copy.full))
         ]
-        return Audited(table.part(rows, np.arange(table.width)), (*notes, *telling), bool(telling))
+        return Audited(
+            table.part(rows, np.arange(table.width)), (*renamed, *notes, *telling), bool(telling)
+        )
 
     def _keys(self, table: Table) -> RecordKeys | None:
         return None if self.parameters.key is None else table.keys

@@ -94,7 +94,10 @@ def left_out(result: AuditResult) -> list[str]:
     """Return notes on work beyond the budget, and on missing parts of copies."""
     cut = f"The budget of {number(result.scenario.get('budget'))} s of work left out: {'; '.join(result.left_out)}."
     found = [cut] * bool(result.left_out) + unique(
-        f"{one.scheme}: {note}." for one in result.releases for note in one.notes
+        [
+            *(f"{note}." for table in result.data for note in table.notes),
+            *(f"{one.scheme}: {note}." for one in result.releases for note in one.notes),
+        ]
     )
     more = len(found) - MOST_NOTES
     rest = [f"And {more} more notes of this kind: results.json has them."] if more > 0 else []

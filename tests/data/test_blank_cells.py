@@ -13,6 +13,8 @@ import pytest
 
 import auditor
 from auditor.audit.measures.blank_guesses import guessed
+from auditor.data.columns.checks import missing_codes
+from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.load import file_notes, load_table
 from auditor.errors import AuditorWarning
 from auditor.schemes.base.guarantees import Filled, Guarantees
@@ -176,3 +178,54 @@ def test_a_sheet_is_chosen_by_name(folder):
         load("t.csv#Pay")
     with pytest.raises(auditor.AuditorError, match="no option 'pages'"):
         load("book.xlsx#pages=2")
+
+
+def test_a_far_repeated_extreme_is_asked_about_and_tails_are_not():
+    pay = np.exp(RNG.normal(7, 1, 3_000)).round()
+    coded = np.where(RNG.random(3_000) < 0.03, 9999999, pay)
+    private = np.where(RNG.random(3_000) < 0.03, 8234567, pay)
+    negative = np.where(RNG.random(3_000) < 0.03, -99999.0, pay)
+    capped = np.minimum(pay, 20_000)
+    found = missing_codes(["a", "b", "c", "d", "e"], np.c_[coded, pay, private, negative, capped])
+    assert [note.split(" a missing code?")[0] for note in found] == [
+        "column 'a': is 9999999",
+        "column 'c': is its most extreme value",
+        "column 'd': is -99999",
+    ]
+    assert not any("8234567" in note for note in found)
+
+
+def test_a_blank_can_be_a_value_of_its_own_in_classes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(
+        {"age": RNG.integers(20, 80, 400).astype(float), "ill": RNG.integers(0, 5, 400)}
+    )
+    table["town"] = RNG.choice(["x", "y", None], 400)
+    table.loc[::10, "age"] = np.nan
+    table.to_csv("t.csv", index=False)
+    loaded = load(
+        "t.csv",
+        missing="value",
+        hierarchies={"town": Hierarchy(("", "x", "y"), (("none",), ("a",), ("a",)))},
+    )
+    assert loaded.rows == 400
+    low, high = table.age.min(), table.age.max()
+    assert set(loaded.values[::10, 0]) == {2 * low - high}
+    assert (loaded.values[:, 2] == 0).sum() == table.town.isna().sum()
+    audit = {
+        "schema": 1,
+        "data": {
+            "source": "t.csv",
+            "columns": ["age", "town", "ill"],
+            "hierarchies": {"town": {"none": [""], "a": ["x", "y"]}},
+            "missing": "value",
+        },
+        "schemes": [
+            {"name": "k-anonymity", "levels": [5], "quasi": ["age", "town"], "sensitive": "ill"}
+        ],
+        "knowledge": [{"known-attributes": ["age", "town"]}],
+        "attacks": "all",
+        "measures": ["anonymity"],
+    }
+    frame = auditor.run(audit).frame()
+    assert frame[frame.metric == "anonymity_k"].value.min() >= 5

@@ -134,7 +134,8 @@ def test_another_number_of_rows_and_columns_without_answers_are_refused(small):
     copy = small.frame.copy()
     copy.iloc[:-1].to_csv(small.path / "short.csv", index=False)
     copy.assign(other=1, job=None).to_csv(small.path / "empty.csv", index=False)
-    copy.rename(columns={"job": "jobs"}).to_csv(small.path / "renamed.csv", index=False)
+    mixed = copy.sample(frac=1, random_state=2**31 + 9)
+    mixed.rename(columns={"job": "jobs"}).to_csv(small.path / "renamed.csv", index=False)
     for name, said in (("short", "299 rows where the original has 300"), ("empty", "0 records in common, with every answer; .*empty.csv lacks 300"), ("renamed", "no column 'job'"),
                        ("nowhere", "no such file")):  # fmt: skip
         with pytest.raises(auditor.AuditorError, match=said):

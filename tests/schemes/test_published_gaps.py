@@ -107,6 +107,19 @@ def test_too_few_complete_records_are_refused_with_a_way_out(copies):
 
 
 @QUIETLY
+def test_a_column_without_a_cell_is_lacking_and_a_misspelt_name_is_told(copies):
+    copies[1].assign(a=np.nan).to_csv("empty.csv", index=False)
+    assert "'empty.csv': lacks column 'a', which is not audited" in notes(audited("empty"))
+    copies[1].rename(columns={"c": "C"}).to_csv("capital.csv", index=False)
+    assert "column 'c' is read from 'C', which follows it" in notes(audited("capital"))
+    copies[1].rename(columns={"c": "<script>"}).to_csv("odd.csv", index=False)
+    assert "column 'c' is read from '<script>'" in notes(audited("odd"))
+    shuffled = copies[1].c.sample(frac=1, random_state=2**31 + 5).to_numpy()
+    copies[1].assign(C=shuffled).drop(columns="c").to_csv("other.csv", index=False)
+    assert "lacks column 'c', which is not audited; is it 'C'?" in notes(audited("other"))
+
+
+@QUIETLY
 def test_copies_without_a_common_column_are_refused(copies):
     copies[1][["a"]].to_csv("a.csv", index=False)
     copies[2][["b"]].to_csv("b.csv", index=False)
@@ -115,7 +128,8 @@ def test_copies_without_a_common_column_are_refused(copies):
         match=r"no column is in all copies; audit those that share some in an entry of `schemes:` of their own",
     ):
         audited("a", "b")
-    copies[1].rename(columns=str.upper).to_csv("none.csv", index=False)
+    mixed = copies[1].sample(frac=1, random_state=2**31 + 7)
+    mixed.rename(columns=str.upper).to_csv("none.csv", index=False)
     with pytest.raises(
         AuditorError,
         match=r"none.csv: has none of the original's columns, 'a', 'b', 'c'; it has 'A', 'B', 'C'",

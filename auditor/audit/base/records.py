@@ -42,6 +42,10 @@ class CellContext:
     variances: Array = field(repr=False)
     copies: int
 
+    def __post_init__(self) -> None:
+        names = tuple("'*'" if name == ALL else name for name in self.attributes)
+        object.__setattr__(self, "attributes", names)
+
     def levels_of(self, coalition: Coalition) -> tuple[float, ...]:
         """Return the levels of a coalition's copies; empty if unknown."""
         return tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()

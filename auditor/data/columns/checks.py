@@ -18,8 +18,8 @@ from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
 from auditor.types import Array, Flags
 
-Missing = Literal["refuse", "drop", "mean"]
-Gaps = Literal["refuse", "drop", "mean", "keep"]
+Missing = Literal["refuse", "drop", "mean", "value"]
+Gaps = Missing | Literal["keep"]
 """Treatment of missing values; copies keep them as NaN."""
 
 Frame: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
@@ -34,6 +34,9 @@ copies.
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-70, 1e70
 """Range of variances whose fourth powers (degrees of freedom of error bars) fit into 1e±308."""
+
+FEWEST_CODED, FEWEST_VALUES = 5, 5
+"""Fewest records of a missing code, and fewest other values of its column."""
 
 MOST_PROBLEMS = 5
 """Most columns described one by one in a message."""
@@ -155,6 +158,21 @@ def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
     return np.asarray(np.logical_and.reduce(found), dtype=bool)
 
 
+def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns whose blanks are a value of their own.
+
+    Of numbers a value as far below the least as the largest is above it; of others ``""``.
+    """
+    found: dict[str, Any] = {}
+    for name, column in frame.items():
+        if column.isna().any() and kind_of(column) == "numbers":
+            x = column_floats(column)
+            found[str(name)] = np.where(np.isnan(x), 2 * np.nanmin(x) - np.nanmax(x), x)
+        elif column.isna().any():
+            found[str(name)] = column.astype(object).fillna("").astype(str)
+    return frame.assign(**found)
+
+
 def check_finite(names: Sequence[str], values: Array) -> None:
     """Raise `DataError` if a value is infinite."""
     infinite = np.isinf(values)
@@ -163,6 +181,28 @@ def check_finite(names: Sequence[str], values: Array) -> None:
         infinite.any(axis=0),
         lambda j: f"has {cells_where(infinite[:, j], 'infinite value')}",
     )
+
+
+def missing_codes(names: Sequence[str], x: Array) -> list[str]:
+    """Return a question on each column with a far, repeated extreme value, as 9999999.
+
+    It is farther from all other values than these are apart. Only codes of nines are shown.
+    """
+    found = []
+    for name, column in zip(names, x.T, strict=True):
+        values, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+        for place, near in ((-1, -2), (0, 1)) if len(values) > FEWEST_VALUES else ():
+            rest = values[:-1] if place else values[1:]
+            far = abs(values[place] - values[near]) > np.ptp(rest)
+            if far and counts[place] >= FEWEST_CODED:
+                code = f"{values[place]:.15g}"
+                code = "CODE" if code.strip("-9") else code
+                found.append(
+                    f"column {quoted(name)}: is {code.replace('CODE', 'its most extreme value')} a missing code? "
+                    f"{counts[place] / counts.sum():.1%} of the records have it, far from all others, and it dominates the variance; "
+                    f"`blank: [{code}]` under `data:` makes it a blank"
+                )
+    return found
 
 
 def check_rows(found: int, asked: int | None) -> None:
@@ -175,14 +215,6 @@ def check_rows(found: int, asked: int | None) -> None:
     if found < 2:
         raise DataError(
             f"an audit needs at least 2 records; the table has {counted(found, 'record')}"
-        )
-
-
-def check_names(names: Iterable[str]) -> None:
-    """Raise `DataError` for a column with a name reserved by results."""
-    if "*" in names:
-        raise DataError(
-            "a column is called '*', which stands for all attributes together in results; give it another name"
         )
 
 

@@ -42,6 +42,7 @@ def draft(
     found: Description,
     copies: Mapping[str, Description] = NO_COPIES,
     clear: Collection[str] = (),
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the YAML of a scenario.
 
@@ -54,6 +55,8 @@ def draft(
         Copies to audit, by their names from ``source_for``; without any, schemes make copies.
     clear : collection of str
         Categorical columns that copies show as they are.
+    renamed : mapping
+        Columns that copies show under another name.
 
     Raises
     ------
@@ -64,7 +67,8 @@ def draft(
 
     unused = dict.fromkeys(clear, "is in a copy as it is; attackers use it")
     for column in found.columns:
-        if any(column.name not in names_of(copy) for copy in copies.values()):
+        lacking = any(column.name not in names_of(copy) for copy in copies.values())
+        if lacking and column.name not in renamed:
             unused[column.name] = "is not in every copy; attackers use it where it is"
     chosen = select(found, unused)
     noisy = (*chosen.numbers, *chosen.dates)
@@ -96,7 +100,9 @@ def draft(
         most_left_out=MOST_LEFT_OUT,
         line=lambda field, comment: f"{field:<32} # {comment}" if comment else field,
         **{function.__name__: function for function in (text, quoted, counted, listed)},
-        about=_about,
+        about=lambda column: ", ".join(
+            filter(None, [_about(column), _renamed(renamed.get(column.name))])
+        ),
     )
 
 
@@ -144,6 +150,10 @@ def text(value: str) -> str:
                 return value
     written = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf)
     return visible(written.removesuffix("\n"))
+
+
+def _renamed(other: str | None) -> str:
+    return "" if other is None else f"in a copy as {quoted(other)}"
 
 
 def _about(column: Column) -> str:
