@@ -21,7 +21,7 @@ from auditor.cli import cli
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
 from auditor.scenario.read import read_scenario
-from auditor_reports.charts.character_plot import plot
+from auditor_reports.charts.sparklines import sparklines
 from auditor_reports.ci_formats import Junit
 from auditor_reports.data_files import Csv, Json, cell
 from auditor_reports.figures.figures import clean
@@ -155,15 +155,9 @@ def test_a_release_without_attacks_still_reports_its_measures(swept: AuditResult
     assert "data.rows" in text
 
 
-def test_the_plot_marks_every_point_and_keeps_its_size() -> None:
-    lines = [[(1, 0.4), (2, 0.2), (3, 0.1)], [(1, 0.4), (2, 0.4), (3, 0.4)]]
-    rows = [row.plain for row in plot(lines, 60, 12)]
-    assert len(rows) == 12
-    assert max(map(len, rows)) <= 60
-    drawn = "".join(rows)
-    assert (drawn.count("A"), drawn.count("B"), drawn.count("+")) == (2, 2, 1)
-    assert rows[0].lstrip().startswith("0.4")
-    assert plot([[(1, 0.0)]], 40, 8)
+def test_sparklines_share_a_scale_from_0() -> None:
+    assert sparklines([[0.0, 0.5, 1.0], [0.01, 0.25]]) == [" ▄█", "▁▂"]
+    assert sparklines([[0.0]]) == [" "]
 
 
 def test_json_is_the_results_document(quickstart: AuditResult, failed: AuditResult) -> None:
