@@ -11,10 +11,6 @@ import numpy as np
 from auditor.data.load import load_table
 from auditor.results.model import AuditResult
 from auditor_reports.charts.plots import CONFIG, _coloured
-from auditor_reports.figures.figures import SCALE, clean, clipped, number
-from auditor_reports.figures.matrix import matrix
-from auditor_reports.figures.reading import Reading, unique
-from auditor_reports.wording.sentences import share
 
 SEED = 2012
 P = 500
@@ -74,91 +70,6 @@ def wigner(_: AuditResult | None) -> Any:
     return alt.layer(steps, line).properties(width=520, height=260)
 
 
-def table(result: AuditResult | None) -> Any:
-    """Draw the comparison: adversaries down, schemes across, the worst normalized error as text, its severity as colour."""
-    assert result is not None
-    reading = Reading(result)
-    rows = [row for row in matrix(reading) if row.reported]
-    cells = [
-        {
-            "who": f"{row.attack} · {clipped(row.knowledge, 34)}",
-            "scheme": clean(cell.scheme),
-            "text": _cell_text(cell),
-            "rank": _rank(cell),
-        }
-        for row in rows
-        for cell in row.cells
-    ]
-    return _table(
-        cells, unique(cell["who"] for cell in cells), [clean(name) for name in reading.schemes], 112
-    )
-
-
-def disclosed(result: AuditResult | None) -> Any:
-    """Draw the share of records whose sensitive value is disclosed: attacks down, schemes across."""
-    assert result is not None
-    reading, cells = Reading(result), []
-    for setting, metric, attribute in reading.keys():
-        if metric == "disclosed" and attribute != "*" and "," in str(setting.knowledge):
-            shown = max(
-                reading.figures(setting, metric, attribute).values(), key=lambda one: one.value
-            )
-            rank = (
-                0
-                if shown.value == 0
-                else 5
-                if shown.value >= 0.5
-                else 4
-                if shown.value >= 0.05
-                else 3
-            )
-            text = f"{number(shown.value, shown.half)}"
-            cells.append(
-                {
-                    "who": clean(setting.attack),
-                    "scheme": clean(setting.scheme),
-                    "text": text,
-                    "rank": rank,
-                }
-            )
-    return _table(
-        cells, unique(cell["who"] for cell in cells), [clean(name) for name in reading.schemes], 112
-    )
-
-
-def _table(cells: list[dict[str, Any]], down: list[str], across: list[str], wide: int) -> Any:
-    ranks = list(range(len(SCALE) + 1))
-    fills = ["var(--soft)", *(f"var(--v{rank})" for rank in ranks[1:])]
-    base = alt.Chart(alt.Data(values=cells)).encode(
-        x=alt.X(
-            "scheme:N",
-            sort=across,
-            title=None,
-            axis=alt.Axis(orient="top", labelAngle=0, labelLimit=wide, domain=False, ticks=False),
-        ),
-        y=alt.Y(
-            "who:N", sort=down, title=None, axis=alt.Axis(labelLimit=330, domain=False, ticks=False)
-        ),
-    )
-    boxes = base.mark_rect(stroke="white", strokeWidth=2).encode(
-        color=alt.Color("rank:O", scale=alt.Scale(domain=ranks, range=fills), legend=None)
-    )
-    words = base.mark_text(fontSize=11, color="var(--ink)").encode(text="text:N")
-    return alt.layer(boxes, words).properties(width=wide * len(across), height=20 * len(down))
-
-
-def _cell_text(cell: Any) -> str:
-    if cell.worst is None and cell.guesses is not None:
-        return f"{share(cell.guesses.right)} right"
-    if cell.worst is None:
-        return {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
-    return f"{number(cell.worst.value, cell.worst.half)}"
-
-
-def _rank(cell: Any) -> int:
-    return 0 if cell.whole is None else int(cell.whole.rank)
-
-
 def _histogram(drawn: Any, name: str, title: str) -> Any:
     return _bars(drawn, 40, title, "share of records").properties(width=270, height=200, title=name)
 
@@ -188,8 +99,6 @@ DRAWINGS: dict[str, Callable[[AuditResult | None], Any]] = {
     "census": census,
     "values": values,
     "wigner": wigner,
-    "matrix": table,
-    "disclosed": disclosed,
 }
 
 

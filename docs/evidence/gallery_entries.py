@@ -22,18 +22,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure, table or worked example of a paper; ``scenario`` is empty for a picture that no audit is needed for.
-
-    ``kinds`` asks for the comparison of all attacks, strongest first, with their kinds.
-    """
+    """One figure, table or worked example of a paper; ``scenario`` is empty for a picture that no audit is needed for."""
 
     scenario: str
     title: str
     claims: tuple[str, ...]
     pictures: tuple[Picture, ...]
-    note: str = ""
-    source: str = "The paper"
-    kinds: bool = False
 
 
 LI, HUANG = "Li, Chen, Li & Zhang (2012)", "Huang, Du & Chen (2005)"
@@ -117,10 +111,7 @@ LI2012 = (
                 )
             ),
         )
-        for scenario, name in (
-            ("li2012-fig4", "Iris"),
-            ("li2012-fig4-wisconsin", "Wisconsin breast cancer"),
-        )
+        for scenario, name in (("li2012-fig4", "Iris"),)
     ),
     Entry(
         "li2012-fig5",
@@ -153,7 +144,6 @@ HUANG2005 = tuple(
                 if number == 4
             ),
         ),
-        source="The formulas" if suffix else "The paper",
     )
     for number, title, claims, exact in (
         (
@@ -290,25 +280,6 @@ XIAO2009 = (
             Picture("runtime", "Seconds of one more release, on the machine that made this page"),
         ),
     ),
-    Entry(
-        "xiao2009-fig8-multi-pert",
-        f"{XIAO}, Figure 8, by the paper's own algorithm",
-        (
-            "Requested at random, in ascending or in descending order: the history of a tuple stays below 1 + ln(p_max/p_min) elements.",
-            "The time of one more release follows the size of the history, which has a ceiling.",
-        ),
-        (
-            Picture(
-                "sweep",
-                "Elements counted in the histories of 5,000 tuples; theory dashed",
-                of("history_size"),
-            ),
-            Picture(
-                "runtime",
-                "Seconds of one more release to 5,000 tuples, on the machine that made this page",
-            ),
-        ),
-    ),
 )
 
 LIU2008 = (
@@ -321,28 +292,6 @@ LIU2008 = (
         (
             Picture(
                 "wigner", "Eigenvalues for p = 500, entries standard normal, and the semicircle"
-            ),
-        ),
-    ),
-    Entry(
-        "survey-example-3.6",
-        f"{LIU}, section 3.6: distribution analysis",
-        (
-            "Records lie in [0, 1] or [5, 6], noise is uniform on [−1, 1]: a released 1 leaves [0, 2], and only [0, 1] once the clusters "
-            "are known.",
-        ),
-        (Picture("matrix", "What each attack leaves unknown"),),
-    ),
-    Entry(
-        "survey-additive",
-        f"{LIU}, Table 12.1: attacks on additive perturbation",
-        (
-            "Each attack needs what the table says it assumes; where the assumption fails, so does the attack.",
-        ),
-        (
-            Picture(
-                "matrix",
-                "Every attack on every kind of additive noise, by what the adversary knows",
             ),
         ),
     ),
@@ -362,21 +311,6 @@ LIU2008 = (
                 "sweep",
                 "Share of the privacy that the copy took, by level and shape",
                 of("privacy_loss", LEVEL),
-            ),
-        ),
-        note="For one table every measure goes the same way; between tables the share lost ranks them the wrong way round.",
-    ),
-    Entry(
-        "survey-tables",
-        f"{LIU}, Tables 12.1 and 12.2 as one matrix",
-        (
-            "Known pairs rebuild a rotated or projected table once they span it; a sample does if the data are skewed; independent "
-            "components are found unless they are Gaussian.",
-        ),
-        (
-            Picture(
-                "matrix",
-                "Every attack with a figure against any scheme, by what the adversary knows",
             ),
         ),
     ),
@@ -411,237 +345,6 @@ LIU2008 = (
             ),
         ),
     ),
-    Entry(
-        "survey-projection",
-        f"{LIU}, section 4.1: a randomly projected table against known records",
-        (
-            "Accuracy rises with the number of dimensions kept, and with the number of known records.",
-        ),
-        (Picture("matrix", "Normalized error by dimensions and known records"),),
-    ),
-    Entry(
-        "survey-rotation-noise",
-        f"{LIU}, section 4.4: rotation with noise (Chen et al.)",
-        ("Noise on top of a rotation offers additional protection, at the price of distances.",),
-        (Picture("matrix", "Normalized error by scheme and knowledge, three copies"),),
-    ),
-    Entry(
-        "survey-known-sample",
-        f"{LIU}, section 4.2: a rotated table against a sample of its population",
-        (
-            "Principal axes of the sample are matched to the copy's: it works on skewed data and not on data symmetric about 0.",
-        ),
-        (
-            Picture(
-                "sweep",
-                "Share of the records rebuilt within a fifth of their length",
-                of("records_within"),
-            ),
-        ),
-    ),
-    Entry(
-        "survey-ica",
-        f"{LIU}, section 4.3: independent component analysis",
-        ("ICA undoes any matrix if attributes are independent and at most one is Gaussian.",),
-        (
-            Picture(
-                "sweep",
-                "Normalized error, twenty known records tell the components apart",
-                of("normalized_error"),
-            ),
-        ),
-    ),
-    Entry(
-        "survey-kanonymity",
-        f"{LIU}, section 5: k-anonymity",
-        (
-            "k-anonymity stops linkage by quasi-identifiers, and nothing else: each promise fails to the next attack.",
-        ),
-        (
-            Picture(
-                "disclosed",
-                "Share of the records whose sensitive value an attack claims, and claims rightly",
-            ),
-        ),
-    ),
 )
 
-BEYOND = tuple(
-    Entry(
-        scenario,
-        f"Beyond the papers: {title}",
-        claims,
-        (Picture(plot, caption),),
-        source="The claim",
-        kinds=True,
-    )
-    for scenario, title, claims, caption, plot in (
-        (
-            "strongest-joint",
-            "all attributes together, a prior learnt from the copies alone",
-            (
-                "A mixture of normals learnt from noisy copies leaves less unknown of skewed, bent and heaped columns than any linear "
-                "attack or prior for each attribute.",
-                "Pooling corner-wave's copies buys it nothing; a fresh copy does.",
-            ),
-            "What each attack leaves unknown",
-            "matrix",
-        ),
-        (
-            "strongest-kinds",
-            "the strongest attack of each kind, on a real table",
-            (
-                "Of ages, salaries and taxes a prior for all of them together leaves least unknown: less than one for each attribute, than "
-                "trees taught on 400 records and than a straight line, which all but a filter along the rows beat.",
-                "No kind gains from a second corner-wave copy (Theorem 4).",
-            ),
-            "What each attack leaves unknown, by what the adversary knows",
-            "matrix",
-        ),
-        (
-            "strongest-kinds-mixture",
-            "the strongest attack of each kind, on a mixture of normals",
-            (
-                "The exact posterior mean, which knows the mixture, leaves 0.164 of the variance; a mixture learnt from the copies and a "
-                "sample of the population come within a few per cent of that.",
-                "A straight line leaves 0.21, one attribute at a time 0.2.",
-            ),
-            "What each attack leaves unknown, by what the adversary knows",
-            "matrix",
-        ),
-        (
-            "strongest-kinds-series",
-            "the strongest attack of each kind, on records in order of time",
-            (
-                "The Kalman smoother, which knows the law of the series, leaves 0.084 of the variance, and so does a filter "
-                "learnt from the copies.",
-                "Whoever takes records one by one leaves 0.22, whatever else is known.",
-            ),
-            "What each attack leaves unknown, by what the adversary knows",
-            "matrix",
-        ),
-        (
-            "theorem-4",
-            "Theorem 4 under every attack",
-            (
-                "Whatever an adversary knows and however it reckons: no attack on numbers gains from a second corner-wave copy, and every "
-                "one gains from a second fresh copy.",
-            ),
-            "What each attack leaves unknown, by what the adversary knows",
-            "matrix",
-        ),
-        (
-            "population-sample",
-            "other people's records for a prior",
-            (
-                "Thousands of records of the population are a better prior than any learnt from the copies; thirty are none.",
-            ),
-            "What each attack leaves unknown, by the records held",
-            "matrix",
-        ),
-        (
-            "with-records",
-            "what records known in clear teach",
-            (
-                "Boosted trees learn what straight lines cannot, and gain nothing from corner-wave's second copy.",
-            ),
-            "What each attack leaves unknown, by the records held",
-            "matrix",
-        ),
-        (
-            "serial",
-            "a filter along the rows",
-            (
-                "Where records follow one another their neighbours give them away; where each is drawn afresh they do not.",
-            ),
-            "What each attack leaves unknown, in order of time",
-            "matrix",
-        ),
-        (
-            "serial-categories",
-            "a chain of categories",
-            (
-                "Who knows the order names 0.89 of the values, where record by record 0.52 are named: as many as whoever knows the chain.",
-            ),
-            "What each attack leaves unknown, in order of time",
-            "matrix",
-        ),
-        (
-            "record-linkage",
-            "rows of perturbed numbers named",
-            (
-                "Who knows age and salary of 2,000 people names two in five of their rows under noise of a thousandth of the variance, "
-                "every second one with another fresh copy, and hardly any under noise as large as the data.",
-                "A second corner-wave copy names nobody else.",
-                "Named all at once, no two in one row, more of them are found; from values with an error of their own, fewer.",
-            ),
-            "Share of the targets whose row is named rightly",
-            "measures",
-        ),
-        (
-            "lossless-noises",
-            "four kinds of noise at five levels, lossless and fresh",
-            (
-                "Gaussian, Laplace, geometric and Skellam noise as one process: every coalition learns what its best copy tells, and μ and "
-                "ε are that copy's.",
-                "The same four drawn anew for every copy: all five leave less than half of what the best one leaves, and ε adds up.",
-            ),
-            "What the strongest linear attack leaves, by the number of copies pooled",
-            "collusion",
-        ),
-        (
-            "guarantees",
-            "what copies guarantee in the terms of differential privacy",
-            (
-                "Of multilevel copies every coalition has its best copy's μ and ε; independent copies compose: √(2² + 1² + 0.5²) = 2.29, "
-                "and 2 + 1 + 0.5 = 3.5.",
-                "Audited from below, on copies of two records that differ as much as bounds allow, each stays under what is stated.",
-            ),
-            "What the best linear attack leaves of each release",
-            "matrix",
-        ),
-        (
-            "low-order-bits",
-            "last digits of doubles",
-            (
-                "Whole numbers with numpy's own Laplace noise are read off the last digits: of five copies all of them, where the law "
-                "leaves five candidates.",
-                "Copies on a public grid tell no more with their last digits than without.",
-            ),
-            "What each attack leaves unknown",
-            "matrix",
-        ),
-        (
-            "replacement",
-            "categories replaced by other draws than uniform ones",
-            (
-                "Replacements drawn from the column's own shares keep these, at a larger ε for the rarest category; pooling gains nothing "
-                "either way.",
-            ),
-            "What exact Bayes leaves unknown",
-            "matrix",
-        ),
-        (
-            "nested-anonymity",
-            "k-anonymity at several levels",
-            (
-                "Copies made apart at k = 3, 10 and 30 meet in classes of one record; of nested ones every coalition keeps its finest "
-                "copy's k, ℓ, α and t.",
-            ),
-            "What each attack leaves unknown",
-            "matrix",
-        ),
-        (
-            "batches",
-            "records that arrive in batches",
-            (
-                "Later records have the first batch's noise. The best copy tells all, by whatever attack; a filter along a series finds "
-                "more in each copy.",
-            ),
-            "What each attack leaves unknown",
-            "matrix",
-        ),
-    )
-)
-
-ENTRIES = (*LI2012, *HUANG2005, *XIAO2009, *LIU2008, *BEYOND)
+ENTRIES = (*LI2012, *HUANG2005, *XIAO2009, *LIU2008)

@@ -26,7 +26,7 @@ from ..figures.reading import (
 )
 from ..figures.strongest import Spread, spreads
 from .chart import ROWS, Chart, Rows, title_of
-from .spec import ERROR_TITLE, Part, field, quantity, sizes_axis, view
+from .spec import ERROR_TITLE, field, quantity, sizes_axis, view
 from .values_chart import values
 
 SECONDS = "seconds"
@@ -39,7 +39,7 @@ ERROR_AXIS = quantity(ERROR_TITLE, tickCount=6)
 
 def charts(reading: Reading, prefix: str) -> list[Chart]:
     """Return every chart that has something to compare, in the page's order."""
-    made = [values, collusion, coalitions, errors, measures, frontier]
+    made = [values, collusion, coalitions, errors, frontier]
     found = [one(reading, prefix) for one in made]
     for place, path in enumerate(swept_paths(reading)):
         found += [sweep(reading, prefix, path, place, timed=timed) for timed in (False, True)]
@@ -74,50 +74,36 @@ def curve(reading: Reading, setting: Setting, found: dict[tuple[int, ...], Figur
 
 
 def collusion(reading: Reading, prefix: str) -> Chart | None:
-    """Return error against copies pooled, with 95 % bands and theory."""
-    rows = Rows(reading, *RECORDS)
-    for setting, name, found in _errors(reading):
-        for shown in curve(reading, setting, found):
-            size = len(shown.coalition)
-            rows.add(setting, shown, size, attribute=name, k=size)
-    return _by_size(
-        rows,
-        f"{prefix}-collusion",
-        "Collusion curves",
-        "Copies pooled in order of release if all these coalitions were measured, else the worst "
-        "coalition of each size. Band: 95 % interval. Dashed: theory.",
-        ERROR_AXIS,
-        "band",
-    )
-
-
-def measures(reading: Reading, prefix: str) -> Chart | None:
-    """Return every other measure against copies pooled."""
+    """Return error, and other measures, against copies pooled."""
     rows = Rows(reading, "figure", *RECORDS)
-    for setting, metric, name in sorted(reading.keys(), key=lambda key: key[2] != EVERYTHING):
-        if metric in SHOWN_ELSEWHERE or setting.attack is None:
+    keys = sorted(reading.keys(), key=lambda key: (key[1] != ERROR, key[2] != EVERYTHING))
+    for setting, metric, name in keys:
+        if metric != ERROR and (metric in SHOWN_ELSEWHERE or setting.attack is None):
             continue
-        figure = metric, metric_title(metric, reading)
-        for size, group in sorted(by_size(reading.figures(setting, metric, name).values()).items()):
-            rows.add(setting, best(group), size, attribute=name, figure=figure, k=size)
-    return _by_size(
-        rows,
-        f"{prefix}-by-size",
-        "Other measures by copies pooled",
-        "At each size, the coalition that achieves most. Bars: 95 % interval. Dashed: theory.",
-        quantity(title_of("figure")),
-        "bars",
-    )
-
-
-def _by_size(rows: Rows, id: str, title: str, caption: str, y: Part, interval: str) -> Chart | None:
+        found, figure = reading.figures(setting, metric, name), metric_title(metric, reading)
+        worst = curve(reading, setting, found) if metric == ERROR else largest(found)
+        for shown in worst:
+            size, option = len(shown.coalition), (metric, figure)
+            rows.add(setting, shown, size, attribute=name, figure=option, k=size)
     if not rows.comparable:
         return None
-    x = sizes_axis(unique(row["k"] for row in rows.rows))
-    alt = f"Line chart: {title.lower()}, a line for each scheme."
-    drawn = view(x, y, rows.names, (interval, "line", "theory"), rows.wanted)
-    texts = {"first": "copies", "note": title, "drawn": interval == "band"}
-    return rows.chart(id, title, caption, alt, drawn, **texts)
+    x, y = sizes_axis(unique(row["k"] for row in rows.rows)), quantity(title_of("figure"))
+    return rows.chart(
+        f"{prefix}-collusion",
+        "Collusion curves",
+        "Errors: copies pooled in order of release if these coalitions were measured, else the worst coalition of each size. Other "
+        "measures: the coalition that achieves most. Band: 95 % interval. Dashed: theory.",
+        "Line chart: a measure by the number of copies pooled, a line for each scheme.",
+        view(x, y, rows.names, ("band", "line", "theory"), rows.wanted),
+        first="copies",
+        note="Collusion curves",
+        drawn=True,
+    )
+
+
+def largest(found: dict[tuple[int, ...], Figure]) -> list[Figure]:
+    """Return the figure of each coalition size with the highest lower bound."""
+    return [best(group) for _, group in sorted(by_size(found.values()).items())]
 
 
 def coalitions(reading: Reading, prefix: str) -> Chart | None:

@@ -25,7 +25,6 @@ KEYS = {
     "collusion": "collusion",
     "coalitions": "map",
     "errors": "errors",
-    "measures": "by-size",
     "frontier": "frontier",
     "sweep": "sweep-",
     "runtime": "runtime-",

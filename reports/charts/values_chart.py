@@ -11,8 +11,8 @@ from ..figures.figures import Figure, clipped, copies, number, percent
 from ..figures.labels import attribute_text
 from ..figures.reading import ERROR, Reading, Setting, ceiling
 from ..figures.strongest import lowest_attribute
-from .character_plot import sparklines
 from .chart import Chart, Rows, title_of
+from .sparklines import sparklines
 from .spec import field, quantity, view
 
 NAMES = ("original", "nearest copy", "as rebuilt")

@@ -345,14 +345,13 @@ def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, mark: str) -> tr
 
 
 def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> tree.Detail:
-    assumed = assumptions(reading, row.attack, row.knowledge, cell)
+    assumed = assumptions(reading, row.attack, cell.scheme)
     return tree.Detail(row.attack, cell.scheme, facts(reading, row.knowledge, cell), assumed)
 
 
 def _detail_text(one: tree.Detail) -> str:
     line = "; ".join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(one.facts))
-    evidence = [f"{each.who}: {each.text} {each.here}" for each in one.assumed if each.here]
-    return " ".join([f"{one.attack} against {one.scheme}. {line}.", *evidence])
+    return f"{one.attack} against {one.scheme}. {line}."
 
 
 # -- further sections

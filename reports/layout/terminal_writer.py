@@ -15,7 +15,7 @@ from rich.text import Text as Rich
 
 from auditor.results.renderer import clean
 
-from ..charts.character_plot import LETTERS, plot, style_of
+from ..charts.sparklines import sparklines
 from ..figures.figures import SCALE, Text, clipped, number, said
 from ..figures.labels import knows
 from ..figures.reading import unique
@@ -150,17 +150,12 @@ class Writer:
         if not chart.drawn:
             return
         rows = chart.chosen(chart.values)
-        lines = {
-            name: [(row["k"], row["y"]) for row in rows if row["s"] == name] for name in chart.names
-        }
-        shown = {name: points for name, points in lines.items() if points}
-        for row in plot([*shown.values()], min(self.console.width, 100), 13):
-            self.console.print(row)
-        for place, (name, points) in enumerate(shown.items()):
-            ends = " → ".join(number(points[end][1]) for end in (0, -1))
-            letter = LETTERS[place % len(LETTERS)], style_of(place)
-            name = f" {clipped(name, self.console.width - 34)}  {ends}"
-            self.console.print(Rich.assemble("  ", letter, name))
+        named = {name: [row["y"] for row in rows if row["s"] == name] for name in chart.names}
+        shown = {name: points for name, points in named.items() if points}
+        for (name, points), line in zip(shown.items(), sparklines([*shown.values()]), strict=True):
+            ends = " → ".join(number(points[end]) for end in (0, -1))
+            name = clipped(name, max(8, self.console.width - 34))
+            self._print(f"  {name}  {line[: self.console.width // 2]}  {ends}")
 
     # -- tables
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from auditor.results.model import PluginSummary
-
 from ..figures.figures import Z95, Figure, copies, number, percent, with_error
 from ..figures.matrix import MatrixCell, MatrixRow
 from ..figures.reading import Reading, Setting, ceiling, lowest
 from ..figures.strongest import Guesses, judged, least, losses
 from .sentences import share
-from .verdict import MARGIN
 
 FAR = 4.0
 """Standard errors of disagreement with theory; chance 1 in 16,000 cells."""
@@ -34,11 +31,10 @@ class Fact(NamedTuple):
 
 
 class Assumption(NamedTuple):
-    """An assumption of attack or scheme, and the cell's evidence on it."""
+    """An assumption of attack or scheme."""
 
     who: str
     text: str
-    here: str
 
 
 def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
@@ -117,65 +113,14 @@ def agreement(shown: Figure) -> str:
     return f"{verb}, {distance:.{1 if distance <= FAR else 0}f} standard errors apart"
 
 
-def assumptions(
-    reading: Reading, attack: str, knowledge: str, cell: MatrixCell
-) -> list[Assumption]:
-    """Return the assumptions of a cell's attack and scheme, with evidence."""
+def assumptions(reading: Reading, attack: str, scheme: str) -> list[Assumption]:
+    """Return the assumptions of a cell's attack and scheme."""
     found = []
     for plugin in reading.result.plugins:
-        if (plugin.kind, plugin.id) in (("attack", attack), ("scheme", cell.scheme)):
-            here = _here(reading, plugin, knowledge, cell) if plugin.assumes else ""
-            found += [Assumption(f"The {plugin.kind} assumes", plugin.assumes, here)]
-            found += [Assumption("When it wins and fails", plugin.wins, "")]
+        if (plugin.kind, plugin.id) in (("attack", attack), ("scheme", scheme)):
+            found += [Assumption(f"The {plugin.kind} assumes", plugin.assumes)]
+            found += [Assumption("When it wins and fails", plugin.wins)]
     return [one for one in found if one.text]
-
-
-def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixCell) -> str:
-    if plugin.kind == "attack":
-        shown = cell.worst or (cell.guesses.truth if cell.guesses else None)
-        return f"{_attack_here(shown)} {KNOWN.get(knowledge.partition('(')[0], '')}".strip()
-    pooled = cell.setting and any(len(held) > 1 for held in losses(reading, cell.setting))
-    if pooled and len(cell.coalition) == 1:
-        return "Its protection holds here: no coalition rebuilds more than this one copy."
-    return _scheme_here(cell.gain if len(cell.coalition) > 1 else None)
-
-
-def _attack_here(worst: Figure | None) -> str:
-    distance = None if worst is None else _distance_to_theory(worst)
-    if distance is None:
-        return "Not checked here: there is no closed form to compare the measurement with."
-    if distance <= FAR:
-        return "Borne out here: the closed form that rests on it agrees with the measurement."
-    return "Does not hold here: the closed form that rests on it disagrees with the measurement."
-
-
-_ESTIMATED = (
-    "What it knows of the data is estimated here from {}, and is as accurate as the estimate."
-)
-KNOWN = {
-    "perfect": "What it knows of the data is exact here.",
-    "estimated": _ESTIMATED.format("the rows released"),
-    "known-records": _ESTIMATED.format("the known records"),
-    "unmatched-records": _ESTIMATED.format("known unmatched records"),
-    "known-sample": _ESTIMATED.format("a sample of the population"),
-    "known-attributes": "What it knows of the data is exact here, including the attributes known in clear.",
-    "model": "What it knows of the data is estimated here from the rows released, except the published regression.",
-    "rules": "What it knows of the data is published here. Beyond it, it assumes the most uniform distribution.",
-    "uniform-prior": "It assumes equal shares of all values here, which holds only for uniform data.",
-}
-"""Validity of an attack's assumptions for each state of knowledge."""
-
-
-def _scheme_here(gain: Figure | None) -> str:
-    if gain is None:
-        return "Not put to the test here: nobody pooled."
-    if gain.low is None or gain.high is None:
-        return "Not settled here: the gain has no error bar."
-    if gain.low > 0 and gain.value > MARGIN:
-        return f"Its protection does not hold here: this coalition gains {percent(gain.value)} by pooling."
-    if gain.high <= MARGIN:
-        return "Its protection holds here: this coalition gains nothing by pooling."
-    return "Not settled here: the gain's error bar is too wide."
 
 
 def _distance_to_theory(shown: Figure) -> float | None:
