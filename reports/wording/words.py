@@ -93,7 +93,9 @@ MOST_NOTES = 20
 def left_out(result: AuditResult) -> list[str]:
     """Return notes on work beyond the budget, and on missing parts of copies."""
     cut = f"The budget of {number(result.scenario.get('budget'))} s of work left out: {'; '.join(result.left_out)}."
-    found = [cut] * bool(result.left_out) + unique(f"{one.scheme}: {note}." for one in result.releases for note in one.notes)
+    found = [cut] * bool(result.left_out) + unique(
+        f"{one.scheme}: {note}." for one in result.releases for note in one.notes
+    )
     more = len(found) - MOST_NOTES
     rest = [f"And {more} more notes of this kind: results.json has them."] if more > 0 else []
     return [*found[:MOST_NOTES], *rest]

@@ -87,6 +87,10 @@ def test_the_time_left_is_by_the_pace_of_this_run_alone(capsys: pytest.CaptureFi
 def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) -> None:
     events: list[Progress] = []
     run_scenario(read_scenario(SCENARIO, [], None), workers=workers, listener=events.append)
+    first, events = events[0].so_far, [one for one in events if one.so_far is None]
+    assert first is not None  # every release was looked at before the first task
+    assert {one.scheme for one in first.measurements} == {"first", "second"}
+    assert first.partial is not None
     assert [one.done for one in events] == [0, 1, 2, 3, 4]
     assert {one.total for one in events} == {4}
     if workers == 1:  # of several the longest are first

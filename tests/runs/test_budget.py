@@ -32,24 +32,28 @@ def cut(budget: object, **changes: object) -> tuple[Scenario, float]:
 
 def test_a_budget_is_kept_and_states_what_it_leaves_out() -> None:
     whole, work = cut("9 h")
-    assert whole.left_out == () and len(whole.attacks) > 9
+    assert whole.left_out == ()
+    assert len(whole.attacks) > 9
     sizes = []
     for budget in (work, 0.5 * work, 0.2 * work, 1.5):
         within, took = cut(budget)
-        assert took <= budget and bool(within.left_out) == (budget < work)
+        assert took <= budget
+        assert bool(within.left_out) == (budget < work)
         # what an expectation names stays
         assert "udr" in {use.id for use in within.attacks}
         assert any(entry.matches((2, 3), 5) for entry in within.coalitions)
         sizes.append((len(within.attacks), within.data.rows))
     assert sizes == sorted(sizes, reverse=True)
     least, took = cut("0.001s")
-    assert took > 0.001 and "nothing more that can be cut" in least.left_out[-1]
+    assert took > 0.001
+    assert "nothing more that can be cut" in least.left_out[-1]
 
 
 @pytest.mark.parametrize("change", [{"sweep": {"data.rows": [40_000, 50_000]}}, {"replicates": 8}])
 def test_swept_fields_stay_and_replicates_go(change: dict[str, object]) -> None:
     within, took = cut("4s", **change)
-    assert took <= 4.0 and within.left_out
+    assert took <= 4.0
+    assert within.left_out
     assert within.sweep == change.get("sweep", {})
 
 
@@ -67,11 +71,13 @@ def test_command_python_and_scenario_agree_and_the_report_names_the_rest(tmp_pat
         "run", tmp_path / "audit.yaml", "--budget", "1.5s", "-o", tmp_path / "out", "-j", "1"
     )
     words = " ".join(shown.split())
-    assert status == 0 and "The budget of 1.5 s of work left out: " in words
+    assert status == 0
+    assert "The budget of 1.5 s of work left out: " in words
     assert "1 of 3 attacks (mixture-estimate)" in words
     saved = json.loads((tmp_path / "out/audit/results.json").read_text())
     result = auditor.run(tmp_path / "audit.yaml", budget="1.5s")
-    assert saved["left_out"] == result.left_out and saved["scenario"]["budget"] == 1.5
+    assert saved["left_out"] == result.left_out
+    assert saved["scenario"]["budget"] == 1.5
     assert saved["scenario"]["attacks"] == result.scenario["attacks"]
     _, plan, _ = command("check", tmp_path / "audit.yaml", "--budget", "1.5s")
     assert f"budget of 1.5 s leaves out: {'; '.join(result.left_out)}" in plan
