@@ -180,7 +180,7 @@ def carry_out_all(
         places = {id(tasks[place]): place for place in whole}
 
         def work_and_tell(task: Task) -> list[ReleaseAudit]:
-            return carry_out(task, tell=partial(tell, places[id(task)]))
+            return carry_out(task, None, partial(tell, places[id(task)]))
 
         work = work_and_tell
     with closing(crew.as_done(work, [tasks[place] for place in whole])) as results:
