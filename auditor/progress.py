@@ -47,9 +47,28 @@ def shown(title: str, quiet: bool) -> Iterator[Listener | None]:
     console = Console(stderr=True)
     if console.is_terminal:
         with bar(title, console) as listener:
-            yield listener
+            yield with_verdict(listener, lambda line: console.print(line, markup=False))
     else:
-        yield calm(title)
+        yield with_verdict(calm(title), lambda line: click.echo(line, err=True))
+
+
+def with_verdict(listener: Listener, say: Callable[[str], None]) -> Listener:
+    """Return a listener that also says every new verdict so far."""
+    last = [""]
+
+    def listen(progress: Progress) -> None:
+        if progress.so_far is None:
+            listener(progress)
+            return
+        from auditor.runs.output import so_far  # start-up
+
+        line = so_far(progress.so_far)
+        if line != last[0]:
+            last[0] = line
+            with suppress(OSError):  # a full or closed device must not end the run
+                say(clean(bounded(f"so far: {line}")))
+
+    return listen
 
 
 @contextmanager
@@ -63,7 +82,9 @@ def watched(title: str, wanted: bool | None) -> Iterator[Listener | None]:
     live = getattr(shell, "kernel", None) is not None
     asked = shell is not None or hasattr(sys, "ps1")
     if live and wanted is not False:
-        yield notebook(title, import_module("IPython.display").display)
+        yield with_verdict(
+            notebook(title, import_module("IPython.display").display), lambda line: None
+        )
     elif wanted or (wanted is None and asked and sys.stderr is not None and sys.stderr.isatty()):
         with shown(title, quiet=False) as listener:
             yield listener

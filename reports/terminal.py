@@ -51,6 +51,18 @@ class Terminal(Renderer):
             description="whether to write everything, or verdict, comparison and expectations only",
         )
 
+    def render_so_far(self, result: AuditResult) -> str:
+        """Return the gate and the number of an unfinished audit."""
+        from .figures.figures import said
+        from .figures.reading import Reading
+        from .wording.headline import headline
+        from .wording.verdict import verdicts
+
+        reading = Reading(result.disclosed())
+        found = headline(reading, verdicts(reading))
+        gate = found.gate if found.state == "bad" else "Nothing exposed yet"
+        return f"{found.mark} {gate}. {said(found.number)}" if found.number else ""
+
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report: one section per audit, and a summary of several."""
         from .layout.audit import audit_document

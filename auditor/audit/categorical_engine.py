@@ -51,4 +51,6 @@ class CategoricalEngine:
         self, request: ReleaseRequest, evidence: ReleaseEvidence
     ) -> tuple[Measurements, list[Distribution], list[Picture]]:
         """Return all records of one release, and fill in the evidence."""
-        return CategoricalSession(self.open(request), request.pooling).run(evidence)
+        return CategoricalSession(self.open(request), request.pooling).run(
+            evidence, tell=request.tell, brief=request.brief
+        )

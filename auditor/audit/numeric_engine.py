@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -25,6 +25,7 @@ from auditor.audit.base.session import (
     Session,
     cell_context,
     cells_of,
+    in_order_of_promise,
     is_linear,
     made_attack,
 )
@@ -81,8 +82,9 @@ class NumericEngine:
         if request.share is not None and request.table.streamed:
             stripes = self._gathered_in_steps(request)
         session = self._session(request, stripes)
-        made = {} if request.share is None else self._attempts_in_steps(request, stripes)
-        return session.run(evidence, made)
+        numbers = [] if request.share is None else self._numbers_in_steps(request)
+        attempts = self._attempts_in_steps(request, numbers, stripes) if numbers else ()
+        return session.run(evidence, numbers, attempts, request.tell, request.brief)
 
     def _gathered_in_steps(self, request: ReleaseRequest) -> list[Stripe] | None:
         """Return all moments as one stripe; None if the scheme needs the whole table."""
@@ -94,21 +96,24 @@ class NumericEngine:
         job = MomentJob(table.rows, table.width, request.copies, centre, draws, apart)
         return [added_up(job, parts_in_steps(request, self.open, table.width, job))]
 
-    def _attempts_in_steps(
-        self, request: ReleaseRequest, stripes: list[Stripe] | None
-    ) -> dict[int, Attempt]:
-        """Return the attempts that read all rows, and the insider's gains, by number."""
+    def _numbers_in_steps(self, request: ReleaseRequest) -> list[int]:
+        """Return the numbers of the attempts that read all rows, the insider's gains first."""
         here, table = request.scenario, request.table
         counted = wanted_tally(here, np.ones(table.width), table).of_all
-        numbers = [INSIDER] if request.pooling else []
-        numbers += [
+        cells = cells_of(here)
+        by_rows = [
             number
-            for number, (use, _) in enumerate(cells_of(here))
-            if counted or not is_linear(use)
+            for number in in_order_of_promise(cells)
+            if counted or not is_linear(cells[number][0])
         ]
+        return [INSIDER] * request.pooling + by_rows  # the longest first
+
+    def _attempts_in_steps(
+        self, request: ReleaseRequest, numbers: list[int], stripes: list[Stripe] | None
+    ) -> Iterator[tuple[int, Attempt]]:
         assert request.share is not None
         steps = [partial(self._attempt, number, stripes) for number in numbers]
-        return dict(zip(numbers, request.share(steps), strict=True))
+        return zip(numbers, request.share(steps), strict=True)
 
     def _attempt(
         self, number: int, stripes: list[Stripe] | None, request: ReleaseRequest

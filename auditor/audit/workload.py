@@ -122,7 +122,7 @@ def workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workl
     else:
         memory = _number_bytes(here, table, use, copies, tried)
     memory += LOADED + max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
-    memory += INSIDER_BYTES * (pooling or not registry.get("scheme", use.name).makes_copies)
+    memory += INSIDER_BYTES * (not registry.get("scheme", use.name).makes_copies)
     memory += 0 if table.keys is None else 4 * sum(map(sys.getsizeof, table.keys.cells))
     figures = RECORD_BYTES * FIGURES * (width + 1) * sum(count for *_, count in tried)
     results = figures + MEMBER_BYTES * sum(map(len, asked))
@@ -220,9 +220,10 @@ def _category_bytes(here: Scenario, table: Table, s: int, largest: int, pooling:
     n, item, copies = data.rows, data.code_type.itemsize, max(1, largest)
     work = row_blocks(n, BLOCK_WIDTH)[0][1] * (EVENT_BYTES + item * (copies + 3))
     work += 32 * copies * min(n, s * s) + 48 * max(2**18, 64 * s)
-    work += max(32 * s * s, 48 * min(SCORED, n * copies), 96 * 2**18)
     cells = min(CELLS, 32 * n) * (pooling or here.measure("belief-gap") is not None)
-    work += CELL_BYTES * cells + 8 * min(n, 2**24)
+    work += max(32 * s * s, 48 * min(SCORED, n * copies), 96 * 2**18, CELL_BYTES * cells)
+    if any(not isinstance(state, Perfect) for state in here.knowledge):
+        work += 8 * min(n, 2**24)
     if data.streamed:
         return work
     return work + n * (24 * table.width + item * (2 + copies))

@@ -43,6 +43,10 @@ class Renderer(Plugin):
         """Return the document for one or several audits."""
         raise NotImplementedError
 
+    def render_so_far(self, result: AuditResult) -> str:
+        """Return one line on the verdict of an unfinished audit; empty without a figure."""
+        return ""
+
     def render_comparison(self, *comparisons: Comparison) -> str:
         """Return the document on changes between audits.
 

@@ -40,7 +40,7 @@ FORMAT = 2
 FOLDER, STATE = "finished-tasks", "run.json"
 WRITTEN = ("results.json", "results.parquet", "report.html")
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyarrow")
-ELSEWHERE = ("schema", "title", "cite", "schemes", "sweep", "replicates", "expect")
+ELSEWHERE = ("schema", "title", "cite", "budget", "schemes", "sweep", "replicates", "expect")
 """Sections that no measurement depends on, or that a task states itself."""
 DIGITS = 32
 

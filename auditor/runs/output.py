@@ -129,6 +129,13 @@ def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> st
     return _made(form, parameters, lambda renderer: renderer.render(results))
 
 
+def so_far(result: AuditResult) -> str:
+    """Return one line on the verdict of an unfinished audit."""
+    with contained():
+        return str(registry.get("renderer", "table")().render_so_far(result))
+    return ""
+
+
 def rendered_comparison(form: str, comparisons: Sequence[Comparison], **parameters: Any) -> str:
     """Return a document on changes; see `rendered`."""
     return _made(form, parameters, lambda renderer: renderer.render_comparison(*comparisons))

@@ -143,9 +143,9 @@ def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[Attrib
 
 
 def summaries_of_schemes(
-    scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence
+    scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence, so_far: bool = False
 ) -> list[SchemeSummary]:
-    """Return the description of every release, with a remedy if needed."""
+    """Return the description of every release, with a remedy if needed and not only ``so_far``."""
     measurements = Measurements.of(evidence.measurements)
     audited = {(str(release.sweep), release.scheme): release for release in evidence.releases}
     summaries = []
@@ -159,7 +159,7 @@ def summaries_of_schemes(
             with contained():  # if it fails, every cell of the scheme says so
                 levels = list(release_levels(use, here))
                 found = measurements.taken(measurements.where(scheme=use.id, sweep=point))
-                if len(found) and table.rows >= FEWEST_RECORDS and not anew:
+                if not so_far and len(found) and table.rows >= FEWEST_RECORDS and not anew:
                     scheme = make_scheme(use, here.base, table)
                     remedy = remedy_of(found, scheme, levels, table, moments)
             summaries.append(

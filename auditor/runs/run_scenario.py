@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
@@ -18,8 +20,8 @@ from auditor.process.containment import OURS, contained
 from auditor.process.interrupt import Interrupted, check
 from auditor.results.evidence import Evidence
 from auditor.results.measurements import Measurements
-from auditor.results.model import AuditResult, Partial
-from auditor.results.records import ExpectationRecord
+from auditor.results.model import AuditResult, Partial, Provenance
+from auditor.results.records import DataSummary, ExpectationRecord
 from auditor.runs.finished_tasks import FinishedTasks, Keep
 from auditor.runs.result_parts import (
     provenance,
@@ -28,7 +30,7 @@ from auditor.runs.result_parts import (
     summaries_of_schemes,
     summary_of_data,
 )
-from auditor.runs.tasks import Task, carry_out_all, plan
+from auditor.runs.tasks import Task, carry_out_all, first_look, plan
 from auditor.runs.workers import Crew
 from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point
@@ -40,13 +42,23 @@ IMPLICIT_LEVEL = 1e-4
 """Its level over all schemes: one false alarm in ten thousand audits of honest noise."""
 
 
+FIRST_SECONDS = 2.0
+"""Longest first look, so that a sweep of many releases begins."""
+SO_FAR_SECONDS = 1.0
+"""Least interval of results so far."""
+
+
 @dataclass(frozen=True)
 class Progress:
-    """Progress of a run, in tasks and steps."""
+    """Progress of a run, in tasks and steps.
+
+    ``so_far`` is the result so far, if it may have changed: a verdict that can only get worse.
+    """
 
     done: int
     total: int
     current: str
+    so_far: AuditResult | None = None
 
 
 Listener = Callable[[Progress], None]
@@ -92,31 +104,109 @@ def run_scenario(
         *(summary_of_data(at_point(scenario, point), point) for point in points), strict=True
     )
     tasks = list(plan(scenario, points, estimated=workers > 1 or cluster is not None))
-    found: dict[int, list[ReleaseAudit]] = {}
-    partial, spent = None, 0.0
+    found, partial, spent = _Found(tasks, listener), None, 0.0
+
+    def result(partial: Partial | None, so_far: bool) -> AuditResult:
+        duration = time.perf_counter() - clock + spent
+        origin = provenance(scenario, summaries, started, duration, command)
+        return _result(scenario, points, summaries, origin, found, partial, so_far)
+
+    found.result = result
     try:
         with ExitStack() as opened:
             finished = None
             if keep is not None:
                 finished = opened.enter_context(FinishedTasks(keep, scenario, tasks, digests))
-                found.update(finished.read())
+                found.whole.update(finished.read())
                 spent = finished.spent
+            found.look_first()
             crew = opened.enter_context(Crew(workers, cluster))
-            _carry_out_missing(tasks, crew, finished, listener, found)
+            _carry_out_missing(crew, finished, found)
     except (Interrupted, WorkersLost) as reason:
-        if len(found) < len(tasks):
-            partial = Partial(
-                finished=len(found),
-                tasks=len(tasks),
-                why=str(reason),
-                signal=getattr(reason, "signal", None),
-            )
-    audits = [audit for number in sorted(found) for audit in found[number]]
-    duration = time.perf_counter() - clock + spent
+        if found.missing:
+            partial = found.partial(str(reason), getattr(reason, "signal", None))
+    return result(partial, False)
+
+
+class _Found:
+    """Audits of finished tasks, and what is known so far of the others."""
+
+    result: Callable[[Partial | None, bool], AuditResult]
+
+    def __init__(self, tasks: Sequence[Task], listener: Listener | None) -> None:
+        self.tasks, self._listener = tasks, listener
+        self.whole: dict[int, list[ReleaseAudit]] = {}
+        self.so_far: dict[int, list[ReleaseAudit]] = {}
+        self._shown, self._last = Progress(0, len(tasks), ""), -math.inf
+
+    @property
+    def missing(self) -> list[int]:
+        """Numbers of unfinished tasks."""
+        return [number for number in range(len(self.tasks)) if number not in self.whole]
+
+    def audits(self) -> list[ReleaseAudit]:
+        """Return all audits in the order of tasks."""
+        every = self.so_far | self.whole
+        return [audit for number in sorted(every) for audit in every[number]]
+
+    def partial(self, why: str, signal: str | None = None) -> Partial:
+        """Return the progress of an unfinished run."""
+        return Partial(finished=len(self.whole), tasks=len(self.tasks), why=why, signal=signal)
+
+    def look_first(self) -> None:
+        """Try the most promising attack on releases that are not large, for some seconds."""
+        if self._listener is None:
+            return
+        until = time.perf_counter() + FIRST_SECONDS
+        for number in self.missing:
+            task = self.tasks[number]
+            if task.replicates[0] == 1 and task.table is None:
+                with contained():
+                    self.so_far[number] = first_look(task)
+            if time.perf_counter() > until:
+                break
+        if self.so_far:
+            self._show_so_far()
+
+    def tell(self, number: int, audit: ReleaseAudit) -> None:
+        """Note an unfinished audit."""
+        self.so_far[number] = [audit]
+        self._show_so_far()
+
+    def finish(self, number: int, audits: list[ReleaseAudit]) -> None:
+        """Note the audits of a task."""
+        self.whole[number] = audits
+        if self.missing:
+            self._show_so_far()
+
+    def advance(self, done: int, total: int, label: str) -> None:
+        """Show the progress."""
+        if self._listener is not None:
+            self._shown = Progress(done, total, label)
+            self._listener(self._shown)
+
+    def _show_so_far(self) -> None:
+        """Show the verdict so far, not more often than every `SO_FAR_SECONDS`."""
+        if self._listener is not None and time.perf_counter() - self._last > SO_FAR_SECONDS:
+            result = self.result(self.partial("so far"), True)
+            self._listener(replace(self._shown, so_far=result))
+            self._last = time.perf_counter()
+
+
+def _result(
+    scenario: Scenario,
+    points: Sequence[dict[str, Any]],
+    summaries: Sequence[DataSummary],
+    origin: Provenance,
+    found: _Found,
+    partial: Partial | None,
+    so_far: bool,
+) -> AuditResult:
+    """Return the result of all audits that were found, ``so_far`` without remedies."""
+    audits = found.audits()
     missing = [
         Missing(dict(task.point), task.scenario().schemes[task.scheme].id)
-        for number, task in enumerate(tasks)
-        if number not in found
+        for task in map(found.tasks.__getitem__, found.missing)
     ]
     measurements = spread_over_replicates(
         Measurements.concatenated(audit.measurements for audit in audits)
@@ -128,9 +218,9 @@ def run_scenario(
     return AuditResult.model_construct(  # all parts were made here, so they are not checked again
         name=scenario.name,
         scenario=scenario.spec(),
-        provenance=provenance(scenario, summaries, started, duration, command),
+        provenance=origin,
         data=list({summary.model_dump_json(): summary for summary in summaries}.values()),
-        releases=summaries_of_schemes(scenario, points, evidence),
+        releases=summaries_of_schemes(scenario, points, evidence, so_far),
         plugins=plugins,
         references=references,
         expectations=judge(scenario, evidence, missing),
@@ -144,31 +234,27 @@ def run_scenario(
     )
 
 
-def _carry_out_missing(
-    tasks: Sequence[Task],
-    crew: Crew,
-    finished: FinishedTasks | None,
-    listener: Listener | None,
-    found: dict[int, list[ReleaseAudit]],
-) -> None:
+def _carry_out_missing(crew: Crew, finished: FinishedTasks | None, found: _Found) -> None:
     """Carry out the tasks that are not found yet, and add their results."""
-    missing = [number for number in range(len(tasks)) if number not in found]
-    before = len(found)
+    missing, before = found.missing, len(found.whole)
 
     def advance(done: int, total: int, label: str) -> None:
-        if listener is not None:
-            listener(Progress(before + done, before + total, label))
+        found.advance(before + done, before + total, label)
+
+    def tell(place: int, audit: ReleaseAudit) -> None:
+        found.tell(missing[place], audit)
 
     if before and not missing:
         advance(0, 0, "")
-    lap = time.perf_counter()
-    with closing(carry_out_all([tasks[number] for number in missing], crew, advance)) as results:
+    lap, tasks = time.perf_counter(), [found.tasks[number] for number in missing]
+    with closing(carry_out_all(tasks, crew, advance, tell)) as results:
         for place, audits in results:
             check()
             number, now = missing[place], time.perf_counter()
             if finished is not None:
                 audits = finished.write(number, audits, now - lap)
-            found[number], lap = audits, now
+            found.finish(number, audits)
+            lap = now
     if finished is not None:
         finished.finish()
 

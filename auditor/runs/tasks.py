@@ -18,8 +18,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
-from auditor.audit.base.request import ReleaseRequest, Step
+from auditor.audit.base.request import ReleaseRequest, Step, Tell
+from auditor.audit.base.session import cells_of, in_order_of_promise, made_attack
 from auditor.audit.engine import audit_release, engine_of
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -31,6 +33,7 @@ from auditor.runs.tables import table_of
 from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
+from auditor.scenario.read_plugins import applies
 
 TASKS_PER_SCHEME = 16
 """Most tasks for a scheme's replicates: cheap replicates share one."""
@@ -135,10 +138,33 @@ def plan(
                 )
 
 
+def first_look(task: Task) -> list[ReleaseAudit]:
+    """Return the audit of the first replicate by the most promising attack; none if none applies."""
+    here = task.scenario()
+    family = registry.get("scheme", here.schemes[task.scheme].name).family
+    for number in in_order_of_promise(cells := cells_of(here)):
+        use, knowledge = cells[number]
+        with contained():
+            if applies(made_attack(use), family, knowledge):
+                here = replace(here, attacks=(use,), measures=(), utility=None)
+                request = task.request(task.replicates[0])
+                with one_thread():
+                    return [
+                        audit_release(replace(request, scenario=here, pooling=False, brief=True))
+                    ]
+    return []
+
+
 def carry_out_all(
-    tasks: Sequence[Task], crew: Crew, advance: Advance
+    tasks: Sequence[Task],
+    crew: Crew,
+    advance: Advance,
+    tell: Callable[[int, ReleaseAudit], None] | None = None,
 ) -> Numbered[list[ReleaseAudit]]:
-    """Yield place and result of every task; tasks divided into steps last."""
+    """Yield place and result of every task; tasks divided into steps last.
+
+    ``tell`` receives the place and the audit so far of tasks that run in this process.
+    """
     total = sum(task.seconds for task in tasks)
     divided = [
         place
@@ -149,20 +175,31 @@ def carry_out_all(
     whole.sort(key=lambda place: -tasks[place].seconds)  # a long task begun last would run alone
     progress = _Progress(len(tasks), advance)
     labels = [tasks[place].label for place in (*whole, *divided)]
-    with closing(crew.as_done(carry_out, [tasks[place] for place in whole])) as results:
+    work: Callable[[Task], list[ReleaseAudit]] = carry_out
+    if crew.alone and tell is not None:
+        places = {id(tasks[place]): place for place in whole}
+
+        def work_and_tell(task: Task) -> list[ReleaseAudit]:
+            return carry_out(task, None, partial(tell, places[id(task)]))
+
+        work = work_and_tell
+    with closing(crew.as_done(work, [tasks[place] for place in whole])) as results:
         progress.begin(labels)
         for number, result in results:
             progress.finish(number)
             yield whole[number], result
     for number, place in enumerate(divided, start=len(whole)):
         task = tasks[place]
-        result = carry_out(task, partial(_in_steps, task, crew, progress))
+        told = None if tell is None else partial(tell, place)
+        result = carry_out(task, partial(_in_steps, task, crew, progress), told)
         progress.finish(number)
         yield place, result
 
 
 def carry_out(
-    task: Task, share: Callable[[Sequence[Step]], Iterator[Any]] | None = None
+    task: Task,
+    share: Callable[[Sequence[Step]], Iterator[Any]] | None = None,
+    tell: Tell | None = None,
 ) -> list[ReleaseAudit]:
     """Audit the releases of one task, in any process.
 
@@ -171,7 +208,7 @@ def carry_out(
     keep_freed_memory()
     with one_thread():
         return [
-            audit_release(replace(task.request(replicate), share=share))
+            audit_release(replace(task.request(replicate), share=share, tell=tell))
             for replicate in task.replicates
         ]
 

@@ -59,6 +59,11 @@ class Crew:
         self._pool: Executor | None = None
         self._size = 0
 
+    @property
+    def alone(self) -> bool:
+        """Whether all work is done in this process."""
+        return self._client is None and self.workers == 1
+
     def __enter__(self) -> Crew:
         return self
 
@@ -88,7 +93,7 @@ class Crew:
             Workers die repeatedly over one task.
         """
         left, deaths = dict(enumerate(tasks)), 0
-        if self._client is None and (self.workers == 1 or len(tasks) <= 1):
+        if self.alone or (self._client is None and len(tasks) <= 1):
             yield from ((place, work(task)) for place, task in left.items())
             return
         while left:

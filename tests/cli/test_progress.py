@@ -9,9 +9,20 @@ import pytest
 from rich.console import Console
 
 from auditor.progress import bar, calm, watched
-from auditor.runs.run_scenario import Progress
+from auditor.runs.run_scenario import Progress, run_scenario
+from auditor.scenario.read import read_scenario
 
 TITLE = "A title that alone would fill most of a terminal of eighty characters, and more"
+SCENARIO = {
+    "seed": 1,
+    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
+    "schemes": [
+        {"name": "corner-wave", "id": "first", "levels": [1.0]},
+        {"name": "correlated", "id": "second", "levels": [1.0]},
+    ],
+    "attacks": ["ndr"],
+    "sweep": {"data.rows": [50, 60]},
+}
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
@@ -59,3 +70,21 @@ def test_python_shows_progress_where_somebody_waits(monkeypatch):
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
         with watched("Audit", wanted) as listener:
             assert (listener is not None) == seen
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.slow_after_first
+def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) -> None:
+    events: list[Progress] = []
+    run_scenario(read_scenario(SCENARIO, [], None), workers=workers, listener=events.append)
+    first, events = events[0].so_far, [one for one in events if one.so_far is None]
+    assert first is not None  # every release was looked at before the first task
+    assert {one.scheme for one in first.measurements} == {"first", "second"}
+    assert first.partial is not None
+    assert [one.done for one in events] == [0, 1, 2, 3, 4]
+    assert {one.total for one in events} == {4}
+    if workers == 1:  # of several the longest are first
+        assert events[0].current == "first at data.rows=50, replicate 1"
+        assert [one.current.partition(",")[0] for one in events[1:4]] == [
+            "second at data.rows=50", "first at data.rows=60", "second at data.rows=60",
+        ]  # fmt: skip

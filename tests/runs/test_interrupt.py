@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -96,6 +97,63 @@ def test_scenarios_that_were_not_reached_are_named_and_those_before_stand(folder
     assert out.count("Stopped ━") == 2
     assert run("first.yaml", "second.yaml", "third.yaml", "--resume")[0] == 0
     assert signalled["done"] == 12
+
+
+def test_a_run_stopped_in_its_first_task_keeps_its_first_look(folder, run, signalled):
+    signalled["at"] = 0
+    status, _, err = run("first.yaml")
+    result = AuditResult.load("audit/first")
+    assert (status, result.partial.finished) == (130, 0)
+    assert result.measurements.where(status="ok", attack="llse").all()
+    assert "so far: " in err
+
+
+def test_stopped_before_anything_was_finished_whole_results_are_left_alone(folder, run, signalled):
+    run("first.yaml")
+    before = Path("audit/first/results.json").read_bytes()
+    signalled.update(at=signalled["done"])
+    status, _, err = run("first.yaml")
+    assert status == 130
+    assert "is left as it was" in err
+    assert Path("audit/first/results.json").read_bytes() == before
+    assert run("first.yaml", "--resume")[0] == 0
+    assert signalled["done"] == 4
+
+
+def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, monkeypatch):
+    real = AuditResult.save
+
+    def save(self, directory):
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(self, directory)
+
+    monkeypatch.setattr(AuditResult, "save", save)
+    status, _, err = run("first.yaml", "second.yaml")
+    assert status == 130
+    assert sorted(path.name for path in Path("audit/first").iterdir()) == [
+        FOLDER,
+        "report.html",
+        "results.json",
+        "results.parquet",
+    ]
+    assert "second: not carried out" in err
+
+
+def test_results_are_written_though_their_folder_was_removed_during_the_run(
+    folder, run, monkeypatch
+):
+    real, done = tasks.carry_out, []
+
+    def carry_out(task, *share):
+        done.append(task)
+        if len(done) == 4:
+            shutil.rmtree("audit/first")
+        return real(task, *share)
+
+    monkeypatch.setattr(tasks, "carry_out", carry_out)
+    status, _, err = run("first.yaml")
+    assert (status, "make room" in err) == (0, False)
+    assert AuditResult.load("audit/first").partial is None
 
 
 def test_from_python_ctrl_c_is_python_s_own(folder, signalled):

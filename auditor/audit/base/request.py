@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from auditor.audit.base.outcome import ReleaseAudit
 from auditor.audit.base.uses import make_scheme, release_copies, release_levels
 from auditor.data.table import Audited, Table
 from auditor.numerics.blocks import stripes
@@ -17,6 +18,8 @@ from auditor.schemes.base.scheme import TableMoments, table_moments
 
 MOST_STEPS = 256
 """Steps of a pass: five for each of fifty workers."""
+Tell = Callable[[ReleaseAudit], None]
+"""Receives the audit of a release so far."""
 Step = Callable[["ReleaseRequest"], Any]
 """Part of an audit that any process can carry out, given the request; can be pickled."""
 
@@ -40,6 +43,10 @@ class ReleaseRequest:
     share : callable, optional
         Carries steps out, perhaps in other processes, and yields their results in order. Raises
         AuditorError if a step fails. Without it, nothing is divided into steps.
+    tell : callable, optional
+        Receives the audit so far after every attack, in this process.
+    brief : bool
+        Whether only attacks are wanted, and no further evidence.
     kept : dict
         What steps of this request share within one process.
     """
@@ -51,6 +58,8 @@ class ReleaseRequest:
     replicate: int = 1
     pooling: bool = False
     share: Callable[[Sequence[Step]], Iterator[Any]] | None = field(default=None, repr=False)
+    tell: Tell | None = field(default=None, repr=False)
+    brief: bool = False
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property

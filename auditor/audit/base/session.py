@@ -6,17 +6,17 @@ Numbers and categories differ in ``attempt``, in the figures of the release, and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import ClassVar
 
 from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.joint_counts import JointCounts, most_exposed
-from auditor.audit.base.outcome import Attempt
+from auditor.audit.base.outcome import Attempt, ReleaseAudit
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import ReleaseRequest
+from auditor.audit.base.request import ReleaseRequest, Tell
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
@@ -68,6 +68,17 @@ def promise(attack: Attack) -> tuple[bool, bool, float]:
     cost = attack.cost
     linear = isinstance(attack, LinearAttack)
     return not attack.best_linear, not linear, cost.fit + ROWS_LEARNT * cost.row
+
+
+def in_order_of_promise(cells: Sequence[tuple[AttackUse, Knowledge]]) -> list[int]:
+    """Return the numbers of attempts, the strongest per second first."""
+
+    def rank(number: int) -> tuple[bool, bool, float]:
+        with contained():
+            return promise(made_attack(cells[number][0]))
+        return True, True, 0.0  # it fails at once
+
+    return sorted(range(len(cells)), key=rank)
 
 
 def is_linear(use: AttackUse) -> bool:
@@ -130,22 +141,53 @@ class Session(ABC):
         return [Attempt(Measurements.of(empty), [])]
 
     def run(
-        self, evidence: ReleaseEvidence, made: Mapping[int, Attempt] = MappingProxyType({})
+        self,
+        evidence: ReleaseEvidence,
+        elsewhere: Collection[int] = (),
+        made_elsewhere: Iterable[tuple[int, Attempt]] = (),
+        tell: Tell | None = None,
+        brief: bool = False,
     ) -> tuple[Measurements, list[Distribution], list[Picture]]:
-        """Return all records, and fill in the evidence; ``made`` are attempts made elsewhere."""
-        first, cells = Measurements.of(self.release_records()), dict[int, Attempt]()
-        told = list[tuple[str, str]]()
-        for number, (use, knowledge) in enumerate(cells_of(self.scenario)):
-            cells[number] = found = made.get(number) or self.tried(use, knowledge)
-            told += [(use.id, knowledge.label)] * found.told
+        """Return all records, and fill in the evidence.
+
+        Attacks run by strength per second; the records keep the order of results.
+
+        Parameters
+        ----------
+        evidence : ReleaseEvidence
+        elsewhere : collection of int
+            Numbers of the attempts that ``made_elsewhere`` yields.
+        tell : callable, optional
+            Called with the audit so far after every attempt.
+        brief : bool
+            Whether only attacks are wanted, and no further evidence.
+        """
+        cells = cells_of(self.scenario)
+        first = Measurements.of([] if brief else self.release_records())
+        here = [number for number in in_order_of_promise(cells) if number not in elsewhere]
+        tried = ((number, self.tried(*cells[number])) for number in here)
+        made: dict[int, Attempt] = {}
+        for number, attempt in chain(tried, made_elsewhere):
+            made[number] = attempt
+            if tell is not None:
+                some = Measurements.concatenated(one.measurements for one in made.values())
+                tell(ReleaseAudit(some, [], [], evidence))
+        ordered = [made[number] for number in range(len(cells))]
+        told = [
+            (use.id, knowledge.label)
+            for (use, knowledge), found in zip(cells, ordered, strict=True)
+            if found.told
+        ]
         if told:
             evidence.facts["told"] = list(dict.fromkeys(told))
-        later = Measurements.of(self.later_records())
-        parts = [first, *(found.measurements for found in cells.values()), later]
-        self.testify(evidence, {**made, **cells})
-        spreads = [spread for found in cells.values() for spread in found.distributions]
+        later = Measurements.of([] if brief else self.later_records())
+        if not brief:
+            self.testify(evidence, dict(sorted(made.items())))
+        spreads = [spread for found in ordered for spread in found.distributions]
+        parts = [first, *(found.measurements for found in ordered), later]
         table = Measurements.concatenated(parts)
-        return table, spreads, self._pictures(table) if self.context.replicate == 1 else []
+        drawn = not brief and self.context.replicate == 1
+        return table, spreads, self._pictures(table) if drawn else []
 
     def _pictures(self, found: Measurements) -> list[Picture]:
         """Return the picture of the most exposed attribute, as the strongest attack rebuilds it."""
