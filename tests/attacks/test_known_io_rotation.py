@@ -89,3 +89,13 @@ def test_the_printed_formula_is_wrong_but_for_two(c):
     assert abs(hits - printed(1, 1, 0.8)) > max(0.05, 6 * error)
     assert abs(hits - chance(1, 1, 0.8, c)) < 4 * error
     assert all(chance(1, 1, e, 2) == pytest.approx(printed(1, 1, e)) for e in (0.1, 0.8, 1.5, 1.9))
+
+
+def test_with_a_translation_everything_is_about_the_known_mean():
+    rng = np.random.default_rng(2)
+    M, t, X_p = haar(4, rng), rng.standard_normal(4), rng.standard_normal((5, 4))
+    fitting = FittingRotations.of(X_p, X_p @ M.T + t, moved=True)
+    assert fitting.unknown == 0
+    x = rng.standard_normal((3, 4))
+    np.testing.assert_allclose(fitting.inside(x @ M.T + t), x, atol=1e-9)
+    assert FittingRotations.of(X_p[:4], X_p[:4] @ M.T + t, moved=True).unknown == 1

@@ -43,17 +43,13 @@ def naive_equation_6(K_X, K_Z):
 
 @given(seed=seeds, N=st.integers(1, 5), k=st.integers(1, 5))
 @properties
-def test_kronecker_noise_agrees_with_the_naive_equation_6(seed, N, k):
+def test_laws_agree_with_the_naive_equation_6(seed, N, k):
     rng = np.random.default_rng(seed)
-    K_X, Sigma, K_0 = (
-        random_covariance(rng, N),
-        random_covariance(rng, k),
-        random_covariance(rng, N),
-    )
-    W, error = naive_equation_6(K_X, np.kron(Sigma, K_0))
-    law = KroneckerNoise(Sigma, K_0)
-    np.testing.assert_allclose(llse_error(K_X, law), error, atol=1e-9 * np.trace(K_X))
-    np.testing.assert_allclose(llse_weights(K_X, law), W, atol=1e-7 * max(1.0, np.abs(W).max()))
+    K_X, Sigma, K_0, K_Z = (random_covariance(rng, d) for d in (N, k, N, k * N))
+    for law in (KroneckerNoise(Sigma, K_0), DenseNoise(K_Z, N)):
+        W, error = naive_equation_6(K_X, law.covariance)
+        np.testing.assert_allclose(llse_error(K_X, law), error, atol=1e-9 * np.trace(K_X))
+        np.testing.assert_allclose(llse_weights(K_X, law), W, atol=1e-7 * max(1.0, np.abs(W).max()))
 
 
 @pytest.mark.parametrize(("scheme", "levels"), NOISY.items())

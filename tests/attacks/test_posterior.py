@@ -59,8 +59,8 @@ def test_thousands_of_fresh_copies_do_not_overflow():
 
 @pytest.mark.parametrize("prior", ["em", "inversion"])
 def test_estimated_knowledge_recovers_the_prior_from_the_best_copy(prior):
-    given = SampleCounts((np.ones(4), transition_matrix(0.5, 4).T @ PRIOR * 1000))
-    law = UniformLaw((0.1, 0.5), 4, True)
+    given = SampleCounts((np.ones(4), transition_matrix(0.6, 4).T @ PRIOR * 1000))
+    law = UniformLaw((0.1, 0.6), 4, True)
     view = CategoricalView((1, 2), law, Estimated(1000), tuple("abcd"), given)
     np.testing.assert_allclose(Posterior(prior=prior).infer(view).prior, PRIOR, atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""A catalogue of noise that breaks its stated law, and honest releases of every law on tables of every kind.
+"""Noise that breaks its stated law, and honest releases of all laws.
 
 A fault changes the copies of an honest release: ``change(x, copies, law, rng)`` returns other
 copies."""
@@ -30,7 +30,7 @@ Change = Callable[[Array, Sequence[Array], NoiseLaw, np.random.Generator], Seque
 
 
 def increment(rng: Any, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    """Return Laplace increments of every column, whose variances are ``low`` and ``high``."""
+    """Return Laplace increments of all columns, shape (rows, N)."""
     variances = zip(low.tolist(), high.tolist(), strict=True)
     return np.column_stack([laplace_noise.increment(rng, a, b, shape[0]) for a, b in variances])
 
@@ -143,7 +143,7 @@ def bare(chosen, only=None, column=None):
 
 
 def second_from_first(function):
-    """Change the second copy's noise: ``function(z_1 scaled to its level, z_2, x, rng)``."""
+    """Change the second copy's noise: ``function(z_1 scaled, z_2, x, rng)``."""
 
     def change(x, copies, law, rng):
         first, second = copies[0] - x, copies[1] - x
@@ -154,7 +154,7 @@ def second_from_first(function):
 
 
 def code(function, share=0.5):
-    """Corner-wave copies at three levels: ``function(x, g)`` changes innovations g in a share of the rows."""
+    """Change innovations g in a share of the rows: ``function(x, g)``."""
 
     def change(x, copies, law, rng):
         levels, fair = np.diag(law.level_covariance), rng.standard_normal((3, *x.shape))
@@ -204,14 +204,14 @@ def in_the_digits_of_a_copy(x, copies, law, rng):
 
 
 def far_by_turns(z, x, rng):
-    """No chance: it goes round a thousand times from the least record to the largest."""
+    """A deterministic function of the rank that wraps a thousand times."""
     return z.std(axis=0) * ndtri(
         (1000.0 * (x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x)) % 1.0
     )
 
 
 def by_number(z, x, rng):
-    """A sequence that fills the unit interval evenly, of which neighbours are not correlated."""
+    """An equidistributed sequence whose neighbours are uncorrelated."""
     alpha = 0.5 - math.sqrt(1.0 / 12.0)
     return z.std(axis=0) * ndtri(
         np.clip((alpha * np.arange(len(x))[:, None] + rng.random(x.shape[1])) % 1.0, 1e-9, 1 - 1e-9)
@@ -260,7 +260,7 @@ def rounded_leak(x, copies, law, rng):
 
 
 def stepped(step):
-    """Two Laplace copies at levels 0.5 and 1: ``step(rng, x, v, z)`` is added to the first to make the second."""
+    """Make the second Laplace copy from the first plus ``step(rng, x, v, z)``."""
 
     def change(x, copies, law, rng):
         return [copies[0], copies[0] + step(rng, x, np.diag(law.shape), copies[0] - x)]
@@ -274,7 +274,7 @@ def at_rest(rng, share, v, shape, each=True):
 
 
 def as_large(rng, x, v, z):
-    """Increments lawful by themselves, and in every fifth row as large as the first copy's noise is."""
+    """Lawful increments; in every fifth row ranked as the first noise."""
     lawful = increment(rng, 0.5 * v, v, x.shape)
     ranked = np.empty_like(lawful)
     np.put_along_axis(
@@ -439,7 +439,7 @@ def honest(
     seed: int,
     grid: str = "none",
 ) -> list[LawTest]:
-    """Return the tests of an honest release, of copies that are rounded to a grid."""
+    """Return the tests of an honest release with copies on a grid."""
     plugin = registry.get("scheme", scheme)(**parameters)
     X = table(kind, rows, seed)
     if plugin.on_lattice or kind == "duplicate":

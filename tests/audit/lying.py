@@ -1,4 +1,4 @@
-"""Schemes that claim the multilevel law and draw otherwise, so that only some coalitions can tell."""
+"""Schemes that claim the multilevel law and draw by another."""
 
 import itertools
 
@@ -11,7 +11,7 @@ LEVELS = (0.5, 0.25, 0.125)
 
 
 class _OwnCopies(Copies):
-    """Draws every copy at once from the levels of ``LEVELS``, and goes on from the last one by the true law."""
+    """All copies drawn at once at ``LEVELS``; later ones by the true law."""
 
     def __init__(self, original, size, key, draw):
         super().__init__(original, size, key)
@@ -31,7 +31,7 @@ class _OwnCopies(Copies):
 
 
 def threes_only(x, size, rng, leak=0.5):
-    """Three copies of which one, two and any pair together with X follow the law exactly, and all three do not.
+    """Three copies; any two with X follow the law exactly, all three do not.
 
     Copy 1 keeps X where the coin H says, copy 2 keeps copy 1 (A), copy 3 keeps copy 2 (C). The law
     has C independent of H; here it is so where A holds, and where it does not ``P(C | H) = 1/2 ±
@@ -47,7 +47,7 @@ def threes_only(x, size, rng, leak=0.5):
 
 
 def threes_only_law(size, leak):
-    """Return ``P(y_1, y_2, y_3 | x)``, shape (s, s, s, s), by going through every outcome of the coins."""
+    """Return ``P(y_1, y_2, y_3 | x)``, shape (s, s, s, s), by enumeration."""
     law = np.zeros((size,) * 4)
     for x, f, g, h in itertools.product(range(size), repeat=4):
         for H, A, C in itertools.product((True, False), repeat=3):
@@ -59,7 +59,7 @@ def threes_only_law(size, leak):
 
 
 def shares(x, size, rng):
-    """Three copies where what replaces copy 2's value in copy 3 is no chance: ``X + Y_2`` modulo s. No pattern of agreement shows it."""
+    """Three copies; the third's replacement is ``X + Y_2`` modulo s."""
     n = x.size
     H, A, C = rng.random((3, n)) < 0.5
     fresh = rng.integers(0, size, (2, n))
@@ -71,7 +71,7 @@ def shares(x, size, rng):
 
 
 def scheme(name_, draw):
-    """Return an unregistered scheme class that claims the multilevel law and draws by ``draw``."""
+    """Return a scheme class that claims the multilevel law, drawn by ``draw``."""
 
     class Lying(UniformScheme):
         """Broken on purpose: claims the multilevel law."""

@@ -1,4 +1,4 @@
-"""Categorical copies with planted faults: all claim the multilevel law, most follow it cell by cell.
+"""Categorical copies with planted faults that claim the multilevel law.
 
 A fault is a function of the originals, shape (n,), the number of values and a generator. It returns
 three copies at ``LEVELS``. ``rows(x)`` names for each record the record whose draws it takes.
@@ -25,7 +25,7 @@ def honest(x, size, rng):
 
 
 def first_copy(make):
-    """Plant a fault in the first copy: ``make`` returns what is kept, and the replacements."""
+    """Plant a fault in the first copy: ``make`` returns kept, replacements."""
 
     def fault(x, size, rng):
         keep, other = make(x, size, rng)
@@ -35,7 +35,7 @@ def first_copy(make):
 
 
 def sharing(rows, coins=True, values=True, copies=(0, 1, 2)):
-    """Let records take the coins or the replacements of other records, in some copies."""
+    """Let records share coins or replacements in some copies."""
 
     def fault(x, size, rng):
         found, before = [], x

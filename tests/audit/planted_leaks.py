@@ -1,4 +1,4 @@
-"""Catalogue of planted leaks in copies without a law: what is released, and the share unknown that must not be exceeded."""
+"""Planted leaks in copies without a law, and largest shares unknown."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,7 @@ ROWS = 2_000
 
 
 class Leak(NamedTuple):
-    """A table, the copies made of it, and the largest share unknown of each attribute."""
+    """A table, its copies, and the largest share unknown by attribute."""
 
     table: Callable[[np.random.Generator], Array]
     copies: Callable[[np.random.Generator, Array], list[Array]]

@@ -1,4 +1,4 @@
-"""The expectation `noise-follows-law` on planted faults and honest releases."""
+"""`noise-follows-law` on planted faults and honest releases."""
 
 import math
 import warnings
@@ -147,7 +147,7 @@ class OneNormalSampler:
 
 
 class ReusesLater(make_plugin("scheme", "correlated", {}).__class__):
-    """Draws its second copy with the first one's innovation, whoever drew that."""
+    """Draws its second copy with the first one's innovation."""
 
     name = "lie-reuses"
 

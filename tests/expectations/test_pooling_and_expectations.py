@@ -66,7 +66,7 @@ class Louder(CornerWave):
 
 
 class Bent(CornerWave):
-    """Claims corner-wave's law and has its covariance, but its noise is not jointly Gaussian: ``bend`` changes it."""
+    """Corner-wave's covariance, but noise bent by ``bend``."""
 
     def sampler(self, levels, table, key, existing=0):
         return BentSampler(super().sampler(levels, table, key, existing), self.bend)
@@ -84,7 +84,7 @@ class BentSampler:
 
 
 class SharedSize(Bent):
-    """Every record's noise is drawn larger or smaller, in all its copies alike: a scale mixture."""
+    """One random scale of a record's noise in all copies."""
 
     name = "lie-shared-size"
 
@@ -94,7 +94,7 @@ class SharedSize(Bent):
 
 
 class SquaredIncrement(Bent):
-    """The second copy adds the centred square of the first one's noise: uncorrelated, and wholly foretold."""
+    """The second copy adds the centred square of the first noise."""
 
     name = "lie-squared-increment"
 
@@ -104,7 +104,7 @@ class SquaredIncrement(Bent):
 
 
 class NoiseByRecord(Bent):
-    """The second copy adds more to records that lie further out: it tells how far out they lie."""
+    """The second copy adds more noise to outlying records."""
 
     name = "lie-noise-by-record"
 
@@ -114,7 +114,7 @@ class NoiseByRecord(Bent):
 
 
 class IndependentIncrements(Bent):
-    """No Gaussian, yet honest: what the second copy adds is uniform and independent of everything."""
+    """Honest: the second copy adds independent uniform noise."""
 
     name = "uniform-increments"
 

@@ -12,7 +12,7 @@ from auditor.types import Codes
 
 
 class EveryOutcome(Draws):
-    """Draws that are told what to come out as; ``weight`` is the chance of each tuple's outcomes so far."""
+    """Draws with given outcomes; ``weight`` is their probability so far."""
 
     def __init__(
         self, outcomes: np.ndarray, size: int, weight: np.ndarray, pi: np.ndarray | None = None
@@ -81,7 +81,7 @@ def enumerate_requests(
 
 
 class EveryEvent(ProcessCopies):
-    """A replacement process whose events are given: tuple k has the events (time, value) of outcome k."""
+    """A replacement process with given events (time, value) of tuple k."""
 
     def __init__(
         self, original: np.ndarray, size: int, events: list[tuple[float, np.ndarray, np.ndarray]]

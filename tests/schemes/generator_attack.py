@@ -1,4 +1,4 @@
-"""Finds the state of SFC64 from six uniform draws in a row, and says all that follow: why audits' generator makes no noise for release.
+"""State of SFC64 from six consecutive uniform draws.
 
 | symbol | meaning |
 | --- | --- |
@@ -36,7 +36,7 @@ def F(c):
 
 
 def state_of(uniforms, counter=COUNTER):
-    """The states ``(a, b, c, k)`` before the third of some successive draws on [0, 1) that explain all of them, at least six."""
+    """States ``(a, b, c, k)`` before the third of six or more draws."""
     with np.errstate(over="ignore"):  # arithmetic is modulo 2⁶⁴
         return _states(uniforms, counter)
 
@@ -78,7 +78,7 @@ def candidates(low, slack):
 
 
 def third_states(c0, o0, o1, counter):
-    """States two steps after ``c0``, one for each possible ``o1``: all that is left of the first two are these."""
+    """States two steps after ``c0``, one for each possible ``o1``."""
     c1 = rotl(c0) + o0
     return [(f(U(9) * c0), U(9) * c1, rotl(c1) + o, counter + 2) for o in o1]
 

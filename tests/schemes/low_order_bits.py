@@ -1,4 +1,4 @@
-"""Rules originals out by the last digits of their copies: which of two values can have been rounded to what was released?
+"""Originals that the last digits of a copy rule out.
 
 A copy is ``y = released(x, g) = x + σ·g`` in floating point, with g a double. For a candidate
 ``x'`` every g near ``(y − x')/σ`` is tried: if none gives y, to the last digit, the record is not
@@ -25,7 +25,7 @@ def possible(y, candidate, sigma, released):
 
 
 def determined(y, candidates, sigma, released):
-    """The only candidate left of each record, NaN where there are several, shape (n,)."""
+    """The only candidate left of each record, or NaN, shape (n,)."""
     left = np.array([possible(y, candidate, sigma, released) for candidate in candidates])
     only = np.asarray(candidates)[left.argmax(axis=0)]
     return np.where(left.sum(axis=0) == 1, only, np.nan)

@@ -1,4 +1,4 @@
-"""Records what Google's dp-accounting says of single mechanisms, for ``test_guarantees.py`` to hold guarantees against.
+"""Records figures of Google's dp-accounting for ``test_guarantees.py``.
 
 Run in an environment of its own, as its bounds on attrs need not agree with those of the tests::
 

@@ -162,7 +162,7 @@ def test_an_extension_continues_the_law_whatever_drew_the_copies_that_are_out(sc
 
 
 class Reuses(Correlated):
-    """States a correlation of 0.9 between its two copies, and draws the second with the first one's innovation, whoever drew that."""
+    """Draws the second copy with the first one's innovation."""
 
     name = "reuses-an-innovation"
 

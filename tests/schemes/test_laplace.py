@@ -16,7 +16,7 @@ FALSE_ALARM = 1e-4
 
 
 class Quantiles:
-    """A «generator» whose uniform numbers and exponentials are the midpoints of a grid, each with each."""
+    """Uniform and exponential numbers at the midpoints of a grid."""
 
     def __init__(self, uniform=1500, exponential=400):
         self.u = np.repeat((np.arange(uniform) + 0.5) / uniform, exponential)

@@ -15,7 +15,7 @@ ORDERS = list(itertools.permutations(LEVELS))
 
 
 class NextOnly(Bridge):
-    """Broken: draws from the next less perturbed copy and forgets the more perturbed one."""
+    """Broken: draws from the next less perturbed copy alone."""
 
     def release(self, level, draws):
         high = min((other for other in self.released if other >= level), default=1.0)

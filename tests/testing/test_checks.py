@@ -212,7 +212,7 @@ class Fresh(AdditiveScheme):
 
 
 class Drawn:
-    """Draws normals of the stated law by itself; a broken scheme overrides one thing."""
+    """Normals of the stated law; a broken scheme overrides one method."""
 
     def __init__(self, levels, law, key, existing):
         self.levels, self.law, self.key, self.existing = levels, law, key, existing
