@@ -11,7 +11,6 @@ import pytest
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats.text_files import Marks, as_numbers
 from auditor.data.load import load_table
-from auditor.errors import DataError
 from auditor.runs.copy_files import write_copies
 
 ROWS = [("01", "TRUE", "1.50"), ("03", "FALSE", "2.00"), ("10", "TRUE", "1.50")] * 10
@@ -64,11 +63,3 @@ def test_released_copies_are_spelt_as_the_table(coded, tmp_path):
 )
 def test_numbers_in_other_characters_are_numbers(cells, expected):
     assert as_numbers("t.csv", pd.Series(cells), Marks(".", ",")).tolist() == expected
-
-
-def test_text_with_a_full_width_digit_is_text(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n1,棟５\n2,５x\n", encoding="utf-8")
-    assert load(path, columns=["a"]).rows == 2
-    with pytest.raises(DataError, match="column 'b' holds text, not numbers"):
-        load(path)

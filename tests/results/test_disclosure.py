@@ -311,28 +311,3 @@ def test_rounding_adds_at_most_two_per_cent_to_a_squared_error():
         assert abs(half_step(value, error) - value) <= error / 4 * (1 + 1e-9)
         assert half_step(half_step(value, error), error) == half_step(value, error)
     assert (0.5**2 / 12) < 0.0209
-
-
-NASTY = "tax\x1b[2J\n\u202eevil"
-
-
-@pytest.mark.slow
-def test_names_that_steer_a_terminal_are_escaped_in_every_table(tmp_path):
-    result = audit(
-        tmp_path,
-        people(40),
-        ("pay", NASTY),
-        schemes=[{"name": "corner-wave", "levels": [0.5], "id": "a\x9bb"}],
-    )
-    folder = result.save(tmp_path / "out")
-    frame = pq.read_table(folder / "results.parquet").to_pandas()
-    assert set(frame.attribute) == {"pay", "*", "tax\\u001b[2J\\n\\u202eevil"}
-    assert set(frame.scheme) == {"a\\u009bb"}
-    assert b"\x1b[2J" not in (folder / "results.parquet").read_bytes()  # nor in the metadata
-    assert NASTY.encode() not in (folder / "results.json").read_bytes()
-    assert {
-        r["attribute"] for r in json.loads((folder / "results.json").read_text())["measurements"]
-    } == {"pay", "*", NASTY}
-    for form in FORMATS:
-        text = text_of(registry.get("renderer", form)().render([result]))
-        assert not any(steering in text for steering in ("\x1b", "\x9b", "\u202e")), form
