@@ -108,7 +108,7 @@ def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full
     result = audit(tmp_path, people(200), data=data)
     output = result.disclosed()
     assert output.data[0].disclosure == "rounded"
-    compared = 0
+    moves = []
     for exact, after in zip(result.measurements, output.measurements, strict=True):
         for field in NUMBERS:
             before, now = getattr(exact, field), getattr(after, field)
@@ -118,12 +118,12 @@ def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full
                     exact.std_error or 0.0,
                     *(size * math.sqrt(2 / 200) + math.sqrt(abs(size * (1 - size)) / 200) for size in sizes),
                 ])  # fmt: skip
-                assert abs(now - before) <= 0.8 * error
+                moves.append(abs(now - before) / error)
                 assert len(f"{now:.12g}".strip("-").replace(".", "").split("e")[0].strip("0")) <= 4
-                compared += 1
         if after.value is not None and after.std_error is not None:
             assert after.ci_low <= after.value <= after.ci_high
-    assert compared > 500
+    assert len(moves) > 500
+    assert 0.26 < max(moves) <= 0.8  # rounding alone moves a figure by a quarter of its error
     for before, after in zip(result.data[0].attributes, output.data[0].attributes, strict=True):
         assert 0 < abs(after.mean - before.mean) < 0.26 * math.sqrt(before.variance / 200)
 
