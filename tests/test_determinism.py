@@ -35,6 +35,7 @@ def test_the_same_again(plain):
     assert figures() == plain
 
 
+@pytest.mark.slow
 def test_one_and_two_workers_give_the_same_results():
     scenario = SCENARIO | {"schemes": MORE_SCHEMES}
     one, two = auditor.run(scenario, workers=1), auditor.run(scenario, workers=2)
@@ -42,6 +43,7 @@ def test_one_and_two_workers_give_the_same_results():
     assert one.expectations == two.expectations
 
 
+@pytest.mark.slow
 def test_adding_one_thing_changes_no_number_of_another(plain):
     for changes in [
         {"attacks": ["ndr", "llse"]},

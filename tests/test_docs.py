@@ -68,6 +68,7 @@ def test_every_scenario_that_is_shown_is_one(
             read_scenario(tmp_path / "shown.yaml")
 
 
+@pytest.mark.slow
 def test_the_page_on_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec("\n".join(blocks(ROOT / "docs/python.md", "python")), {})

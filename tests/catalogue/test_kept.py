@@ -60,32 +60,6 @@ def theirs(tmp_path, monkeypatch):
     return tmp_path / "site" / "theirs"
 
 
-def test_every_change_is_noticed(theirs, tmp_path, monkeypatch):
-    scenarios = tmp_path / "scenarios"
-    scenarios.mkdir()
-    monkeypatch.setattr(kept, "shipped_scenarios", lambda: [*scenarios.glob("*.yaml")])
-    source, metadata = theirs / "source.py", theirs.parent / "theirs-1.0.dist-info"
-
-    def state():
-        return kept._state([str(source)])
-
-    states = [state()]
-    assert state() == states[0]
-    for change in (
-        lambda: source.write_text(source.read_text() + "#"),
-        lambda: (theirs / "more.py").touch(),
-        lambda: (theirs / "folder").mkdir() or (theirs / "folder" / "__init__.py").touch(),
-        lambda: (scenarios / "new.yaml").touch(),
-        lambda: (metadata / "METADATA").write_text(
-            "Metadata-Version: 2.1\nName: theirs\nVersion: 1.1\n"
-        ),
-        lambda: (metadata / "entry_points.txt").write_text(""),
-    ):
-        change()
-        states.append(state())
-    assert len(set(states)) == len(states)
-
-
 @pytest.mark.slow
 def test_a_package_shows_as_soon_as_it_is_installed_or_changed(tmp_path):
     private = environment(tmp_path / "site", XDG_CACHE_HOME=str(tmp_path))

@@ -236,22 +236,6 @@ def test_show_explains_every_plugin(auditor):
 
 
 @pytest.mark.slow
-def test_a_new_scenario_is_valid_commented_and_runs(folder, auditor):
-    status, out, _ = auditor("new", "mine.yaml")
-    assert status == 0
-    assert "auditor check mine.yaml" in out
-    assert Path("mine.yaml").read_text().count("#") > 10
-    assert auditor("check", "mine.yaml")[0] == 0
-    assert auditor("run", "mine.yaml", "--quiet")[0] == 0
-    Path("mine.yaml").write_text("precious")
-    assert auditor("new", "mine.yaml")[0] == 2
-    assert Path("mine.yaml").read_text() == "precious"
-    assert auditor("new", "mine.yaml", "--force")[0] == 0
-    for impossible in ("nofolder/mine.yaml", "mine.yaml/sub.yaml"):
-        assert auditor("new", impossible)[0] == 2
-
-
-@pytest.mark.slow
 def test_the_schema_takes_every_shipped_scenario_and_refuses_broken_ones(auditor):
     schema = json.loads(auditor("schema")[1])
     jsonschema.Draft202012Validator.check_schema(schema)

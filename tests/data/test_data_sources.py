@@ -60,17 +60,6 @@ def test_wisconsin():
         load("wisconsin", columns=["diagnosis"])
 
 
-def test_iris():
-    table = load("iris")
-    assert table.values.shape == (150, 4)
-    assert table.attributes == ("sepal_length", "sepal_width", "petal_length", "petal_width")
-    np.testing.assert_array_equal(table.values[0], [5.1, 3.5, 1.4, 0.2])
-    with pytest.raises(
-        DataError, match=r"^rows: 151 asks for more than there are; the table has 150 records$"
-    ):
-        load("iris", rows=151)
-
-
 @pytest.mark.parametrize(("values", "message"), [
     ({"a": [1, 2], "b": [1]}, "parameter 'values': 'b' has 1 values where 'a' has 2"),
     ({"a": [4711.5, "x"]}, "parameter 'values.a.1': Input should be a valid number"),

@@ -265,6 +265,7 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(
     )
 
 
+@pytest.mark.slow
 def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame):
     numbers = frame[["age"]].assign(
         b=np.arange(ROWS) ** 2, town=frame["town"].replace("Łódź", "Århus")

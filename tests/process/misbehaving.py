@@ -117,17 +117,6 @@ class Additive(Odd, CornerWave):
         return Sampler(super().sampler(levels, table, key, existing))
 
 
-class Levelled(Odd, CornerWave):
-    """Corner-wave noise at levels of its own."""
-
-    name = kind_here = "odd-levels"
-    needs_levels = False
-
-    def default_levels(self):
-        called(self.name)
-        return returned(self.name, (0.5, 0.25))
-
-
 class Copies(FreshCopies):
     def copy(self, number):
         called("odd-uniform", self.original)
@@ -175,4 +164,4 @@ class Page(Odd, Renderer):
         return returned(self.name, "page")
 
 
-PLUGINS = (Linear, Rowwise, Categorical, Additive, Levelled, Replaced, Normal, Holds, Page)
+PLUGINS = (Linear, Rowwise, Categorical, Additive, Replaced, Normal, Holds, Page)

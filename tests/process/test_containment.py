@@ -66,7 +66,6 @@ SCENARIOS = {
     "odd-expectation": NUMERIC | {"expect": ["odd-expectation"]},
     "html": NUMERIC,
 }
-LEVELLED = {"odd-levels": NUMERIC | {"schemes": ["odd-levels", *NUMERIC["schemes"]]}}
 
 
 class Ended(BaseException):
@@ -214,7 +213,7 @@ def audit(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
 
     def run(kind, *options, command="run", **manners):
-        Path("x.yaml").write_text(yaml.safe_dump((SCENARIOS | LEVELLED)[kind]))
+        Path("x.yaml").write_text(yaml.safe_dump(SCENARIOS[kind]))
         for name, value in vars(Manners(kind, **manners)).items():
             monkeypatch.setattr(NOW, name, value)
         tables._table.cache_clear()
@@ -356,28 +355,6 @@ def test_what_a_plugin_is_shown_cannot_be_changed_for_others(kind, audit, tmp_pa
     at_fault = {r["attack"] if kind in ("odd-linear", "odd-rows", "odd-categorical") else r["scheme"]
                 for r in results(tmp_path)["measurements"] if r["status"] == "failed"}  # fmt: skip
     assert sound == [r for r in before if not {r["attack"], r["scheme"]} & at_fault]
-
-
-@pytest.mark.parametrize(
-    ("manners", "form"),
-    [({"act": RAISES["SystemExit(0)"]}, "json"), ({"made": RAISES["GeneratorExit"]}, "table")],
-)
-def test_a_scheme_that_fails_to_say_its_levels_is_one_that_failed(manners, form, audit, tmp_path):
-    assert audit("odd-levels")[0] == 0
-    status, out, err = audit("odd-levels", "--format", form, **manners)
-    assert status == 3, err
-    assert_nothing_leaked(tmp_path, out, err)
-    assert {(r["scheme"], r["status"]) for r in results(tmp_path)["measurements"]} == {
-        ("odd-levels", "failed"),
-        ("corner-wave", "ok"),
-    }
-
-
-def test_levels_that_are_none_are_refused_before_anything_runs(audit, tmp_path):
-    status, out, err = audit("odd-levels", spoil=lambda levels: CELL)
-    assert status == 2
-    assert "default levels are no tuple of numbers" in err
-    assert_nothing_leaked(tmp_path, out, err)
 
 
 @pytest.mark.parametrize(
@@ -655,14 +632,3 @@ def test_a_reason_that_stands_in_the_code_is_told_and_one_put_together_is_not():
     found = told(together)
     assert found.status == "not-applicable"
     assert found.reason.startswith("NotApplicable at test_containment.py:")
-
-
-def test_blocks_nest_and_leave_everything_as_it_was():
-    before = os._exit
-    with contained() as outer:
-        with contained() as inner:
-            os._exit(0)
-        assert inner.reason.startswith("SystemExit at containment.py:")
-        os._exit(0)
-    assert outer.error is not None
-    assert os._exit is before

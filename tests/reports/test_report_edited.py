@@ -58,7 +58,7 @@ def small() -> AuditResult:
     ).result()
 
 
-@pytest.mark.parametrize(("seed", "count"), [(6, 50), pytest.param(7, 160, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "count"), [(6, 25), pytest.param(7, 160, marks=pytest.mark.slow)])
 def test_what_stands_in_an_edited_file_is_refused_or_reported(
     small: AuditResult, tmp_path: Path, seed: int, count: int
 ) -> None:

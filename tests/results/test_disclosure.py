@@ -108,7 +108,7 @@ def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full
     result = audit(tmp_path, people(200), data=data)
     output = result.disclosed()
     assert output.data[0].disclosure == "rounded"
-    compared = 0
+    moves = []
     for exact, after in zip(result.measurements, output.measurements, strict=True):
         for field in NUMBERS:
             before, now = getattr(exact, field), getattr(after, field)
@@ -118,12 +118,12 @@ def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full
                     exact.std_error or 0.0,
                     *(size * math.sqrt(2 / 200) + math.sqrt(abs(size * (1 - size)) / 200) for size in sizes),
                 ])  # fmt: skip
-                assert abs(now - before) <= 0.8 * error
+                moves.append(abs(now - before) / error)
                 assert len(f"{now:.12g}".strip("-").replace(".", "").split("e")[0].strip("0")) <= 4
-                compared += 1
         if after.value is not None and after.std_error is not None:
             assert after.ci_low <= after.value <= after.ci_high
-    assert compared > 500
+    assert len(moves) > 500
+    assert 0.26 < max(moves) <= 0.8  # rounding alone moves a figure by a quarter of its error
     for before, after in zip(result.data[0].attributes, output.data[0].attributes, strict=True):
         assert 0 < abs(after.mean - before.mean) < 0.26 * math.sqrt(before.variance / 200)
 
@@ -311,28 +311,3 @@ def test_rounding_adds_at_most_two_per_cent_to_a_squared_error():
         assert abs(half_step(value, error) - value) <= error / 4 * (1 + 1e-9)
         assert half_step(half_step(value, error), error) == half_step(value, error)
     assert (0.5**2 / 12) < 0.0209
-
-
-NASTY = "tax\x1b[2J\n\u202eevil"
-
-
-@pytest.mark.slow
-def test_names_that_steer_a_terminal_are_escaped_in_every_table(tmp_path):
-    result = audit(
-        tmp_path,
-        people(40),
-        ("pay", NASTY),
-        schemes=[{"name": "corner-wave", "levels": [0.5], "id": "a\x9bb"}],
-    )
-    folder = result.save(tmp_path / "out")
-    frame = pq.read_table(folder / "results.parquet").to_pandas()
-    assert set(frame.attribute) == {"pay", "*", "tax\\u001b[2J\\n\\u202eevil"}
-    assert set(frame.scheme) == {"a\\u009bb"}
-    assert b"\x1b[2J" not in (folder / "results.parquet").read_bytes()  # nor in the metadata
-    assert NASTY.encode() not in (folder / "results.json").read_bytes()
-    assert {
-        r["attribute"] for r in json.loads((folder / "results.json").read_text())["measurements"]
-    } == {"pay", "*", NASTY}
-    for form in FORMATS:
-        text = text_of(registry.get("renderer", form)().render([result]))
-        assert not any(steering in text for steering in ("\x1b", "\x9b", "\u202e")), form

@@ -58,6 +58,7 @@ def test_eight_answers_are_not_found_by_trying_all_of_them(state, tmp_path):
 def test_the_key_is_its_owner_s_alone_and_stays(state):
     first = owner.fingerprint("a table")
     path = state / owner.NAME
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(path.read_bytes()) == owner.BYTES
     owner._key.cache_clear()

@@ -82,17 +82,6 @@ def test_a_measurement_s_values_have_their_types(document):
             assert record["ci_low"] <= record["value"] <= record["ci_high"]
 
 
-def test_every_cell_is_there_once(document):
-    keys = [
-        json.dumps({field: r[field] for field in CONTRACT if field not in CONTRACT[9:]})
-        for r in document["measurements"]
-    ]
-    assert len(keys) == len(set(keys))
-    cells = {(r["sweep"]["data.rows"], r["scheme"], r["knowledge"], r["attack"], tuple(r["coalition"]), r["replicate"])
-             for r in document["measurements"] if r["attack"]}  # fmt: skip
-    assert len(cells) == 2 * 2 * 2 * 2 * 3 * 2
-
-
 def test_metrics_agree_with_one_another(result):
     table = result.frame().query(
         "status == 'ok' and knowledge == 'perfect' and attribute == '*' and scheme == 'corner-wave'"

@@ -212,6 +212,7 @@ def few_attacks(monkeypatch):
 
 
 @pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
+@pytest.mark.slow
 def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(
     here, few_draws, few_attacks, scheme
 ):

@@ -11,8 +11,6 @@ import pytest
 from large_tables import SMALLER, figures, in_memory
 
 import auditor
-from auditor.audit.base import request
-from auditor.runs import workers
 
 ROWS = 150_000
 
@@ -49,9 +47,6 @@ SCHEMES = [
         "already-out": 1,
     },
 ]
-
-
-OTHERS = [SCHEMES[0], {**SCHEMES[1], "replacement": "prior"}]
 
 
 EXPECT: list[Any] = [
@@ -102,18 +97,3 @@ def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, 
     assert not [record.reason for record in apart.measurements if record.status == "failed"]
     assert {record.status for record in apart.measurements} >= {"ok"}
     assert figures(apart) == figures(in_memory(monkeypatch, document))
-
-
-@pytest.mark.slow
-def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
-    document = scenario(
-        file,
-        schemes=OTHERS,
-        knowledge=["perfect", {"known-records": 400}],
-        measures=["belief-gap", "rho-breach"],
-    )
-    plain = figures(auditor.run(document))
-    monkeypatch.setattr(workers, "AHEAD", 1)
-    for count, shares in [(1, 3), (2, 256), (3, 2)]:
-        monkeypatch.setattr(request, "MOST_STEPS", shares)
-        assert figures(auditor.run(document, workers=count)) == plain

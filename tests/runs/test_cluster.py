@@ -128,24 +128,6 @@ def test_the_same_results_as_here(cluster, document):
 
 
 @pytest.mark.slow
-def test_the_same_results_of_categories(cluster, document, tmp_path):
-    pd.DataFrame({"x1": np.random.default_rng(8).gamma(2.0, size=200_000)}).to_parquet(
-        tmp_path / "codes.parquet", row_group_size=49_999
-    )
-    categorical = document | {
-        "data": {"source": str(tmp_path / "codes.parquet"), "bin": {"x1": {"quantile": 7}}},
-        "schemes": [{"name": "uniform", "levels": [0.3, 0.6]}, {"name": "uniform-multilevel", "levels": [0.3, 0.6]}],
-        "attacks": ["posterior"], "measures": ["belief-gap"],
-        "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}],
-    }  # fmt: skip
-    expected = without_clock(auditor.run(categorical))
-    assert without_clock(auditor.run(categorical, cluster=cluster.address)) == expected
-    cluster.workers[0].send_signal(signal.SIGKILL)
-    cluster.workers[0].wait(PATIENCE)
-    assert without_clock(auditor.run(categorical, cluster=cluster.address)) == expected
-
-
-@pytest.mark.slow
 def test_an_audit_goes_on_when_a_worker_is_killed(cluster, document, monkeypatch):
     expected = without_clock(auditor.run(document))
     killed = []

@@ -86,7 +86,7 @@ def held() -> list[object]:
     return [each for each in gc.get_objects() if type(each) in (Gathered, Opened, View, Release)]
 
 
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("kind", KINDS)
 def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, command, kind):

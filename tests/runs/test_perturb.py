@@ -111,18 +111,6 @@ def test_impossible_noise_shapes_are_refused_once(noise, words):
     assert "\n" not in shown
 
 
-@pytest.mark.parametrize("workers", [0, True])
-def test_workers_are_counted_from_one(workers):
-    scenario = {
-        "data": "iris",
-        "schemes": [{"name": "corner-wave", "levels": [1]}],
-        "attacks": ["ndr"],
-    }
-    assert refusal(AuditorError, auditor.run, scenario, workers=workers).startswith(
-        "workers must be an integer of at least 1"
-    )
-
-
 def test_another_original_is_matched_by_the_names_of_its_columns_and_refused_in_another_order_of_records():
     rng = np.random.default_rng(5)
     X = pd.DataFrame(

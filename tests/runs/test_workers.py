@@ -43,6 +43,7 @@ LONG = {
     [({}, 6), (ONE, 6), (LONG, 4)],
     ids=["releases", "attempts on one", "trees of one"],
 )
+@pytest.mark.slow
 def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO | changed))
     found = []

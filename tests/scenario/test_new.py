@@ -142,22 +142,6 @@ def test_names_in_comments_cannot_leave_them():
     assert yaml.safe_load(draft("t.csv", describe_frames([frame])))["seed"] == 1
 
 
-def test_a_source_is_named_from_the_scenario_s_folder(here, auditor):
-    Path("sub").mkdir()
-    Path("parts").mkdir()
-    for path in ("parts/a.csv", "parts/b.csv", "my staff.csv"):
-        staff(60).to_csv(path, index=False)
-    for data, named in (
-        ("parts", "../parts/"),
-        ("parts/", "../parts/"),
-        ("my staff.csv", "../my staff.csv"),
-        ("iris", "iris"),
-        (str(here / "my staff.csv"),) * 2,
-    ):
-        assert auditor("new", "sub/x.yaml", "--data", data, "--force")[0] == 0
-        assert read_scenario("sub/x.yaml").data.source == named
-
-
 @pytest.mark.parametrize(("name", "content", "why"), [
     ("t.csv", "", "the file is empty"), ("t.csv", "a,b\n37.25,HIV\n", "at least 2 records"),
     ("t.csv", "name\n" + "".join(f"Alice{place}\n" for place in range(60)), "no column holds numbers"),
@@ -185,17 +169,6 @@ def test_so_is_what_is_not_there(here, auditor, data, why):
     assert status == 2
     assert why in err
     assert len(err.splitlines()) == 1
-
-
-def test_a_table_where_a_scenario_is_due_is_told_with_the_command_that_makes_one(here, auditor):
-    Path("my parts").mkdir()
-    for path in ("staff.csv", "my parts/a.csv"):
-        staff(60).to_csv(path, index=False)
-    for command in ("check", "run"):
-        assert auditor(command, "staff.csv")[1:] == (
-            "", "error: staff.csv: is a table, not a scenario; `auditor new audit.yaml --data staff.csv` makes a scenario of it\n"
-        )  # fmt: skip
-    assert "`auditor new audit.yaml --data 'my parts/'`" in auditor("check", "my parts")[2]
 
 
 @pytest.mark.parametrize("name", template_names())

@@ -195,14 +195,10 @@ def test_random_levels_depend_on_seed_and_range_alone():
 def test_coalitions_in_every_form():
     for entry, expected in [
         ("singles", [(1,), (2,), (3,)]),
-        ("pairs", [(1, 2), (1, 3), (2, 3)]),
         ("prefixes", [(1,), (1, 2), (1, 2, 3)]),
-        ("all", [(1, 2, 3)]),
         ("subsets", [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)]),
-        ({"copies": [3, 1]}, [(1, 3)]),
         ([3, 1], [(1, 3)]),
         ({"first": 2}, [(1, 2)]),
-        ({"random": 100}, [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)]),
     ]:
         result = auditor.run({**BASE, "coalitions": [entry]})
         assert list(dict.fromkeys(record.coalition for record in result.measurements)) == expected
@@ -380,29 +376,6 @@ def loop():
 def test_a_document_that_is_none_is_an_error_of_ours(document):
     with pytest.raises(AuditorError):
         read_scenario(document)
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"data": {**BASE["data"], "rows": 2}, "knowledge": ["perfect", {"estimated": {"rows": 2}}]},
-        {
-            "schemes": [{"name": "corner-wave", "levels": [0.5]}],
-            "expect": ["no-collusion-gain", {"collusion-gain": {"at-most": 0.1}}],
-        },
-        {
-            "schemes": [
-                {"name": name, "levels": [0, 0, 0.5]}
-                for name in ("corner-wave", "correlated", "independent", "linearly-dependent")
-            ]
-        },
-    ],
-    ids=["two-rows", "one-copy", "no-noise"],
-)
-def test_an_extreme_audit_runs_through(fields):
-    result = auditor.run({**BASE, "attacks": ["llse", "ndr"], **fields})
-    assert {record.status for record in result.measurements} == {"ok"}
-    assert result.exit_status in (0, 1)
 
 
 def test_a_column_named_like_a_script_is_audited_and_escaped(tmp_path):

@@ -114,7 +114,7 @@ def same(left, right):
     return json.dumps(left) == json.dumps(right)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(json_values, st.sampled_from([None, 1, 4]))
 def test_json_reads_as_itself(value, indent):
     assert same(load(json.dumps(value, indent=indent)).value, value)
