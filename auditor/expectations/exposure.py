@@ -161,7 +161,7 @@ class Exposure(Expectation):
         if barer:
             why = f"of the part that copies have in common {why}; the rest of {', '.join(barer)} carries less noise"
         elif bare is not None:
-            why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} carry no noise, more than by chance"
+            why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} are known exactly, more than by chance"
         else:
             return judged
         return replace(judged, status="undecided", why=why)
