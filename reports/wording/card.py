@@ -6,7 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ..figures.figures import Figure, Severity, Text, clipped, listed, said, severity, with_error
+from ..figures.figures import (
+    Figure,
+    Severity,
+    Text,
+    clipped,
+    copies,
+    listed,
+    said,
+    severity,
+    with_error,
+)
 from ..figures.reading import EVERYTHING, Setting, ceiling
 from ..figures.strongest import Guesses
 from . import sentences as say
@@ -229,7 +239,7 @@ class Verdict:
             return f"{who} {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
         if self.kept is not None:
             name, shown = self.kept
-            who = say.copies(shown.coalition, self.total)
+            who = copies(shown.coalition, self.total)
             few = f"follow exactly from {who}, more than by chance"
             return f"Of {clipped(name, 60)} {say.share(shown)} of the values {few}."
         if self.believed is None:
