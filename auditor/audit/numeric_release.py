@@ -16,16 +16,18 @@ from auditor.audit.insider.noise_gain import noise_gains, unresolved
 from auditor.audit.insider_noise.records import insider_noise_records
 from auditor.audit.law_tests.numeric import law_rows, looked_at
 from auditor.audit.measures.blank_guesses import blank_records
+from auditor.audit.measures.diagnosis import column_figures, noise_figures
 from auditor.audit.measures.empirical_guarantee import release_guarantees
 from auditor.audit.measures.entropy import entropy_records
 from auditor.audit.measures.entropy_bound import floor_records
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.released_as_is import kept_records, shown_records
-from auditor.audit.measures.utility import column_of, utility_records
+from auditor.audit.measures.utility import Labels, column_of, utility_records
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.data.shown_columns import ShownColumn
 from auditor.numerics.moments import Moments
+from auditor.process.containment import contained
 from auditor.results.evidence import InsiderGain, Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
@@ -79,6 +81,8 @@ def without_law_records(opened: Opened, context: CellContext) -> list[Measuremen
         return found
     copies, steps = release.whole_copies(), table.resolution.steps
     made = release.scheme.makes_copies  # then the owner chose the values that are kept
+    if not stated and not made:
+        found += diagnosis(opened, context, copies)
     if not stated:
         found += shown_records(context, table.values, copies, opened.coalitions, steps)
         for one in opened.coalitions if not made else ():
@@ -89,6 +93,19 @@ def without_law_records(opened: Opened, context: CellContext) -> list[Measuremen
         if not made and not stated:
             found += insider_noise_records(context, table.values, copies, opened.coalitions)
     return found
+
+
+def diagnosis(opened: Opened, context: CellContext, copies: list[Array]) -> list[Measurement]:
+    """Return figures of the noise of copies from files, and of the columns shown beside it."""
+    table, shown = opened.release.table, opened.release.scheme.shown(opened.release.table)
+    originals = dict[str, Labels]()
+    for column in shown:
+        with contained():  # the original has no such column, or blanks in it
+            originals[column.name] = column_of(opened.scenario, table, column.name)
+    return [
+        *noise_figures(context, table.values, copies, table.resolution.steps),
+        *column_figures(context, table.values, shown, originals),
+    ]
 
 
 def _fitted_records(opened: Opened, context: CellContext, copies: list[Array]) -> list[Measurement]:

@@ -107,8 +107,10 @@ class Exposure(Expectation):
         if self.parameters.close is not None:
             judged.append(self._close(evidence, self.parameters.close))
         status = worst([one.status for one in judged])
+        causes = cause(evidence.measurements) if status != "holds" else ""
         first = next(one for one in judged if one.status == status)
         why = "; ".join(one.why for one in judged if one.status == status)
+        why += f"; {causes}" if causes else ""
         return replace(first, why=why)
 
     def _close(self, evidence: Evidence, asked: Limits) -> Judgement:
@@ -161,7 +163,7 @@ class Exposure(Expectation):
         if barer:
             why = f"of the part that copies have in common {why}; the rest of {', '.join(barer)} carries less noise"
         elif bare is not None:
-            why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} carry no noise, more than by chance"
+            why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} are known exactly, more than by chance"
         else:
             return judged
         return replace(judged, status="undecided", why=why)
@@ -197,6 +199,32 @@ def shares_unknown(
         medians = selector(filters, MEDIAN, copies, each_attribute=True)
         judged += map(_squared, filter(medians, measured))
     return judged
+
+
+SAME, TELLS, MOSTLY = 0.999, 0.5, 0.05
+"""Correlation of equal noise, share of variance that a column tells, and share of kept values."""
+
+
+def cause(measurements: Sequence[Measurement]) -> str:
+    """Return the plainest causes of exposure that a diagnosis shows; empty for none."""
+    figures = {(r.metric, r.coalition, r.attribute): r.value or 0.0 for r in measurements}
+    same, found = dict[tuple[int, ...], float](), list[str]()
+    for (metric, copies, name), value in figures.items():
+        stem, _, column = metric.rstrip(")").partition("(")
+        if stem == "noise_correlation" and abs(value) >= SAME:
+            same[copies] = figures[metric.replace("correlation", "ratio"), copies, name]
+        elif stem == "column_tells" and value >= TELLS:
+            found.append(
+                f"the shown column {column!r} tells {value:.0%} of the variance of {name!r}"
+            )
+        elif stem == "values_equal" and value >= MOSTLY:
+            found.append(f"copy {copies[0]} shows {value:.0%} of the values of {name!r} unchanged")
+    pairs = [
+        f"copies {a} and {b} carry the same noise"
+        + (f", scaled by {max(ratio, 1 / ratio):.2g}" if abs(ratio - 1) > 1e-3 else "")
+        for (a, b), ratio in same.items()
+    ]
+    return "; ".join([*pairs, *found][:3])
 
 
 def with_remedy(

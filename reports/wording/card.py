@@ -6,14 +6,24 @@ import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from ..figures.figures import Figure, Severity, Text, clipped, listed, said, severity, with_error
+from ..figures.figures import (
+    Figure,
+    Severity,
+    Text,
+    clipped,
+    copies,
+    listed,
+    said,
+    severity,
+    with_error,
+)
 from ..figures.reading import EVERYTHING, Setting, ceiling
 from ..figures.strongest import Guesses
 from . import sentences as say
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
 LABELS: dict[str, str] = {
-    "exact": "rebuilt exactly",
+    "exact": "rebuilt",
     "gain": "pooling endangers records",
     "no-gain": "no collusion gain",
     "undecided": "pooling undecided",
@@ -143,7 +153,7 @@ class Verdict:
         label = (
             f"Exposure {self.grade}{self._to_given} · {found}" if self.grade else say.capital(found)
         )
-        label += " · some values stand as they were" if self.kept else ""
+        label += " · some values known exactly" if self.kept else ""
         return f"{label} · what was left out is more exposed" if self.understated else label
 
     @property
@@ -229,7 +239,8 @@ class Verdict:
             return f"{who} {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
         if self.kept is not None:
             name, shown = self.kept
-            few = "are unperturbed among perturbed ones, more than by chance: an attacker who identifies them knows these"
+            who = copies(shown.coalition, self.total)
+            few = f"follow exactly from {who}, more than by chance"
             return f"Of {clipped(name, 60)} {say.share(shown)} of the values {few}."
         if self.believed is None:
             return ""

@@ -16,7 +16,7 @@ from ..figures.matrix import untried_kinds, untried_text
 from ..figures.reading import ERROR, Reading, best_single, ceiling
 from ..figures.strongest import EXACT, lowest_attribute
 from .card import MARKS, State, Verdict, most_telling
-from .sentences import capital, share
+from .sentences import capital, exactly, share
 from .words import check, counts, left_out, outcome
 
 SAFE, UNSAFE, OPEN = "Safe against everything tried", "Not safe to release", "Not decided"
@@ -195,7 +195,7 @@ def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
     if shown.value < EXACT:
         verb = "rebuild" if plural else "rebuilds"
         without = f"; without copies a guess is off by ± {_rounded(spread)}." if spread else "."
-        return (*who, f"{together} {verb} ", what, " exactly", without)
+        return (*who, f"{together} {verb} ", what, exactly(shown), without)
     if spread is None:
         verb = "leave" if plural else "leaves"
         return (

@@ -57,11 +57,14 @@ class Numbers:
         """State an exact reconstruction."""
         who, error = copies(worst.coalition, self.total), f"normalized error {number(worst.value)}"
         if len(worst.coalition) == 1:
-            return f"{capital(who)} alone rebuilds the records exactly ({error}){self.given}."
+            return (
+                f"{capital(who)} alone rebuilds the records{exactly(worst)} ({error}){self.given}."
+            )
         alone = (
             f", while the most revealing single copy leaves {share(single)} of the variance unknown"
         )
-        return f"Pooling {who} rebuilds the records exactly ({error}){alone if single else ''}{self.given}."
+        rebuilt = f"Pooling {who} rebuilds the records{exactly(worst)} ({error})"
+        return f"{rebuilt}{alone if single else ''}{self.given}."
 
 
 class Classes(Numbers):
@@ -207,10 +210,23 @@ def _complement(shown: Figure) -> Figure:
     return shown.turned(lambda error: 1 - error)
 
 
+ROUNDING = 1e-12
+"""Normalized error of an exact reconstruction in double precision."""
+
+
+def exactly(shown: Figure) -> str:
+    """Return the word ``exactly`` for an error that is rounding, else a caution."""
+    if shown.value <= ROUNDING:
+        return " exactly"
+    return " but for a tiny share of the variance, which codes such as 9999999 may dominate"
+
+
 def share(shown: Figure | None) -> str:
-    """Format a share with its error bar as a percentage."""
+    """Format a share with its error bar as a percentage; 100 % from 1 on."""
     if shown is None:
         return "–"
+    if shown.value >= 1:
+        return "100 %"
     if abs(shown.value) < 1e-4:
         return percent(shown.value)
     half = 100 * shown.half if shown.half else None

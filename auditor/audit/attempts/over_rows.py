@@ -21,7 +21,7 @@ from auditor.audit.numeric.error_bars import (
     rounded_off,
     with_total,
 )
-from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.error_tally import Tally, size_quantile
 from auditor.audit.numeric.known_rows import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
@@ -86,15 +86,19 @@ def row_errors(
     )
     expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
-    again = _redrawn(opened, attack, knowledge)
-    if again is None:
+    redrawn = _redrawn(opened, attack, knowledge, tally.sample)
+    share = 1.0 if attack.jumps else opened.again_share
+    if redrawn is None:
         errors = from_groups(opened.needed, sums, counts, variances, compared, opened.fallback)
     else:
         scale = with_total(variances)
         mean = sums.sum(axis=0) / sum(counts)
-        distortion, others = (rounded_off(with_total(each), scale) for each in (mean, again))
         noisy = any(opened.release.levels)
-        share = 1.0 if attack.jumps else opened.again_share
+        again, hits = redrawn
+        if tally.sample is not None and hits is not None:
+            tally.sample.redrawn = hits, share
+        others = rounded_off(with_total(again), scale)
+        distortion = rounded_off(with_total(mean), scale)
         errors = from_redraws(
             opened.needed, distortion, others, scale, compared, noisy=noisy, share=share
         )
@@ -139,18 +143,28 @@ def _held(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> list[Coali
     return [view.coalition(coalition).counting for coalition in opened.needed]
 
 
-def _redrawn(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> Array | None:
+def _redrawn(
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, sample: Tally | None
+) -> tuple[Array, Array | None] | None:
     """Return mean squared errors in redraws of the release, shape (R, B, N).
 
-    None if there are replicates, or no redraws.
+    With shares of hits and median errors, (2, R, B, N), as of ``sample``. None if there are
+    replicates, or no redraws.
     """
-    found = []
+    found, hits = list[Array](), list[Array]()
     many = MANY_REDRAWS if attack.jumps else None
     for other in () if opened.replicated else opened.released_again(many):
         tally = Tally(np.ones(opened.release.table.width))
+        if sample is not None:
+            tally.sample = Tally(sample.scale, sample.tolerances, sizes=True)
         try:
             _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, Counters())
         except NotApplicable:
             return None
         found.append(sums.sum(axis=0) / sum(counts))
-    return np.array(found) if found else None
+        if tally.sample is not None:
+            share = tally.sample.sums["hits"][0] / tally.sample.rows
+            hits.append(np.array([share, size_quantile(tally.sample.sums["size_counts"], 0.5)]))
+    if not found:
+        return None
+    return np.array(found), np.stack(hits, axis=1) if hits else None

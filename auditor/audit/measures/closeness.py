@@ -21,6 +21,7 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext, number
 from auditor.audit.measures.worst_groups import GroupTallies, GroupTally
+from auditor.audit.numeric.error_bars import redraw_bars
 from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
@@ -202,6 +203,15 @@ def closeness_records(
     }
     if not reportable(0.5, n):
         del figures["median_error_ratio"]
+    if tally.redrawn is not None:
+        again, part = tally.redrawn
+        shown = {"close": (share, again[0]), "median_error_ratio": (median, again[1] * scale)}
+        for metric, (value, others) in shown.items():
+            if metric in figures:
+                spread, below, above = redraw_bars(value, others, part)
+                chance = base.close if metric == "close" else np.zeros_like(base.close)
+                ends = value - below - chance, value + above - chance
+                figures[metric] = (value - chance, spread, *ends, figures[metric][4], "redraws")
     attack, knowledge = cell
     by_group = list[Measurement]()
     if isinstance(tally.also, GroupTallies):

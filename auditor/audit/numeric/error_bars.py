@@ -317,6 +317,13 @@ def from_redraws(
     )
 
 
+def redraw_bars(figure: Array, again: Array, share: float) -> tuple[Array, Array, Array]:
+    """Return the standard error and ``reaches`` of a figure; see ``from_redraws``."""
+    if share < 1.0:
+        again = figure + (again - again.mean(axis=0)) * np.sqrt(share)
+    return _deviation(again), *reaches(figure, again, share < 1.0)
+
+
 def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, Array]:
     """Return the distances of 95 % interval ends from a figure, given R redraws, (R, …).
 

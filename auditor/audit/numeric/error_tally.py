@@ -106,6 +106,8 @@ class Tally:
         Tally of every so many records of a block.
     also : object or None
         Gets the errors of every record, too.
+    redrawn : (ndarray of shape (2, R, B, N), float), or None
+        Shares of hits and median errors in other draws, and the share of records drawn again.
     candidates : bool
         Whether to count the values that attacks consider possible.
     sums : dict of str to ndarray
@@ -126,6 +128,7 @@ class Tally:
     sample: Tally | None = None
     stride: int = 1
     also: CountsErrors | None = None
+    redrawn: tuple[Array, float] | None = None
     candidates: bool = False
     sums: dict[str, NDArray[Any]] = field(default_factory=dict)
     rows: int = 0

@@ -1,0 +1,112 @@
+"""Diagnosis of copies from files without a law: their noise, and the columns shown beside it.
+
+``Z_i = Y_i − X`` is the noise of copy i in one column.
+
+| metric | value | leak |
+| --- | --- | --- |
+| ``noise_correlation(i, j)`` | correlation of ``Z_i`` and ``Z_j`` | ±1: the same noise |
+| ``noise_ratio(i, j)`` | deviation of ``Z_i`` over that of ``Z_j`` | |
+| ``noise_on_value`` | correlation of ``Z_i`` and X | |
+| ``values_equal`` | share of values equal to the original's | 1 |
+| ``rounding_step`` | largest step that all values of a copy are multiples of | |
+| ``column_equal(C)`` | share of values of shown column C equal to the original's, up to recoding | 1 |
+| ``column_tells(C)`` | share of an audited column's variance between equal values of C | 1 |
+| ``column_unique(C)`` | share of records with a value of C of their own | 1 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from auditor.audit.base.records import CellContext
+from auditor.data.columns.resolution import resolution
+from auditor.data.shown_columns import ShownColumn
+from auditor.results.records import Measurement
+from auditor.types import Array
+
+MOST_COPIES, PARTS = 8, 20
+"""Copies that are compared by two, and groups of equal size that a column of numbers is cut into."""
+NO_NOISE = 1e-9
+"""Deviation of noise, relative to the column's, below which it has no correlation."""
+
+
+def noise_figures(
+    context: CellContext, X: Array, copies: Sequence[Array], steps: Array
+) -> Iterator[Measurement]:
+    """Yield the figures of the noise of copies, arrays of shape (n, N).
+
+    ``steps`` are the recording steps of the original's columns, NaN for continuous ones.
+    """
+    few = copies[:MOST_COPIES]
+    spread = X.std(axis=0)
+    rounded = [resolution(lambda Y=Y: iter([Y]), *Y.shape).steps for Y in few]  # type: ignore[misc]
+    for j, name in enumerate(context.attributes):
+        Z = [Y[:, j] - X[:, j] for Y in few]
+        noisy = [k for k, z in enumerate(Z) if z.std() > NO_NOISE * spread[j]]
+        near = 1e-9 * np.abs(X[:, j]) if np.isnan(steps[j]) else 1e-6 * steps[j]
+
+        def record(metric: str, copies: tuple[int, ...], value: float, name: str = name) -> Any:
+            return context.record(metric, copies, float(value), attribute=name)
+
+        for k, z in enumerate(Z):
+            yield record("values_equal", (k + 1,), float(np.mean(np.abs(z) <= near)))
+            if k in noisy and spread[j] > 0:
+                yield record("noise_on_value", (k + 1,), np.corrcoef(z, X[:, j])[0, 1])
+            if not np.isnan(rounded[k][j]):
+                yield record("rounding_step", (k + 1,), rounded[k][j])
+        for a, b in combinations(noisy, 2):
+            pair, rho = f"({a + 1}, {b + 1})", np.corrcoef(Z[a], Z[b])[0, 1]
+            yield record(f"noise_correlation{pair}", (a + 1, b + 1), rho)
+            yield record(f"noise_ratio{pair}", (a + 1, b + 1), Z[a].std() / Z[b].std())
+
+
+def column_figures(
+    context: CellContext, X: Array, shown: Sequence[ShownColumn], originals: Mapping[str, Any]
+) -> Iterator[Measurement]:
+    """Yield the figures of shown columns; ``originals`` are the data's columns of equal names."""
+    everybody, seen = context.everybody, set[str]()
+    for column in shown:
+        copies = everybody if column.copy == 0 else (column.copy,)
+        codes = _groups(column.values)
+        if f"{column.name} {column.copy}" not in seen:
+            alone = column.values if column.values.dtype.kind == "f" else codes
+            _, own = np.unique(alone, return_counts=True)
+            share = float((own == 1).sum() / len(codes))
+            yield context.record(f"column_unique({column.name})", copies, share)
+            if (original := originals.get(column.name)) is not None:
+                yield context.record(
+                    f"column_equal({column.name})", copies, _equal(column, original)
+                )
+        seen.add(f"{column.name} {column.copy}")
+        counts = np.bincount(codes)
+        if (counts > 0).sum() * 5 > len(codes):
+            continue  # too few records for each value
+        for j, name in enumerate(context.attributes):
+            mean = np.bincount(codes, X[:, j]) / np.maximum(counts, 1)
+            within = ((X[:, j] - mean[codes]) ** 2).sum() / (len(codes) - (counts > 0).sum())
+            total = X[:, j].var(ddof=1)
+            if total > 0:
+                tells = max(0.0, 1.0 - float(within / total))
+                metric = f"column_tells({column.name})"
+                yield context.record(metric, copies, tells, attribute=name)
+
+
+def _groups(values: Any) -> Any:
+    if values.dtype.kind != "f":
+        return np.unique(values, return_inverse=True)[1].ravel()
+    return np.searchsorted(np.quantile(values, np.arange(1, PARTS) / PARTS), values)
+
+
+def _equal(column: ShownColumn, original: Any) -> float:
+    if column.values.dtype.kind == "f":
+        return float(np.mean(column.values == original)) if original.dtype.kind == "f" else 0.0
+    # codes have no labels: a column is equal if each code is one original value
+    _, places = np.unique(original.astype(str), return_inverse=True)
+    pairs, counts = np.unique(np.column_stack([column.values, places]), axis=0, return_counts=True)
+    most = np.zeros(int(column.values.max()) + 1)
+    np.maximum.at(most, pairs[:, 0].astype(np.intp), counts)
+    return float(most.sum() / len(places))
