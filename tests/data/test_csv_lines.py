@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+import tempfile
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from auditor.data import file_rows as streamed
@@ -11,6 +15,7 @@ from auditor.data.formats import parts as pieces
 from auditor.data.load import load_table
 from auditor.data.raw_columns import Kept
 from auditor.errors import DataError
+from tests.programs import python
 
 HELD, PIECE = 2**26, 2**22
 WAYS = {
@@ -188,3 +193,33 @@ def test_records_are_the_same_for_columns_that_are_kept_as_they_are(tmp_path):
     kept.finish()
     path.write_text("id,a\n007,1\n\n008\n")
     assert Kept(str(path), ["a", "id"]).take(2).to_numpy().tolist() == [["1", "007"], ["", "008"]]
+
+
+def test_a_large_file_is_parsed_once_into_a_file_without_a_name(tmp_path, monkeypatch):
+    path, rows = tmp_path / "t.csv", 5_000
+    values = np.random.default_rng(2**40 + 5).normal(size=(rows, 2))
+    frame = pd.DataFrame(values, columns=["a", "b"]).assign(c=["x", "y"] * (rows // 2))
+    frame.to_csv(path, index=False)
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+    monkeypatch.setattr(pieces, "CSV_BYTES", 2**15)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    parsed = []
+    monkeypatch.setattr(
+        pieces, "text_frame", lambda *args, real=pieces.text_frame: parsed.append(1) or real(*args)
+    )
+    table = load_table(str(path), columns=["a", "b"], rng=np.random.default_rng(0))
+    number = len(table.records.pieces)
+    assert len(parsed) == number > 5
+    np.testing.assert_array_equal(table.values, values)
+    np.testing.assert_array_equal(table.read(17, 900), values[17:900])
+    np.testing.assert_allclose(table.moments()[0], values.mean(axis=0))
+    assert len(parsed) == number
+    # another process of this user reads the same records, and no name leads to them
+    assert list((tmp_path / "scratch").iterdir()) == []
+    (tmp_path / "sent").write_bytes(pickle.dumps(table.records))
+    program = (
+        "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).read(17, 19).tolist())"
+    )
+    found = python("-c", program, tmp_path / "sent")
+    assert found.stdout.strip() == str(values[17:19].tolist()), found.stderr
