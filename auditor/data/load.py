@@ -25,10 +25,10 @@ from auditor.data.columns.scan import Scale
 from auditor.data.file_rows import FileRows, Numbers
 from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
+from auditor.data.formats.parsed import Records, parsed_once
 from auditor.data.formats.parts import (
     Held,
     Piece,
-    Records,
     as_spelt,
     blank_words,
     column_as_written,
@@ -153,7 +153,9 @@ def load_table(
     if is_file(source):
         names, files = _pieces(source, columns, rows, parameters, base, **beside)
         pieces = files
-        if is_changed or size_of_values(files, len(names)) <= file_rows.HELD_BYTES:
+        if not is_changed and is_large(files, len(names)):
+            pieces = parsed_once(files, names, rows)
+        else:
             frame = whole_frame(files, names, rows)
             for name in {key, unit} - {None, order}:
                 frame = frame.assign(**{str(name): column_as_written(files, str(name))[:rows]})
@@ -357,6 +359,11 @@ def _units(cells: pd.Series[Any]) -> Indices:
     blank = codes < 0
     codes[blank] = len(labels) + np.arange(blank.sum())
     return np.asarray(codes, dtype=np.intp)
+
+
+def is_large(pieces: Sequence[Piece], columns: int) -> bool:
+    """Whether records stay in their file."""
+    return size_of_values(pieces, columns) > file_rows.HELD_BYTES
 
 
 def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:

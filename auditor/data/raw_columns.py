@@ -13,8 +13,9 @@ from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import is_parquet
+from auditor.data.formats.parsed import parsed_once
 from auditor.data.formats.parts import Piece
-from auditor.data.load import file_pieces, files_of, source_frame
+from auditor.data.load import file_pieces, files_of, is_large, source_frame
 from auditor.data.request import is_file
 from auditor.errors import DataError
 from auditor.process.deferred import pd
@@ -33,14 +34,22 @@ def raw_frames(
         yield source_frame(data, columns, rows, rng)
         return
     names, pieces = file_pieces(data, columns, rows)
-    yield from _frames(pieces, names, rows)
+    if is_large(pieces, len(names)):
+        parsed = parsed_once(pieces, names, rows)
+        yield from _first(rows, (frame for piece in parsed for frame in piece.frames(names)))
+    else:
+        yield from _frames(pieces, names, rows)
 
 
 def _frames(
     pieces: Iterable[Piece], columns: Sequence[str], rows: int | None, as_written: bool = False
 ) -> Iterator[pd.DataFrame]:
+    yield from _first(rows, (f for piece in pieces for f in piece.frames(columns, as_written)))
+
+
+def _first(rows: int | None, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     left = np.inf if rows is None else rows
-    for frame in (frame for piece in pieces for frame in piece.frames(columns, as_written)):
+    for frame in frames:
         yield frame if len(frame) <= left else frame.head(int(left))
         left -= len(frame)
         if left <= 0:

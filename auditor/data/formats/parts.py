@@ -206,9 +206,6 @@ class Held:
         yield {name: self.table[name][: self.rows] for name in columns}
 
 
-Records = Piece | Held
-
-
 def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
     """Return columns of any kind, in memory."""
     if is_parquet(pieces[0].path):
