@@ -13,7 +13,7 @@ import report_cases
 
 import auditor
 from auditor.results.model import AuditResult
-from auditor.results.records import AttributeSummary, DataSummary, Measurement
+from auditor.results.records import Measurement
 from auditor_reports.figures.figures import said as joined
 from auditor_reports.figures.matrix import MatrixCell, matrix
 from auditor_reports.figures.reading import Reading
@@ -104,24 +104,6 @@ def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(
             else "which knows means and correlations exactly"
         )
         assert f"to {who.get('attack', 'llse')}, {knows}, copies {{" in text
-
-
-@pytest.mark.parametrize(("standardize", "unit", "told"), [
-    (False, None, "± 12.00, root"), (True, 50.0, "± 600, root"), (True, None, "± 12.00 standard deviations, root"),
-])  # fmt: skip
-def test_an_exposure_is_told_in_the_columns_own_units(
-    standardize: bool, unit: float | None, told: str
-) -> None:
-    result = exposing(0.2)
-    records = [*result.measurements, error("age", 12.0, 0.1, metric="rmse")]
-    table = DataSummary(
-        source="t", rows=100, attributes=[AttributeSummary(name="age", unit=unit)], correlation=[]
-    )
-    scenario = {**result.scenario, "data": {"standardize": standardize}}
-    said, _ = found(
-        result.model_copy(update={"measurements": records, "scenario": scenario, "data": [table]})
-    )
-    assert f"its values known to {told} mean square" in joined(said.exposure)
 
 
 @pytest.mark.parametrize(

@@ -233,4 +233,3 @@ def test_a_sweep_is_compared_at_one_point(pages: dict[str, Page]) -> None:
     text = pages["swept"].text
     assert "Figures are at one sweep point, data.rows = " in text
     assert "Runtime against records (data.rows)" in text
-    assert "Over the sweep" in text
