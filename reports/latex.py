@@ -118,19 +118,7 @@ def _greek(letter: str) -> str:
 _DOUBLED = "-,"
 """TeX ligatures: two of these in a row would become another character."""
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀ", "₀₁₂₃₄₅₆₇₈₉"
-_CAPITALS = {
-    "gamma",
-    "delta",
-    "theta",
-    "lamda",
-    "xi",
-    "pi",
-    "sigma",
-    "upsilon",
-    "phi",
-    "psi",
-    "omega",
-}
+_CAPITALS = "gamma delta theta lamda xi pi sigma upsilon phi psi omega".split()
 _PATTERN = re.compile(
     f"[{_DOUBLED}](?=[{_DOUBLED}])|[A-Za-z][{''.join(ACCENTS)}]|[{_RAISED}]+|[{_LOWERED}]+|[{re.escape(''.join(SPELT))}]|[Α-ΡΣ-Ωα-ρσ-ω]"
 )

@@ -9,7 +9,7 @@ from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, clipped, copies, number, percent
 from ..figures.labels import attribute_text
-from ..figures.reading import ERROR, Reading, Setting, ceiling
+from ..figures.reading import ERROR, Reading, Setting
 from ..figures.strongest import lowest_attribute
 from .chart import Chart, Rows, title_of
 from .sparklines import sparklines
@@ -23,16 +23,10 @@ CAPTION = (
 
 
 def pictures(reading: Reading) -> list[Picture]:
-    """Return the pictures of one kind, most exposed first."""
-
-    def left(one: Picture) -> float:
-        setting = Setting(reading.point_of(one.sweep), one.scheme, one.knowledge, one.attack)
-        found = reading.unknown(setting, one.attribute).get(one.coalition)
-        return ceiling(found) if found else 1.0
-
+    """Return the pictures of numbers or of categories, the most exposed scheme first."""
     worst = lowest_attribute(reading, reading.settings(ERROR))
     scheme = worst[0].scheme if worst else ""
-    found = sorted(reading.result.pictures, key=lambda one: (one.scheme != scheme, left(one)))
+    found = sorted(reading.result.pictures, key=lambda one: one.scheme != scheme)
     return [one for one in found if bool(one.width) == bool(found[0].width)]
 
 
@@ -90,21 +84,19 @@ def values(reading: Reading, prefix: str) -> Chart | None:
 
 def _add(rows: Rows, one: Picture) -> None:
     reading, point = rows.reading, rows.reading.point_of(one.sweep)
-    mean = reading.mean_of(point, one.attribute)
     deviation = reading.deviation_of(point, one.attribute)
-    known = mean is not None and deviation is not None
-    mean, deviation = mean or 0.0, deviation or 1.0
-    name = clipped(attribute_text(one.attribute), 40)
-    data = reading.result.scenario.get("data")
-    centred = isinstance(data, dict) and data.get("standardize")
-    unit = " from the mean" * bool(centred) if known else " in standard deviations from the mean"
-    title = f"{name}{unit}" if one.width else f"{name}: categories by frequency"
+    mean = reading.mean_of(point, one.attribute) if deviation else 0.0
+    unit = "categories by frequency"
+    if one.width:
+        unit = "" if deviation else "standard deviations from the mean"
+        unit = "from the mean" if deviation and not mean else unit
+    title = ": ".join(filter(None, (clipped(attribute_text(one.attribute), 40), unit)))
     option = described(reading, one), clean(title)
     setting = Setting(point, one.scheme, one.knowledge, one.attack)
 
     def at(cell: float) -> float:
-        place = one.width * (cell - one.cells / 2) if one.width else cell + 0.5
-        return place * deviation + mean if one.width and known else place
+        away = one.width * (cell - one.cells / 2)
+        return away * (deviation or 1.0) + mean if one.width else cell + 0.5
 
     def add(series: str, share: float, cell: float, **fields: Any) -> None:
         shown = Figure(share, None, None, None, one.coalition, (), "none", 1)

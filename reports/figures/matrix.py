@@ -37,8 +37,6 @@ class MatrixCell(NamedTuple):
         Normalized error of the worst coalition, and of its best member.
     attributes : tuple of (str, Figure)
         The worst coalition's error by attribute.
-    span : tuple of (Figure, Figure) or None
-        Least and greatest error along the sweep.
     exposed : tuple of (str, Figure) or None
         The most exposed attribute, if its grade is worse than the overall one.
     """
@@ -51,7 +49,6 @@ class MatrixCell(NamedTuple):
     single: Figure | None = None
     gain: Figure | None = None
     attributes: tuple[tuple[str, Figure], ...] = ()
-    span: tuple[Figure, Figure] | None = None
     guesses: Guesses | None = None
     given: tuple[str, ...] = ()
     exposed: tuple[str, Figure] | None = None
@@ -162,19 +159,9 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
             for name, shown in by_attribute
             if shown is not None and name != EVERYTHING
         ),
-        _span(reading, setting),
         guesses(reading, setting, coalition),
         tuple(sorted(reading.given(setting.knowledge))),
     ).grading(lowest_attribute(reading, [setting]))
-
-
-def _span(reading: Reading, setting: Setting) -> tuple[Figure, Figure] | None:
-    along = [
-        lowest(reading.figures(setting._replace(point=point)).values())
-        for point in range(len(reading.points))
-    ]
-    measured = [shown for shown in along if shown is not None]
-    return (min(measured, key=ceiling), max(measured, key=ceiling)) if len(measured) > 1 else None
 
 
 def _empty(reading: Reading, setting: Setting) -> MatrixCell:

@@ -222,14 +222,11 @@ class Reading:
         variance, unit = self._variances(point).get(attribute), self.unit_of(point, attribute)
         return None if variance is None or unit is None else math.sqrt(variance) * unit
 
-    def mean_of(self, point: int, attribute: str) -> float | None:
-        """Return an attribute's mean in its own units; None if unknown."""
-        unit = self.unit_of(point, attribute)
-        for table in self.result.data:
-            for one in table.attributes if self.point_of(table.sweep) == point else ():
-                if one.name == attribute and one.mean is not None and unit is not None:
-                    return one.mean * unit
-        return None
+    def mean_of(self, point: int, attribute: str) -> float:
+        """Return an attribute's mean; 0 if it is standardized or unknown."""
+        tables = [table for table in self.result.data if self.point_of(table.sweep) == point]
+        found = (one.mean for table in tables for one in table.attributes if one.name == attribute)
+        return next(found, None) or 0.0
 
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return the number of copies of a scheme at a sweep point."""

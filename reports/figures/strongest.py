@@ -243,19 +243,6 @@ def spreads(reading: Reading) -> Iterator[Spread]:
     yield from (_spread(reading, records) for records in groups)
 
 
-def spread_of(
-    reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str
-) -> Spread | None:
-    """Return one coalition's distribution in one attribute, or None."""
-    wanted = (*setting[1:], coalition, attribute)
-    found = [
-        r
-        for r in reading.result.distributions
-        if (*r[1:5], r.attribute) == wanted and reading.point_of(r.sweep) == setting.point
-    ]
-    return _spread(reading, found) if found else None
-
-
 def _spread(reading: Reading, records: list[Distribution]) -> Spread:
     first = records[0]
     setting = Setting(reading.point_of(first.sweep), first.scheme, first.knowledge, first.attack)

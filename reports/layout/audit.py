@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from auditor.results.metrics import EMPIRICAL, GUARANTEES, base, measured_by
+from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Measurement
 from auditor.results.renderer import clean, escaped
@@ -31,7 +31,7 @@ from ..figures.matrix import (
 )
 from ..figures.reading import EVERYTHING, Reading, plain, unique
 from ..wording.card import Verdict, most_telling
-from ..wording.detail import MARKS, PROVED, assumptions, facts, least_possible, marks, shortened
+from ..wording.detail import MARKS, PROVED, assumptions, facts, least_possible, marks
 from ..wording.headline import exposures, headline, remedies, reproduces_a_figure
 from ..wording.method import (
     GUESSES,
@@ -61,6 +61,8 @@ from . import document as tree
 BARS = 12
 """Exposures on the first level, most exposed first within a scheme."""
 WHOSE = ("adversary", "coalition")
+FACTS = 20
+"""Facts of a cell in text."""
 OPTIONS = 6
 """Metrics of a chart that get a table in text."""
 ROWS = {tree.TERMINAL: 12, tree.MARKDOWN: 50, tree.PAGE: 100}
@@ -350,7 +352,7 @@ def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> tree.Detail:
 
 
 def _detail_text(one: tree.Detail) -> str:
-    line = "; ".join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(one.facts))
+    line = "; ".join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in one.facts[:FACTS])
     return f"{one.attack} against {one.scheme}. {line}."
 
 
@@ -401,8 +403,8 @@ def _schemes(reading: Reading, found: Sequence[Verdict]) -> tree.Section:
 def _measures(reading: Reading) -> tree.Section:
     point, found = reference_point(reading), dict[tuple[str, str], dict[str, str]]()
     for setting, metric, attribute in reading.keys():
-        elsewhere = metric in SHOWN_ELSEWHERE or measured_by(metric) == "bounds"
-        if setting.point == point and attribute == EVERYTHING and not elsewhere:
+        elsewhere = metric in SHOWN_ELSEWHERE or attribute != EVERYTHING
+        if setting.point == point and not elsewhere:
             shown = telling(metric, reading.figures(setting, metric))
             cells = found.setdefault((label(reading, setting), metric), {})
             cells[setting.scheme] = with_error(shown)

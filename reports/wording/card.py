@@ -45,14 +45,12 @@ class Exposure(NamedTuple):
     """The attribute with the lowest error.
 
     ``tied`` attributes are within its error bars. ``by`` names another adversary than the verdict's.
-    ``near`` states the typical distance of estimates.
     """
 
     attribute: str
     shown: Figure
     tied: tuple[str, ...]
     by: str = ""
-    near: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -252,9 +250,9 @@ class Verdict:
         """The most exposed attribute in a sentence; empty for exact reconstruction."""
         if self.exposed is None or self.finding == "exact":
             return ""
-        name, shown, tied, by, near = self.exposed
+        name, shown, tied, by = self.exposed
         others = [clipped(other, 60) for other in tied]
-        return say.exposure(clipped(name, 60), shown, others, by, near)
+        return say.exposure(clipped(name, 60), shown, others, by)
 
     @property
     def scales(self) -> list[Scale]:

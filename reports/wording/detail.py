@@ -15,19 +15,18 @@ FAR = 4.0
 """Standard errors of disagreement with theory; chance 1 in 16,000 cells."""
 LEVELS = 12
 """Largest number of levels to list."""
-FLOOR, CEILING = "error_floor", "error_ceiling"
+FLOOR = "error_floor"
 PROVED = "Proved: from copies alone, no attack leaves less of the variance unknown on average than "
 BEST, NEAR = "★", "☆"
 MARKS = f"{BEST} strongest against its scheme  {NEAR} not told apart from it by the error bars"
 
 
 class Fact(NamedTuple):
-    """One line of a detail: a number if ``figure``, of one ``attribute``."""
+    """One line of a detail: a number if ``figure``."""
 
     term: str
     text: str
     figure: bool = True
-    attribute: bool = False
 
 
 class Assumption(NamedTuple):
@@ -54,7 +53,6 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
     if cell.worst:
         found += [Fact("Normalized error", with_error(cell.worst))]
         found += [Fact("Theory", _theory(cell.worst), False)]
-    found += (Fact(*bound) for bound in _bounds(reading, cell))
     runs = f"{shown.replicates} replicate{'s' if shown.replicates != 1 else ''}"
     found += [Fact("Error bar from", f"{shown.error_bar}, {runs}", False)]
     if cell.pooled and cell.single:
@@ -65,18 +63,8 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
         found += [Fact(f"Collusion gain{counted}", _with_theory(cell.gain))]
     for name, one in cell.attributes:
         clear = ", given in clear" * (name in cell.given)
-        found += [Fact(name, with_error(one) + clear, attribute=True)]
-    if cell.span:
-        found += [Fact("Over the sweep", " to ".join(map(with_error, cell.span)))]
+        found += [Fact(name, with_error(one) + clear)]
     return [fact for fact in found if fact.text]
-
-
-def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
-    """Return the facts with a limited number of attributes."""
-    named = [fact for fact in found if fact.attribute]
-    more = Fact("…", f"{len(named) - attributes:,} more attributes in the page")
-    others = [fact for fact in found if not fact.attribute]
-    return [*others, *named[:attributes], *([more] if len(named) > attributes else [])]
 
 
 def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
@@ -141,19 +129,6 @@ def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
             who = copies(least.coalition, reading.copies_of(scheme, point))
             found.append((scheme, f"{number(100.0 * least.value)} % from {who}"))
     return found
-
-
-def _bounds(reading: Reading, cell: MatrixCell) -> list[tuple[str, str]]:
-    if cell.setting is None or cell.given:
-        return []
-    release = cell.setting._replace(knowledge=None, attack=None)
-    places = ((release, FLOOR), (cell.setting, FLOOR), (cell.setting, CEILING))
-    floor, low, high = (reading.figures(*place).get(cell.coalition) for place in places)
-    up_to = f"to {number(high.value)}" if high else "or more"
-    return [
-        ("From copies alone no attack leaves less than", number(floor.value) if floor else ""),
-        ("By a theorem on this attack", f"{number(low.value)} {up_to}" if low else ""),
-    ]
 
 
 def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, str], str]:

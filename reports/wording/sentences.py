@@ -178,7 +178,7 @@ def expectation(record: ExpectationRecord) -> str:
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
 
 
-def exposure(name: str, shown: Figure, tied: Sequence[str], by: str, near: str) -> tuple[str, ...]:
+def exposure(name: str, shown: Figure, tied: Sequence[str], by: str) -> tuple[str, ...]:
     """Name the most exposed attribute."""
     to = (" to ", Name(by)) if by else ()
     alike = f"within the error bars, {spelled(len(tied))} others are just as exposed"
@@ -186,7 +186,7 @@ def exposure(name: str, shown: Figure, tied: Sequence[str], by: str, near: str) 
     if len(tied) == 1:
         others = ("; within the error bars, ", Name(tied[0]), " is just as exposed.")
     left = f" ({share(shown)} of its variance unknown"
-    return ("Most exposed: ", Name(name), left, *to, f"{f', {near}' if near else ''})", *others)
+    return ("Most exposed: ", Name(name), left, *to, ")", *others)
 
 
 def left_to_given(

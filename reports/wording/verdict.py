@@ -16,7 +16,7 @@ from typing import Any
 from auditor.results.in_clear import BELIEVED, KEPT, SHOWN
 from auditor.results.records import ExpectationRecord
 
-from ..figures.figures import SCALE, Z95, Figure, braces, clipped, number, severity
+from ..figures.figures import SCALE, Z95, Figure, braces, clipped, severity
 from ..figures.labels import label, phrase
 from ..figures.reading import (
     ERROR,
@@ -37,7 +37,6 @@ from ..figures.strongest import (
     least,
     losses,
     lowest_attribute,
-    spread_of,
     strongest,
 )
 from . import sentences as say
@@ -315,10 +314,9 @@ class _Judge:
             other, name, shown = rival
             at = f" at {reading.point_text(other.point)}" if other.point != setting.point else ""
             by = f"{phrase(reading, other)}, copies {braces(shown.coalition)}{at}"
-            return Exposure(name, shown, (), by, _near(reading, other, shown.coalition, name))
+            return Exposure(name, shown, (), by)
         tied = [name for name, one in measured if name != first and not _errors_differ(best, one)]
-        near = _near(reading, setting, coalition, first)
-        return Exposure(first, best, tuple(tied), near=near)
+        return Exposure(first, best, tuple(tied))
 
 
 def _sure(shown: Figure | None) -> Figure | None:
@@ -406,22 +404,6 @@ def _admits(wanted: Any, value: str | None) -> bool:
 
 def _peers(reading: Reading, other: Setting, setting: Setting) -> bool:
     return not reading.given(other.knowledge) or bool(reading.given(setting.knowledge))
-
-
-def _near(reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str) -> str:
-    if guesses_categories(reading, setting):
-        return ""
-    spread = spread_of(reading, setting, coalition, attribute)
-    root = reading.figures(setting, "rmse", attribute).get(coalition)
-    half = spread.quantile(0.5) if spread else None
-    reach = half if half is not None else root.value if root else None
-    if not reach:
-        return ""
-    unit = reading.unit_of(setting.point, attribute)
-    size = reach * (unit or 1.0)
-    figure = f"± {number(size, 0.05 * size)}{'' if unit else ' standard deviations'}"
-    median = f"half of its values known to within {figure}"
-    return median if half is not None else f"its values known to {figure}, root mean square"
 
 
 def _errors_differ(least: Figure, other: Figure) -> bool:
