@@ -109,7 +109,7 @@ def test_scenarios_that_were_not_reached_are_named_and_those_before_stand(folder
 
 def test_a_run_stopped_in_its_first_task_keeps_its_first_look(folder, run, signalled):
     signalled["at"] = 0
-    status, out, err = run("first.yaml")
+    status, _, err = run("first.yaml")
     result = AuditResult.load("audit/first")
     assert (status, result.partial.finished) == (130, 0)
     assert result.measurements.where(status="ok", attack="llse").all()
