@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,9 @@ FORMATS = ("table", "markdown", "html")
 )
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of that ε.")
 @click.option(
-    "--rows", type=click.IntRange(min=20), help="Records to measure; the first 5,000 by default."
+    "--rows",
+    type=click.IntRange(min=20),
+    help="Records to measure; by default as many as the target needs.",
 )
 @click.option(
     "--seed",
@@ -102,6 +105,7 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     everything that was tried, the command that makes the copies, and a scenario that audits them.
     With --bounds, noise is sized by the change of one record, and every release has its ε.
     """
+    from auditor.results.model import STOPPED
     from auditor.runs.advice.advise import advise as advised
     from auditor.runs.advice.advise import write_advice
     from auditor.runs.advice.request import Request
@@ -114,3 +118,5 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)
     for path in write_advice(advice, Path(output)) if output is not None else ():
         tell(f"written: {path}")
+    if advice.stopped is not None:
+        sys.exit(STOPPED[advice.stopped])

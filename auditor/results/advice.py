@@ -145,6 +145,7 @@ class Advice:
     scenario: dict[str, Any]
     command: str
     notes: tuple[str, ...]
+    stopped: str | None = None
 
     @property
     def loss_on_average(self) -> float:

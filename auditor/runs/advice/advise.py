@@ -12,6 +12,7 @@ import yaml
 
 from auditor import registry
 from auditor.errors import AuditorError
+from auditor.process.interrupt import Interrupted
 from auditor.results.advice import Advice, Tried
 from auditor.results.files import write_atomically, writing
 from auditor.runs.advice.audits import Asked, Trials
@@ -64,6 +65,7 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
         request.rows,
         request.seed,
         request.target,
+        request.unknown,
         categories=categories,
         bounds=request.bounds,
     )
@@ -78,21 +80,28 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
         utility_of(request, table),
         parameters_of(request),
         measures,
+        table.all_rows,
     )
-    trials = Trials(asked, request.utility, request.epsilon)
+    trials = Trials(asked, request.utility, request.epsilon, listener)
     listener(_plan(request, candidates, asked))
     best: tuple[Tried, Candidate, int] | None = None
-    for candidate in candidates:
-        listener(f"looking for levels of {candidate.name}")
-        place = trials.lowest(candidate, math.inf if best is None else best[0].loss)
-        if place is not None and (
-            best is None or trials.whole(candidate, place).loss < best[0].loss - TIED
-        ):
-            best = (trials.whole(candidate, place), candidate, place)
-    if best is None:
-        raise AuditorError(trials.refusal(candidates[0]))
-    trials.draw_out(candidates, *best[1:])
-    return _advice(request, table, asked, trials, *best[1:])
+    try:
+        for candidate in candidates:
+            listener(f"looking for levels of {candidate.name}")
+            place = trials.lowest(candidate, math.inf if best is None else best[0].loss)
+            if place is not None and (
+                best is None or trials.whole(candidate, place).loss < best[0].loss - TIED
+            ):
+                best = (trials.whole(candidate, place), candidate, place)
+        if best is None:
+            raise AuditorError(trials.refusal(candidates[0]))
+        trials.draw_out(candidates, *best[1:])
+    except Interrupted as stop:
+        best = best or trials.best_so_far(candidates)
+        if best is None:
+            raise
+        trials.closed, trials.stopped = True, stop.signal
+    return _advice(request, table, asked, trials, *best)
 
 
 def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> str:
@@ -110,16 +119,23 @@ def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> st
 
 
 def _advice(
-    request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int
+    request: Request,
+    chosen: Chosen,
+    asked: Asked,
+    trials: Trials,
+    taken: Tried,
+    best: Candidate,
+    place: int,
 ) -> Advice:
     """Return the recommendation and the next weaker release that surely fails.
 
     Releases between the two depend on the draw.
     """
-    while place > 0 and trials.whole(best, place - 1).met:
+    while place > 0 and not trials.closed and trials.whole(best, place - 1).met:
         place -= 1
-    taken = trials.whole(best, place)
-    step = steps_apart(trials, best, place)
+        taken = trials.whole(best, place)
+    step = None if trials.closed else steps_apart(trials, best, place)
+    weaker = trials.failing(best, place) if step is None else trials.whole(best, place - step)
     title = f"{request.copies} {'copies that leave' if request.copies > 1 else 'copy that leaves'} {request.unknown:g} unknown"
     return Advice(
         data=request.data,
@@ -138,11 +154,12 @@ def _advice(
             )
         ),
         chosen=taken,
-        weaker=None if step is None else trials.whole(best, place - step),
-        step="" if step is None else best.between(place - step, place),
+        weaker=weaker,
+        step="" if weaker is None else best.between(best.place_of(weaker.levels), place),
         scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title),
         command=command(request, chosen, best, taken),
-        notes=chosen.notes,
+        notes=(*chosen.notes, *trials.notes()),
+        stopped=trials.stopped,
     )
 
 

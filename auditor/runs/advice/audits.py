@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,17 +14,23 @@ from auditor.errors import AuditorError
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
+from auditor.process.interrupt import Interrupted
 from auditor.results.advice import Exposed, Tried
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, Verdict, cells, mean_theory, pooled
 from auditor.runs.advice.candidates import MODEL, STEPS, Candidate, weakest, within
+from auditor.runs.advice.columns import SURE
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 
 MOST_SUBSETS = 10
 """Most copies of which every coalition is audited; beyond, single copies, the first two, ten, and all."""
+SAMPLE_DRAWS = 5
+"""Draws per audit of a sample: what is unknown of other records outweighs the draws."""
+NEAR = 1.1
+"""Attacks that leave at most so many times the strongest one's share are measured again."""
 FEWEST_DRAWS, MOST_DRAWS = 10, 25
 """Draws of the noise per audit. Their spread is the error bar, to a quarter by ten, a seventh by 25."""
 DRAWN = 50_000
@@ -53,6 +60,8 @@ class Asked:
         Of the schemes.
     measures : sequence of mapping
         The scenario's section ``measures``.
+    all_rows : int
+        Records of the release; 0 if all are measured.
     """
 
     data: Mapping[str, Any]
@@ -63,14 +72,33 @@ class Asked:
     utility: Mapping[str, Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     measures: Sequence[Mapping[str, Any]] = ()
+    all_rows: int = 0
 
     @property
     def draws(self) -> int:
         """Number of draws per audit."""
-        return min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN // self.rows))
+        fewest = SAMPLE_DRAWS if self.sampled else FEWEST_DRAWS
+        return min(MOST_DRAWS, max(fewest, DRAWN // self.rows))
 
-    def scenario(self, scheme: str, levels: Sequence[float], title: str = "") -> dict[str, Any]:
-        """Return the scenario of a release."""
+    @property
+    def sampled(self) -> bool:
+        """Whether some of the records are measured."""
+        return self.all_rows > self.rows
+
+    @property
+    def part(self) -> float:
+        """Share of the records that are measured."""
+        return self.rows / self.all_rows if self.sampled else 1.0
+
+    def scenario(
+        self,
+        scheme: str,
+        levels: Sequence[float],
+        title: str = "",
+        attacks: Sequence[str] = (),
+        draws: int | None = None,
+    ) -> dict[str, Any]:
+        """Return the scenario of a release; against some attacks, its deciding coalitions."""
         return {
             "schema": 1,
             "title": title or f"{scheme}, {len(levels)} copies",
@@ -78,11 +106,11 @@ class Asked:
             "data": dict(self.data),
             "schemes": [{"name": scheme, "levels": list(levels), **self.parameters}],
             "knowledge": ["perfect"],
-            "coalitions": coalitions(len(levels)),
-            "attacks": "all",
+            "coalitions": [{"copies": [1]}, "all"] if attacks else coalitions(len(levels)),
+            "attacks": list(attacks) or "all",
             **({"utility": dict(self.utility)} if len(levels) > 1 or self.utility else {}),
             **({"measures": list(self.measures)} if self.measures else {}),
-            "replicates": self.draws,
+            "replicates": draws or self.draws,
             "expect": [
                 {
                     "exposure": {
@@ -94,17 +122,25 @@ class Asked:
             ],
         }
 
-    def audit(self, scheme: str, levels: Sequence[float]) -> AuditResult:
-        """Return the audit of a release.
+    def audit(
+        self,
+        scheme: str,
+        levels: Sequence[float],
+        attacks: Sequence[str] = (),
+        draws: int | None = None,
+    ) -> AuditResult:
+        """Return the audit of a release, against all attacks or some.
 
         Raises
         ------
         AuditorError
             The data or the levels cannot be used, or an attack or the scheme failed.
         """
-        checked = read_scenario(self.scenario(scheme, levels))
+        checked = read_scenario(self.scenario(scheme, levels, "", attacks, draws))
         check_data(checked)
         result = run_scenario(checked)
+        if result.partial is not None and result.partial.signal is not None:
+            raise Interrupted(signal.Signals[result.partial.signal])
         broken = next((record for record in result.measurements if record.status == "failed"), None)
         if broken is not None:
             raise AuditorError(
@@ -132,12 +168,26 @@ class Asked:
         for verdict, sign, level in expected:
             z = quantile(1.0 - level)
             unlucky = [
-                [one._replace(value=(one.value or 0.0) + sign * astray(one, self.draws, z))]
+                [one._replace(value=(one.value or 0.0) + sign * self._astray(one, z))]
                 for one in cells
             ]
             if judge_bounds(unlucky, target, None, target, "share unknown").status == verdict:
                 return verdict
         return "undecided"
+
+    def _astray(self, one: Measurement, z: float) -> float:
+        """Return `astray`, and for a sample how far its mean may be from that of all records."""
+        sample = SURE * math.sqrt(1.0 / self.part - 1.0) * (one.std_error or 0.0)
+        return astray(one, self.draws, z) + sample
+
+    def strongest(self, result: AuditResult) -> tuple[list[str], float]:
+        """Return the attacks that come near the strongest, and the share that it leaves."""
+        left: dict[str, float] = {}
+        for one in self._single(result, self.target):
+            if one.value is not None:
+                left[str(one.attack)] = min(left.get(str(one.attack), math.inf), one.value)
+        least = min(left.values())
+        return [name for name, share in left.items() if share <= NEAR * least], least
 
     def exposed(self, result: AuditResult) -> Exposed:
         """Return the cell that may end lowest in one release."""
@@ -157,7 +207,12 @@ class Asked:
         expected = self._expected(target)
         assert expected.unknown is not None
         judged = shares_unknown(result.measurements, expected, expected.unknown, {})
-        return [of_one_release(cell, target) for cell in cells(judged).values()]
+        found = [of_one_release(cell, target) for cell in cells(judged).values()]
+        # the spread of one release of all records
+        return [
+            one._replace(std_error=one.std_error and one.std_error * math.sqrt(self.part))
+            for one in found
+        ]
 
 
 def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
@@ -250,6 +305,11 @@ class Trials:
     asked: Asked
     utility: str
     most_epsilon: float | None = None
+    listener: Callable[[str], None] = lambda words: None
+    closed: bool = False
+    stopped: str | None = None
+    strong: dict[str, list[str]] = field(default_factory=dict)
+    reached: dict[str, int] = field(default_factory=dict)
     tried: dict[tuple[str, tuple[float, ...]], Tried] = field(default_factory=dict)
     audits: dict[tuple[str, tuple[float, ...]], AuditResult] = field(default_factory=dict)
 
@@ -259,9 +319,13 @@ class Trials:
         None also if its closed form already loses more of the use than ``best``.
         """
         place = candidate.start(self.asked.target, self.most_epsilon)
+        if place is not None:  # another scheme of this curve has met the target there
+            place = max(place, self.reached.get(candidate.curve, 0))
         # a loss that must be measured is NaN here, which exceeds no number
         if place is None or self._noted(candidate, candidate.levels(place), None).loss > best:
             return None
+        known = candidate.curve in self.reached or not self.asked.sampled
+        guess = None if known else self._guess(candidate, place)
         for audited in (self.single, self.whole) if candidate.curve else (self.whole,):
             if place is None:
                 return None
@@ -269,8 +333,51 @@ class Trials:
             def meets(at: int, audited: Callable[[Candidate, int], Tried] = audited) -> bool:
                 return audited(candidate, at).met
 
-            place = weakest(meets, place, candidate.places)
+            place, guess = weakest(meets, place, candidate.places, guess), None
+            if place is not None and candidate.curve:
+                self.reached[candidate.curve] = place
         return place
+
+    def _guess(self, candidate: Candidate, place: int) -> int:
+        """Return the place that would do if every attack gained on paper what it gains here.
+
+        All attacks are tried once; the strongest are measured from here on.
+        """
+        levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
+        result = self.asked.audit(candidate.name, levels, draws=1)
+        strong, left = self.asked.strongest(result)
+        self.strong[candidate.curve or candidate.name] = strong
+        gain = left / candidate.unknown(candidate.levels(place))
+        self.listener(f"{candidate.name} at {levels[0]:g}: {', '.join(strong)} leave {left:.3f}")
+        for at in range(place, candidate.places):
+            if gain * candidate.unknown(candidate.levels(at)) >= self.asked.target:
+                return at
+        return candidate.places - 1
+
+    def failing(self, candidate: Candidate, place: int) -> Tried | None:
+        """Return the strongest release below a place that was found to fail."""
+        below = [candidate.levels(at) for at in reversed(range(place))]
+        known = (self.tried.get((candidate.name, levels)) for levels in below)
+        return next((one for one in known if one and one.exposed and one.verdict == "fails"), None)
+
+    def best_so_far(self, candidates: Sequence[Candidate]) -> tuple[Tried, Candidate, int] | None:
+        """Return the release of least loss that met the target, audited in full if any was."""
+        by_name = {candidate.name: candidate for candidate in candidates}
+        met = [one for one in self.tried.values() if one.met and one.exposed is not None]
+        if not met:
+            return None
+        best = min(met, key=lambda one: (not one.in_full, one.loss))
+        return best, by_name[best.scheme], by_name[best.scheme].place_of(best.levels)
+
+    def notes(self) -> list[str]:
+        """Return notes on work that was left out."""
+        notes = []
+        if self.stopped:
+            notes.append(f"stopped by {self.stopped}: the best release found so far")
+        strong = dict.fromkeys(name for some in self.strong.values() for name in some)
+        if strong:
+            notes.append(f"every attack was tried once; measured again were {', '.join(strong)}")
+        return notes
 
     def single(self, candidate: Candidate, place: int) -> Tried:
         """Return the audit of one sufficient copy, shared by schemes of a curve."""
@@ -286,13 +393,20 @@ class Trials:
 
     def _audited(self, name: str, candidate: Candidate, levels: tuple[float, ...]) -> AuditResult:
         if (name, levels) not in self.audits:
-            self.audits[name, levels] = self.asked.audit(candidate.name, levels)
+            strong = self.strong.get(candidate.curve or candidate.name, ())
+            found = self.audits[name, levels] = self.asked.audit(candidate.name, levels, strong)
+            one, said = self.asked.exposed(found), self.asked.verdict(found)
+            left = f"{one.unknown:.3f} ± {one.half:.3f} unknown to {one.attack}, target {said}"
+            self.listener(f"{candidate.name} at {', '.join(f'{x:g}' for x in levels)}: {left}")
         return self.audits[name, levels]
 
     def draw_out(self, candidates: Sequence[Candidate], best: Candidate, place: int) -> None:
         """Audit around the recommended place, and note all audits for every scheme of its curve."""
+        if self.asked.sampled:  # its audits are dear
+            self.closed = True
         alike = [one for one in candidates if one.curve and one.curve == best.curve]
-        near = [at for at in (place - AROUND, place + AROUND) if 0 <= at < best.places]
+        around = () if self.closed else (place - AROUND, place + AROUND)
+        near = [at for at in around if 0 <= at < best.places]
         for one in alike:
             for at in range(one.places):
                 if at in near or (one.curve, one.alone(at)) in self.audits:

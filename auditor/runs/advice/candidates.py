@@ -71,7 +71,9 @@ def noise_grid(low: int = -3, high: int = 3) -> tuple[float, ...]:
     return tuple(float(f"{10 ** (step / STEPS):.3g}") for step in steps)
 
 
-def weakest(meets: Callable[[int], bool], start: int, steps: int) -> int | None:
+def weakest(
+    meets: Callable[[int], bool], start: int, steps: int, guess: int | None = None
+) -> int | None:
     """Return the first place of a grid that meets a target; None if none does.
 
     Parameters
@@ -84,17 +86,26 @@ def weakest(meets: Callable[[int], bool], start: int, steps: int) -> int | None:
         No place before it meets the target.
     steps : int
         Places of the grid, numbered from 0.
+    guess : int, optional
+        The place to try first; its neighbours are next.
 
     Examples
     --------
     >>> weakest(lambda place: place >= 5, 2, 100), weakest(lambda place: False, 2, 100)
     (5, None)
+    >>> [weakest(lambda place: place >= 50, 2, 100, guess) for guess in (50, 49, 60, 30)]
+    [50, 50, 50, 50]
     """
-    failed, place, stride = start - 1, start, 1
+    failed, place, stride = start - 1, start if guess is None else guess, 1
     while not meets(place):
         if place >= steps - 1:
             return None
         failed, place, stride = place, min(place + stride, steps - 1), 2 * stride
+    stride = 1
+    while guess is not None and failed < place - stride and meets(place - stride):
+        place, stride = place - stride, 2 * stride
+    if guess is not None:
+        failed = max(failed, place - stride)
     while place - failed > 1:
         middle = (failed + place) // 2
         failed, place = (failed, middle) if meets(middle) else (middle, place)
@@ -114,6 +125,10 @@ class Candidate(ABC):
     def name(self) -> str:
         """Return the scheme's name."""
         return self.scheme.name
+
+    def place_of(self, levels: tuple[float, ...]) -> int:
+        """Return the place of a release's levels."""
+        return next(place for place in range(self.places) if self.levels(place) == levels)
 
     @property
     def places(self) -> int:
