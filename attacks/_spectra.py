@@ -11,7 +11,7 @@ noise are smoothed by one lag window.
 | ``N(f)`` | ``diag(ν)`` times the transform of ``w(h/M) r_h``, r the noise's autocorrelation; 1 if rows are independent | (F, d) | |
 | ``S_X(f)`` | positive part of ``S_Y(f) − N(f)``, scaled to the data's power ``1 − ν`` | (F, d, d) | |
 | ``G(f)`` | ``S_X (S_X + N)⁻¹`` | (F, d, d) | wiener1949 |
-| lines | frequencies of a Hann-tapered periodogram far above the median around them and the noise | (L,) | |
+| lines | frequencies of a Hann-tapered periodogram far above the median around them, and above the noise | (L,) | |
 | risk | ``∫ tr (I − G) P' (I − G)* + 2 N·diag G − Σν``: unbiased for a G fitted without P' | scalar | stein1981 |
 """
 
@@ -30,8 +30,8 @@ Spectrum = NDArray[np.complexfloating]
 
 PADDING = 2
 """Length of a padded segment over its rows, so that lags do not wrap around."""
-MOST_LINES, AROUND = 24, 64
-"""Most spectral lines, and ordinates on either side that give the level around one."""
+MOST_LINES, AROUND = 24, 128
+"""Most spectral lines, and adjacent ordinates whose median is the level around them."""
 LINE_ALARM = 1e-3
 """Chance that rows without an order show a line."""
 
@@ -74,13 +74,13 @@ def line_frequencies(y: Array, noise: Array) -> Array:
 
     Ordinates of rows without an order are exponential about their level.
     """
-    # here, since importing it takes a quarter of a second
-    from scipy.ndimage import median_filter
-
     n, taper = len(y), np.hanning(len(y))
     P = np.abs(np.fft.rfft((y - y.mean(axis=0)) * taper[:, None], PADDING * n, axis=0)) ** 2
     P /= max(float(taper @ taper), 1.0)
-    level = median_filter(P, size=(2 * AROUND + 1, 1), mode="reflect") / np.log(2.0)
+    parts = np.array_split(P, max(1, len(P) // AROUND))
+    level = np.vstack(
+        [np.tile(np.median(part, axis=0) / np.log(2.0), (len(part), 1)) for part in parts]
+    )
     ratio = (P / np.maximum(np.maximum(level, noise), np.finfo(float).tiny)).max(axis=1)
     low, middle, high = ratio[:-2], ratio[1:-1], ratio[2:]
     peaks = (middle >= low) & (middle > high) & (middle > np.log(P.size / LINE_ALARM))

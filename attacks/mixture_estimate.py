@@ -58,6 +58,7 @@ from auditor.plugin import (
 from ._channel import Channel, channels
 from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, learn
 from ._expectation_propagation import RowsInAnyNoise
+from ._fits import fitted_once
 from ._some_rows import some_rows
 from .distribution_analysis import shortest
 
@@ -113,8 +114,12 @@ class MixtureEstimate(RowAttack):
             # a unique order: records with equal combinations, as on a lattice, may have different
             # copies
             held = held[np.lexsort(held.T)]
-            rows = RowsInAnyNoise.of(found, np.split(held, len(view.copies), axis=1), seen.mu, unit)
-            prior = learn(prior, rows, np.eye(len(K)), self.parameters.components)
+            copies, most = np.split(held, len(view.copies), axis=1), self.parameters.components
+            rows, start = RowsInAnyNoise.of(found, copies, seen.mu, unit), prior
+            kind = "mixture", most, view.law.distribution, view.copies, view.levels
+            prior = fitted_once(
+                lambda: learn(start, rows, np.eye(len(K)), most), kind, held, K, unit, seen.mu
+            )
         return _MeanInAnyNoise(found, seen.mu, unit, prior)
 
 
@@ -127,7 +132,9 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
     # without noise the copies are the estimate, for any prior
     if most > 1 and noise.any():
         u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
-        prior = learn(prior, NoisyRows(u, noise, np.zeros_like(noise)), seen.pencil.basis, most)
+        A, rows = seen.pencil.basis, NoisyRows(u, noise, np.zeros_like(noise))
+        start = prior
+        prior = fitted_once(lambda: learn(start, rows, A, most), ("mixture", most), u, noise, A)
     return PosteriorMean(seen, prior)
 
 

@@ -55,7 +55,7 @@ from auditor.plugin import (
 
 from ._deconvolution import Mixture, NoisyRows, Posterior, learn
 from ._some_rows import MOST_ROWS
-from .mixture_estimate import MixtureEstimate, PosteriorMean, Seen, gaussian
+from .mixture_estimate import MixtureEstimate, PosteriorMean, gaussian
 from .serial_filter import Filtered, SerialFilter
 
 WINDOWS = (2, 5, 15, 50, 150)
@@ -63,10 +63,10 @@ WINDOWS = (2, 5, 15, 50, 150)
 MOST_WINDOWED = 12
 """Coordinates with neighbours and means among the features: those most alike in adjacent rows."""
 FOLDS, FEWEST_ROWS = 4, 200
-RIDGES = (1e-3, 1e-2, 1e-1)
+RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
 """Tried ridges per row, in units of the features' variance."""
-MOST_PREDICTED = 3
-"""Most components ``c``. More cost rows per covariance and gain little on the tables tried."""
+PREDICTED = (2, 8)
+"""Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
 PROBE = 1e-3
@@ -106,30 +106,36 @@ class NeighbourMixture(RowAttack):
         most, count = self.parameters.components, view.released.count
         mixture = MixtureEstimate(MixtureEstimate.Parameters(components=most))
         filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
-        if count < FEWEST_ROWS or not (isinstance(filtered, Filtered) and filtered.serial_rows):
+        if count < FEWEST_ROWS or not filtered.serial_rows:
             return mixture.fit(view, blocks)
         alone = gaussian(mixture, view, blocks)
         seen, s = alone.seen, 1.0 - alone.seen.pencil.share
+        if not s.any():
+            return alone
         near = Neighbourhood(alone, filtered, np.arange(len(s))[:MOST_WINDOWED])
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
-        B, P = ridge_by_fold(f, u, fold)
+        B, P = ridge_by_fold(f, u, fold, f.shape[1] - near.ridged)
         gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
         sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
         if not sure.size:
             return mixture.fit(view, blocks)
-        to_p = components(P[:, sure])
-        every, few = (joined(u, P[:, sure] @ to, s) for to in (np.eye(sure.size), to_p))
-        A = np.hstack([seen.pencil.basis, np.zeros((view.width, to_p.shape[1]))])
+        normal, rows = joined(u, P[:, sure], s)
         posteriors = [
             (alone.posterior, np.zeros((sure.size, 0))),
-            (Posterior(every[0], every[1].s), np.eye(sure.size)),
-            (Posterior(learn(*few, A, most), few[1].s), to_p),
+            (Posterior(normal, rows.s), np.eye(sure.size)),
         ]
+        for size in sorted({min(size, sure.size) for size in PREDICTED}):
+            to_p = components(P[:, sure], size)
+            normal, rows = joined(u, P[:, sure] @ to_p, s)
+            A = np.hstack([seen.pencil.basis, np.zeros((view.width, to_p.shape[1]))])
+            posteriors.append((Posterior(learn(normal, rows, A, most), rows.s), to_p))
         made = WithNeighbours(near, B, sure, posteriors, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
         here, moved = made.each(u, P), made.each(u + PROBE * z, P)
-        slopes = [(b - a) / PROBE * (z @ seen.pencil.basis.T) for a, b in zip(here, moved, strict=True)]
+        slopes = [
+            (b - a) / PROBE * (z @ seen.pencil.basis.T) for a, b in zip(here, moved, strict=True)
+        ]
         weights = least_risk(np.array(here) - seen.values(u), np.mean(slopes, axis=1))
         return replace(made, weights=weights)
 
@@ -161,14 +167,19 @@ class Neighbourhood:
         """Return the features of rows from place ``first``."""
         return replace(self, filtered=self.filtered.at(first))
 
+    @property
+    def ridged(self) -> int:
+        """Number of features with a ridge, the last."""
+        return 4 * (1 + len(WINDOWS)) * len(self.windowed)
+
     def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array]:
-        """Return all of u, shape (b, r), and ``f`` of some rows, 1 first."""
+        """Return u and ``f``, lines and ``w`` first, of some rows of shape (b, N)."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
         both = np.hstack([u[:, self.windowed], self.alone.posterior.mean(u)[:, self.windowed]])
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
         lines = self.filtered.lines.design(self.filtered.first, len(u))[rows]
-        return u, np.hstack([lines, w, around(both, rows)])
+        return u[rows], np.hstack([lines, w, around(both, rows)])
 
 
 def samples(
@@ -179,8 +190,7 @@ def samples(
     for copies in blocks:
         places = np.arange(first, first + len(copies[0]))
         rows = np.flatnonzero(np.floor((places + 1) * share) > np.floor(places * share))
-        u, f = near.at(first).of(copies, rows)
-        yield u[rows], f, folds(copies[0])[rows]
+        yield *near.at(first).of(copies, rows), folds(copies[0])[rows]
         first += len(copies[0])
 
 
@@ -266,15 +276,15 @@ def around(values: Array, rows: Indices) -> Array:
     return np.hstack(found)
 
 
-def ridge_by_fold(f: Array, u: Array, fold: Indices) -> tuple[Array, Array]:
+def ridge_by_fold(f: Array, u: Array, fold: Indices, free: int = 1) -> tuple[Array, Array]:
     """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold, and ``P``.
 
-    Each coordinate has the ridge of least error out of fold.
+    Each coordinate has the ridge of least error out of fold. The first features have none.
     """
     parts = [(f[fold == k], u[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
     crossed = np.array([a.T @ b for a, b in parts])
-    variances = len(u) * np.append(0.0, f.var(axis=0)[1:]) + 1e-12
+    variances = len(u) * (f.var(axis=0) * (np.arange(f.shape[1]) >= free) + 1e-9)
     B, P, least = np.zeros((FOLDS, f.shape[1], u.shape[1])), np.zeros_like(u), np.inf
     for ridge in RIDGES:
         penalised = grams.sum(axis=0) - grams + ridge * np.diag(variances)
@@ -295,11 +305,11 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
     return found
 
 
-def components(P: Array) -> Array:
-    """Return the map to at most ``MOST_PREDICTED`` standardised components of predictions."""
+def components(P: Array, most: int) -> Array:
+    """Return the map to the leading standardised components of predictions."""
     values, Q = descending_eigen(np.atleast_2d(np.cov(P.T, bias=True)))
-    kept = values[:MOST_PREDICTED] > 1e-9 * values[0]
-    return Q[:, : len(kept)][:, kept] / np.sqrt(values[:MOST_PREDICTED][kept])
+    kept = values[:most] > 1e-9 * values[0]
+    return Q[:, :most][:, kept] / np.sqrt(values[:most][kept])
 
 
 def least_risk(errors: Array, slopes: Array) -> Array:
@@ -322,7 +332,7 @@ def least_risk(errors: Array, slopes: Array) -> Array:
         best = np.inf
         for some in map(list, subsets):
             # G w + c = λ with Σ w = 1
-            K = G[np.ix_(some, some)] + 1e-9 * np.trace(G) * np.eye(len(some))
+            K = G[np.ix_(some, some)] + (1e-9 * np.trace(G) + 1e-300) * np.eye(len(some))
             one, bent = np.linalg.solve(K, np.array([np.ones(len(some)), c[some]]).T).T
             w = one * (1.0 + bent.sum()) / max(one.sum(), 1e-300) - bent
             risk = w @ G[np.ix_(some, some)] @ w + 2.0 * c[some] @ w

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -57,6 +58,7 @@ from auditor.plugin import (
     scipy,
 )
 
+from ._fits import fitted_once
 from ._spectra import (
     PADDING,
     Lines,
@@ -104,47 +106,55 @@ class SerialFilter(RowAttack):
     )
     wins = "Wins over llse wherever neighbouring records are alike or return in cycles; on records in no order it is llse."
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Filtered:
         """Return the filter fitted to the coalition's combined copy."""
         mu, K_X = view.data_moments
         _, covariance = view.combined(view.held)
-        K_Z, lines = combined_noise(view, covariance), Lines(np.zeros(0), np.zeros((1, len(mu))))
-        if FEWEST_LINE_ROWS <= view.released.count <= MOST_LINE_ROWS:
-            y = np.hstack([centred(view.weights, copies, mu) for copies in blocks]).T
-            lines = Lines.of(y, np.diag(K_Z))
-            if lines.frequencies.size:
-                K_X = clip_to_psd(K_X - np.cov(lines.values(0, len(y)).T, bias=True), K_X)
-        pencil = Pencil.of(K_X, K_Z)
-        nu = np.clip(1.0 - pencil.share, 0.0, 1.0)
-        used = np.argsort(nu, kind="stable")
-        used = used[(nu[used] > LEAST_NOISE) & (nu[used] < 1.0 - LEAST_NOISE)][:MOST_DIRECTIONS]
-
-        def alone() -> Iterator[Array]:
-            first = 0
-            for copies in blocks:
-                y = centred(view.weights, copies, mu) - lines.values(first, len(copies[0])).T
-                yield (pencil.inverse[used] @ y).T
-                first += len(copies[0])
-
-        length = segment_length(view.released.count, used.size)
+        K_Z = combined_noise(view, covariance)
         serial = None if view.law is None else view.law.serial
-        learnt, r = length and used.size, autocorrelations(serial, length)
-        taps = (
-            fitted_taps(segments(alone(), length), r, nu[used])
-            if learnt
-            else np.diag(1.0 - nu[used])[None]
-        )
-        return Filtered(
-            mu,
-            pencil,
-            view.weights,
-            1.0 - nu,
-            used,
-            taps,
-            isinstance(view.knowledge, Perfect),
-            serial,
-            lines,
-        )
+        count, known = view.released.count, isinstance(view.knowledge, Perfect)
+        make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known)
+        parts = (centred(view.weights, copies, mu) for copies in blocks)
+        if count > MOST_LINE_ROWS:
+            return make(parts)
+        y = np.hstack(list(parts))
+        kind = "serial-filter", serial, known
+        return fitted_once(lambda: make([y]), kind, K_X, K_Z, mu, view.weights, y)
+
+
+def fitted(
+    mu: Array,
+    K_X: Array,
+    K_Z: Array,
+    weights: Array,
+    serial: Autoregression | None,
+    count: int,
+    known: bool,
+    parts: Iterable[Array],
+) -> Filtered:
+    """Return the filter of centred rows, given the moments of data and noise.
+
+    ``parts`` have shapes (N, b); one part if there may be lines.
+    """
+    lines = Lines(np.zeros(0), np.zeros((1, len(mu))))
+    if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
+        (y,) = parts
+        lines = Lines.of(y.T, np.diag(K_Z))
+        if lines.frequencies.size:
+            m = lines.values(0, count).T
+            K_X, parts = clip_to_psd(K_X - np.cov(m, bias=True), K_X), [y - m]
+    pencil = Pencil.of(K_X, K_Z)
+    nu = np.clip(1.0 - pencil.share, 0.0, 1.0)
+    used = np.argsort(nu, kind="stable")
+    used = used[(nu[used] > LEAST_NOISE) & (nu[used] < 1.0 - LEAST_NOISE)][:MOST_DIRECTIONS]
+
+    length = segment_length(count, used.size)
+    r = autocorrelations(serial, length)
+    taps = np.diag(1.0 - nu[used])[None]
+    if length and used.size:
+        coordinates = ((pencil.inverse[used] @ part).T for part in parts)
+        taps = fitted_taps(segments(coordinates, length), r, nu[used])
+    return Filtered(mu, pencil, weights, 1.0 - nu, used, taps, known, serial, lines)
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:

@@ -18,6 +18,7 @@ from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.linear_algebra import Pencil
 from auditor.runs.perturb import Release
 from auditor_attacks._spectra import (
+    Lines,
     excess_risk,
     judged_by,
     noise_spectrum,
@@ -29,6 +30,11 @@ from auditor_attacks._spectra import (
     wiener_gain,
 )
 from auditor_attacks.serial_filter import Filtered, convolved, fitted_taps, segment_length, segments
+
+
+def filtered(mu, *parts, known=False):
+    """A filter without lines under noise that is independent between rows."""
+    return Filtered(mu, *parts, known, None, Lines(np.zeros(0), np.zeros((1, len(mu)))))
 
 
 def series(rows, a, N=1, seed=0):
@@ -174,7 +180,7 @@ def test_rows_are_the_naive_sum_over_neighbours():
         [rng.normal(size=(9, 2)) for _ in range(2)],
     )
     pencil = Pencil.of(np.array([[2.0, 0.3], [0.3, 1.0]]), np.eye(2))
-    fitted = Filtered(mu, pencil, np.array([0.25, 0.75]), np.ones(2), np.arange(2), taps)
+    fitted = filtered(mu, pencil, np.array([0.25, 0.75]), np.ones(2), np.arange(2), taps)
     assert fitted.neighbours == 2
     c = (0.25 * copies[0] + 0.75 * copies[1] - mu) @ pencil.inverse.T
     mirrored = np.concatenate([c[1::-1], c, c[:-3:-1]])
@@ -221,7 +227,7 @@ def test_on_records_in_no_order_it_is_the_llse_but_for_one_table_in_thirty():
         if len(taps) > 1:
             taken += 1
             unit = Pencil.of(np.eye(2) / 2, np.eye(2) / 2)
-            found = Filtered(np.zeros(2), unit, np.ones(1), 1 - nu, np.arange(2), taps).rows(
+            found = filtered(np.zeros(2), unit, np.ones(1), 1 - nu, np.arange(2), taps).rows(
                 [y]
             ) * np.sqrt(2.0)
             worst = max(
@@ -278,7 +284,7 @@ def test_theory_is_what_the_same_filter_leaves_of_other_noise():
     rng, X = np.random.default_rng(10), series(2000, 0.9, N=2, seed=3)
     K_X, K_Z = np.cov(X.T, bias=True), np.array([[0.5, 0.2], [0.2, 1.0]])
     pencil, taps = Pencil.of(K_X, K_Z), 0.2 * rng.normal(size=(9, 2, 2))
-    fitted = Filtered(
+    fitted = filtered(
         X.mean(axis=0), pencil, np.ones(1), pencil.share, np.arange(2), taps, known=True
     )
     left = [
@@ -289,7 +295,7 @@ def test_theory_is_what_the_same_filter_leaves_of_other_noise():
     # of mirrored noise: 8 rows of 2,000
     assert abs(np.mean(left) - theory) < 4 * np.std(left) / np.sqrt(60) + 0.005 * theory
     assert (
-        Filtered(fitted.mu, pencil, np.ones(1), pencil.share, np.arange(2), taps).expected(X)
+        filtered(fitted.mu, pencil, np.ones(1), pencil.share, np.arange(2), taps).expected(X)
         is None
     )
 
@@ -368,7 +374,7 @@ def test_of_noise_with_less_memory_than_the_data_it_leaves_what_the_spectra_say(
 def test_whoever_cuts_the_rows_does_not_change_the_estimates(cuts):
     rng = np.random.default_rng(8)
     x, y = rng.normal(size=(2, 1000, 1))
-    fitted = Filtered(
+    fitted = filtered(
         np.zeros(1),
         Pencil.of(np.eye(1), np.eye(1)),
         np.ones(1),

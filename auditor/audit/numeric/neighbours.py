@@ -111,7 +111,9 @@ def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> lis
 def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
     """Return the estimates of all rows, shape (n, N)."""
     found = []
-    for (_, x, _), wide, copies, before, first in with_neighbours(blocks, most_neighbours([fitted])):
+    for (_, x, _), wide, copies, before, first in with_neighbours(
+        blocks, most_neighbours([fitted])
+    ):
         inner, mine = shown(fitted, with_known(fitted, copies, wide), before, len(x), first)
         found.append(inner.rows(mine))
     return np.concatenate(found)
