@@ -57,7 +57,7 @@ class Lines:
         if not frequencies.size:
             return cls(frequencies, np.zeros((1, y.shape[1])))
         found = cls(frequencies, np.zeros((0, 0)))
-        return cls(frequencies, np.linalg.lstsq(found.design(0, len(y)), y, rcond=None)[0])
+        return cls(frequencies, np.asarray(scipy.linalg.lstsq(found.design(0, len(y)), y)[0]))
 
     def design(self, first: int, rows: int) -> Array:
         """Return 1, cosines and sines at rows from ``first``, shape (rows, 1 + 2L)."""

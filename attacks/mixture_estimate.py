@@ -116,7 +116,7 @@ class MixtureEstimate(RowAttack):
             held = held[np.lexsort(held.T)]
             copies, most = np.split(held, len(view.copies), axis=1), self.parameters.components
             rows, start = RowsInAnyNoise.of(found, copies, seen.mu, unit), prior
-            kind = "mixture", most, view.law.distribution, view.copies, view.levels
+            kind = "mixture", most, found
             prior = fitted_once(
                 lambda: learn(start, rows, np.eye(len(K)), most), kind, held, K, unit, seen.mu
             )
