@@ -133,10 +133,13 @@ class Posterior:
 
         Equal to ``Σ q_k b_k``. This form returns u exactly if there is no noise.
         """
-        z = self._standardised(u)
-        z *= self._chances(z)[0][:, None]
-        K, r = self._prior.means.shape
-        return u - self._s * (z.reshape(K * r, len(u)).T @ self._half.reshape(K * r, r))
+        (K, r), found = self._prior.means.shape, np.array(u)
+        half = self._half.reshape(K * r, r)
+        for start, stop in evenly(0, len(u), K * r, CHUNK_VALUES):
+            z = self._standardised(u[start:stop])
+            z *= self._chances(z)[0][:, None]
+            found[start:stop] -= self._s * (z.reshape(K * r, stop - start).T @ half)
+        return found
 
 
 def normalised(log_q: Array) -> tuple[Array, Array]:

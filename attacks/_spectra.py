@@ -11,12 +11,14 @@ noise are smoothed by one lag window.
 | ``N(f)`` | ``diag(ν)`` times the transform of ``w(h/M) r_h``, r the noise's autocorrelation; 1 if rows are independent | (F, d) | |
 | ``S_X(f)`` | positive part of ``S_Y(f) − N(f)``, scaled to the data's power ``1 − ν`` | (F, d, d) | |
 | ``G(f)`` | ``S_X (S_X + N)⁻¹`` | (F, d, d) | wiener1949 |
+| lines | frequencies of a Hann-tapered periodogram far above the median around them, and above the noise | (L,) | |
 | risk | ``∫ tr (I − G) P' (I − G)* + 2 N·diag G − Σν``: unbiased for a G fitted without P' | scalar | stein1981 |
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +30,66 @@ Spectrum = NDArray[np.complexfloating]
 
 PADDING = 2
 """Length of a padded segment over its rows, so that lags do not wrap around."""
+MOST_LINES, AROUND = 24, 128
+"""Most spectral lines, and adjacent ordinates whose median is the level around them."""
+LINE_ALARM = 1e-3
+"""Chance that rows without an order show a line."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lines:
+    """A constant and sinusoids along the rows.
+
+    Attributes
+    ----------
+    frequencies : ndarray of shape (L,)
+        In cycles per row.
+    factors : ndarray of shape (1 + 2L, N)
+    """
+
+    frequencies: Array
+    factors: Array
+
+    @classmethod
+    def of(cls, y: Array, noise: Array) -> Lines:
+        """Fit the significant lines of rows, shape (n, N), with noise variances, (N,)."""
+        frequencies = line_frequencies(y, noise)
+        if not frequencies.size:
+            return cls(frequencies, np.zeros((1, y.shape[1])))
+        found = cls(frequencies, np.zeros((0, 0)))
+        return cls(frequencies, np.asarray(scipy.linalg.lstsq(found.design(0, len(y)), y)[0]))
+
+    def design(self, first: int, rows: int) -> Array:
+        """Return 1, cosines and sines at rows from ``first``, shape (rows, 1 + 2L)."""
+        phase = 2.0 * np.pi * np.arange(first, first + rows)[:, None] * self.frequencies
+        return np.hstack([np.ones((rows, 1)), np.cos(phase), np.sin(phase)])
+
+    def values(self, first: int, rows: int) -> Array:
+        """Return the sum of the lines at rows from ``first``, shape (rows, N)."""
+        return self.design(first, rows) @ self.factors
+
+
+def line_frequencies(y: Array, noise: Array) -> Array:
+    """Return the frequencies of significant spectral lines, strongest first.
+
+    Ordinates of rows without an order are exponential about their level.
+    """
+    n, taper = len(y), np.hanning(len(y))
+    P = np.abs(np.fft.rfft((y - y.mean(axis=0)) * taper[:, None], PADDING * n, axis=0)) ** 2
+    P /= max(float(taper @ taper), 1.0)
+    parts = np.array_split(P, max(1, len(P) // AROUND))
+    level = np.vstack(
+        [np.tile(np.median(part, axis=0) / np.log(2.0), (len(part), 1)) for part in parts]
+    )
+    ratio = (P / np.maximum(np.maximum(level, noise), np.finfo(float).tiny)).max(axis=1)
+    low, middle, high = ratio[:-2], ratio[1:-1], ratio[2:]
+    peaks = (middle >= low) & (middle > high) & (middle > np.log(P.size / LINE_ALARM))
+    found = np.flatnonzero(peaks)
+    found = found[np.argsort(-middle[found], kind="stable")][:MOST_LINES]
+    # the vertex of a parabola through the logarithms of three ordinates
+    a, b, c = (np.log(np.maximum(part[found], 1e-300)) for part in (low, middle, high))
+    shift = np.divide(a - c, 2.0 * (a - 2.0 * b + c), out=np.zeros_like(a), where=a + c < 2.0 * b)
+    return np.asarray((found + 1.0 + np.clip(shift, -0.5, 0.5)) / (PADDING * n))
 
 
 def periodograms(segments: Iterable[Array], length: int) -> tuple[Spectrum, Spectrum, int]:

@@ -58,6 +58,7 @@ from auditor.plugin import (
 from ._channel import Channel, channels
 from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, learn
 from ._expectation_propagation import RowsInAnyNoise
+from ._fits import fitted_once
 from ._some_rows import some_rows
 from .distribution_analysis import shortest
 
@@ -95,22 +96,9 @@ class MixtureEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean with a prior fitted to the copies."""
-        seen = Seen.of(view)
         if view.law is not None and view.law.distribution != "gaussian":
-            return self._under_any_law(view, blocks, seen)
-        pencil = seen.pencil
-        prior = Mixture(np.ones(1), np.zeros((1, pencil.share.size)), np.diag(pencil.share)[None])
-        noise = 1.0 - pencil.share
-        # without noise the copies are the estimate, for any prior
-        if self.parameters.components > 1 and noise.any():
-            u = some_rows(blocks, stream(view.seed, self.name, "rows"), seen.coordinates)
-            prior = learn(
-                prior,
-                NoisyRows(u, noise, np.zeros_like(noise)),
-                pencil.basis,
-                self.parameters.components,
-            )
-        return _PosteriorMean(seen, prior)
+            return self._under_any_law(view, blocks, Seen.of(view))
+        return gaussian(self, view, blocks)
 
     def _under_any_law(
         self, view: View, blocks: Iterable[list[Array]], seen: Seen
@@ -126,9 +114,28 @@ class MixtureEstimate(RowAttack):
             # a unique order: records with equal combinations, as on a lattice, may have different
             # copies
             held = held[np.lexsort(held.T)]
-            rows = RowsInAnyNoise.of(found, np.split(held, len(view.copies), axis=1), seen.mu, unit)
-            prior = learn(prior, rows, np.eye(len(K)), self.parameters.components)
+            copies, most = np.split(held, len(view.copies), axis=1), self.parameters.components
+            rows, start = RowsInAnyNoise.of(found, copies, seen.mu, unit), prior
+            kind = "mixture", most, found
+            prior = fitted_once(
+                lambda: learn(start, rows, np.eye(len(K)), most), kind, held, K, unit, seen.mu
+            )
         return _MeanInAnyNoise(found, seen.mu, unit, prior)
+
+
+def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]]) -> PosteriorMean:
+    """Return the posterior mean under noise that is treated as Gaussian."""
+    seen, most = Seen.of(view), attack.parameters.components
+    share = seen.pencil.share
+    prior = Mixture(np.ones(1), np.zeros((1, share.size)), np.diag(share)[None])
+    noise = 1.0 - share
+    # without noise the copies are the estimate, for any prior
+    if most > 1 and noise.any():
+        u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
+        A, rows = seen.pencil.basis, NoisyRows(u, noise, np.zeros_like(noise))
+        start = prior
+        prior = fitted_once(lambda: learn(start, rows, A, most), ("mixture", most), u, noise, A)
+    return PosteriorMean(seen, prior)
 
 
 def least_noise(view: View) -> Array:
@@ -238,27 +245,28 @@ class Seen:
         return np.ascontiguousarray((self.pencil.basis @ u.T + self.mu[:, None]).T)
 
 
-class _PosteriorMean(Reconstruction):
+class PosteriorMean(Reconstruction):
+    """Posterior mean and intervals of rows, each given itself."""
+
     def __init__(self, seen: Seen, prior: Mixture) -> None:
-        self._seen, self._posterior = seen, Posterior(prior, 1.0 - seen.pencil.share)
+        self.seen, self.posterior = seen, Posterior(prior, 1.0 - seen.pencil.share)
         self._wide = prior.means.size
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        u = self._seen.coordinates(copies)
-        for start, stop in evenly(0, len(u), self._wide, CHUNK_VALUES):
-            u[start:stop] = self._posterior.mean(u[start:stop])
-        return self._seen.values(u)
+        """Return ``x̂``, shape (b, N)."""
+        return self.seen.values(self.posterior.mean(self.seen.coordinates(copies)))
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
-        ends, A = np.empty((2, *copies[0].shape)), self._seen.pencil.basis
+        """Return both ends of the shortest posterior intervals, shapes (b, N)."""
+        ends, A = np.empty((2, *copies[0].shape)), self.seen.pencil.basis
         for start, stop in evenly(0, len(copies[0]), self._wide * len(POINTS), CHUNK_VALUES):
-            q, b, B = self._posterior.components(
-                self._seen.coordinates([copy[start:stop] for copy in copies])
+            q, b, B = self.posterior.components(
+                self.seen.coordinates([copy[start:stop] for copy in copies])
             )
             spread = np.sqrt(np.clip(np.einsum("jr,krs,js->kj", A, B, A), 0.0, None))
             for j in range(len(A)):
                 low, high = shortest_of_mixture(q, b @ A[j], spread[:, j], confidence)
-                ends[:, start:stop, j] = self._seen.mu[j] + low, self._seen.mu[j] + high
+                ends[:, start:stop, j] = self.seen.mu[j] + low, self.seen.mu[j] + high
         return ends[0], ends[1]
 
 

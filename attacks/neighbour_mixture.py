@@ -1,4 +1,4 @@
-"""Joint posterior mean given a record and the prediction of it from neighbouring rows.
+"""Joint posterior mean given a record and the prediction of it from other rows.
 
 A normal mixture over a record's attributes and over predictions from other rows of the copies. It
 joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence of ``serial-filter``.
@@ -6,35 +6,37 @@ joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``u_t`` | row t of the coalition's combined copy, in coordinates with independent noise of variances s | (r,) | ``mixture_estimate`` |
-| ``f_t`` | neighbours at distances ``LAGS``, means of windows without row t; both of u and its signed logarithm | (F,) | |
+| ``d_t`` | posterior mean of ``u_t`` given row t alone | (r,) | ``mixture_estimate`` |
+| ``w_t`` | best linear prediction of ``u_t`` from all other rows and spectral lines | (r,) | ``serial_filter`` |
+| ``f_t`` | ``w_t``, lines, neighbours of u and d, and their means in ``WINDOWS`` on either side | (F,) | |
 | ``P_t`` | ``B_k f_t``: ridge regression of u on f, fitted without the rows of fold k, which has row t | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
 | ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution | | bovy2011 |
-| ``x̂_t`` | posterior mean of the first r coordinates given ``v_t``, in data units | (N,) | bovy2011 |
+| ``x̂_t`` | average of posterior means: given ``u_t``, given ``v_t``, and linear given ``u_t`` and all ``P_t`` | (N,) | bovy2011 |
+| risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute: the weights of the average minimise it | | stein1981 |
 
 Rows are neighbours in the table's order (``order:`` sorts it). Noise is independent between rows,
-so ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to at
-most 10,000 rows, in stretches. If no prediction is better than the mean by ``SURE_OF`` standard
-errors, the attack is ``mixture-estimate``.
+so ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to
+at most 20,000 rows from all over the table. If the Wiener filter uses no other row, the attack is
+``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes. On normal data it loses a little to ``serial-filter``, which has all
-lags. Fails on unordered records and with few rows. Noise that is not Gaussian is treated as
-Gaussian. *Not checked*: noise that is independent between rows, and dependence of equal form along
-the rows.
+clustered or heaped attributes. Fails on unordered records and with few rows. Noise that is not
+Gaussian is treated as Gaussian. *Not checked*: noise that is independent between rows, and
+dependence of equal form along the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen
 from auditor.plugin import (
     Array,
@@ -48,29 +50,32 @@ from auditor.plugin import (
     RowAttack,
     View,
     register,
+    stream,
 )
 
-from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, learn
-from .mixture_estimate import MixtureEstimate, Seen
+from ._deconvolution import Mixture, NoisyRows, Posterior, learn
+from ._some_rows import MOST_ROWS
+from .mixture_estimate import MixtureEstimate, PosteriorMean, gaussian
+from .serial_filter import Filtered, SerialFilter
 
-LAGS, WINDOWS = (1,), (3, 10, 30)
-"""Distances of single neighbours, and rows on either side of a mean. More features gain nothing on
-autoregressive series."""
-MOST_ROWS = 10_000
-"""Rows used to fit predictions and prior."""
+WINDOWS = (2, 5, 15, 50, 150)
+"""Rows of a mean, on either side."""
+MOST_WINDOWED = 12
+"""Coordinates with neighbours and means among the features: those most alike in adjacent rows."""
 FOLDS, FEWEST_ROWS = 4, 200
-RIDGE = 1e-3
-"""Ridge per row, in units of the features' variance."""
-MOST_PREDICTED = 3
-"""Most components ``c``. More cost rows per covariance and gain little on the tables tried."""
+RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
+"""Tried ridges per row, in units of the features' variance."""
+PREDICTED = (2, 8)
+"""Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
-"""Standard errors by which a prediction must be better than the mean. Of unordered tables of eight
-attributes one in a hundred exceeds it."""
+"""Standard errors by which a prediction must be better than the mean."""
+PROBE = 1e-3
+"""Step of numerical derivatives, in deviations of the noise."""
 
 
 @register
 class NeighbourMixture(RowAttack):
-    """Mixture over a record and its prediction from neighbouring rows."""
+    """Mixture over a record and its prediction from other rows."""
 
     name = "neighbour-mixture"
     attack_kind = "serial"
@@ -98,56 +103,148 @@ class NeighbourMixture(RowAttack):
         """Return the posterior mean with predictions and prior fitted to the copies."""
         if view.law is not None and view.law.serial is not None:
             raise NotApplicable("supposes noise that is independent between rows")
-        seen, most = Seen.of(view), self.parameters.components
-        alone = MixtureEstimate(MixtureEstimate.Parameters(components=most))
-        s = 1.0 - seen.pencil.share
-        share = min(1.0, MOST_ROWS / max(1, view.released.count))
-        parts = [[c[: int(np.ceil(share * len(c)))] for c in copies] for copies in blocks]
-        stretches = [seen.coordinates(part) for part in parts]
-        u = np.concatenate(stretches)
-        if len(u) < FEWEST_ROWS or not s.any():
-            return alone.fit(view, blocks)
-        fold = np.concatenate([folds(part[0]) for part in parts])
-        f = np.concatenate([features(stretch) for stretch in stretches])
-        B = ridge_by_fold(f, u, fold)
-        P = predicted(f, fold, B)
+        most, count = self.parameters.components, view.released.count
+        mixture = MixtureEstimate(MixtureEstimate.Parameters(components=most))
+        filtered = SerialFilter(SerialFilter.Parameters()).fit(view, blocks)
+        if count < FEWEST_ROWS or not filtered.serial_rows:
+            return mixture.fit(view, blocks)
+        alone = gaussian(mixture, view, blocks)
+        seen, s = alone.seen, 1.0 - alone.seen.pencil.share
+        if not s.any():
+            return alone
+        near = Neighbourhood(alone, filtered, np.arange(len(s))[:MOST_WINDOWED])
+        some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
+        u, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
+        B, P = ridge_by_fold(f, u, fold, f.shape[1] - near.ridged)
         gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
-        sure = gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u))
-        if not sure.any():
-            return alone.fit(view, blocks)
-        to_p = components(P[:, sure])
-        v = np.hstack([u, P[:, sure] @ to_p])
-        s = np.append(s, np.zeros(to_p.shape[1]))
-        covariance = np.cov(v.T, bias=True)
-        start = clip_to_psd(covariance - np.diag(s), covariance)
-        prior = Mixture(np.ones(1), v.mean(axis=0)[None], start[None])
-        A = np.hstack([seen.pencil.basis, np.zeros((view.width, to_p.shape[1]))])
-        prior = learn(prior, NoisyRows(v, s, np.zeros_like(s)), A, most)
-        return WithNeighbours(
-            seen, B, np.flatnonzero(sure), to_p, Posterior(prior, s), prior.means.size
-        )
+        sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
+        if not sure.size:
+            return mixture.fit(view, blocks)
+        normal, rows = joined(u, P[:, sure], s)
+        posteriors = [
+            (alone.posterior, np.zeros((sure.size, 0))),
+            (Posterior(normal, rows.s), np.eye(sure.size)),
+        ]
+        for size in sorted({min(size, sure.size) for size in PREDICTED}):
+            to_p = components(P[:, sure], size)
+            normal, rows = joined(u, P[:, sure] @ to_p, s)
+            A = np.hstack([seen.pencil.basis, np.zeros((view.width, to_p.shape[1]))])
+            posteriors.append((Posterior(learn(normal, rows, A, most), rows.s), to_p))
+        made = WithNeighbours(near, B, sure, posteriors, np.zeros((0, 0)))
+        z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
+        here, moved = made.each(u, P), made.each(u + PROBE * z, P)
+        slopes = [
+            (b - a) / PROBE * (z @ seen.pencil.basis.T) for a, b in zip(here, moved, strict=True)
+        ]
+        weights = least_risk(np.array(here) - seen.values(u), np.mean(slopes, axis=1))
+        return replace(made, weights=weights)
+
+
+@dataclass(eq=False, repr=False)
+class Neighbourhood:
+    """Rows of copies in coordinates, and the features of other rows.
+
+    Attributes
+    ----------
+    alone : PosteriorMean
+        Given one row.
+    filtered : Filtered
+        The Wiener filter along the rows.
+    windowed : ndarray of int
+        Coordinates with neighbours and means among the features.
+    """
+
+    alone: PosteriorMean
+    filtered: Filtered
+    windowed: Indices
+
+    @property
+    def reach(self) -> int:
+        """Rows before and after a row that its features depend on."""
+        return max(self.filtered.neighbours, *WINDOWS)
+
+    def at(self, first: int) -> Neighbourhood:
+        """Return the features of rows from place ``first``."""
+        return replace(self, filtered=self.filtered.at(first))
+
+    @property
+    def ridged(self) -> int:
+        """Number of features with a ridge, the last."""
+        return 4 * (1 + len(WINDOWS)) * len(self.windowed)
+
+    def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array]:
+        """Return u and ``f``, lines and ``w`` first, of some rows of shape (b, N)."""
+        seen = self.alone.seen
+        u = seen.coordinates(copies)
+        both = np.hstack([u[:, self.windowed], self.alone.posterior.mean(u)[:, self.windowed]])
+        w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
+        lines = self.filtered.lines.design(self.filtered.first, len(u))[rows]
+        return u[rows], np.hstack([lines, w, around(both, rows)])
+
+
+def samples(
+    near: Neighbourhood, blocks: Iterable[list[Array]], share: float
+) -> Iterator[tuple[Array, Array, Indices]]:
+    """Yield u, f and folds of evenly spread rows, by block."""
+    first = 0
+    for copies in blocks:
+        places = np.arange(first, first + len(copies[0]))
+        rows = np.flatnonzero(np.floor((places + 1) * share) > np.floor(places * share))
+        yield *near.at(first).of(copies, rows), folds(copies[0])[rows]
+        first += len(copies[0])
+
+
+def joined(u: Array, p: Array, s: Array) -> tuple[Mixture, NoisyRows]:
+    """Return a normal prior of ``[u, p]``, and its rows."""
+    v, s = np.hstack([u, p]), np.append(s, np.zeros(p.shape[1]))
+    covariance = np.cov(v.T, bias=True)
+    V = clip_to_psd(covariance - np.diag(s), covariance)
+    return Mixture(np.ones(1), v.mean(axis=0)[None], V[None]), NoisyRows(v, s, np.zeros_like(s))
 
 
 @dataclass(eq=False, repr=False)
 class WithNeighbours(Reconstruction):
-    """Posterior mean of rows given the rows and their predictions."""
+    """Average of posterior means given a row and predictions of it.
 
-    seen: Seen
+    Attributes
+    ----------
+    near : Neighbourhood
+    B : ndarray of shape (FOLDS, F, r)
+        Predictions of ``u`` from features.
+    sure : ndarray of int
+        Coordinates with useful predictions.
+    posteriors : sequence of (Posterior, ndarray of shape (len(sure), c))
+        Each with the map from these predictions to its own.
+    weights : ndarray of shape (E, N)
+    """
+
+    near: Neighbourhood
     B: Array
     sure: Indices
-    to_p: Array
-    posterior: Posterior
-    wide: int
-    neighbours: int = max(*LAGS, *WINDOWS)
+    posteriors: Sequence[tuple[Posterior, Array]]
+    weights: Array
+
+    def __post_init__(self) -> None:
+        self.neighbours = self.near.reach
+
+    def at(self, first: int) -> WithNeighbours:
+        """Return the attack on rows from place ``first``."""
+        return replace(self, near=self.near.at(first))
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return ``x̂``, shape (b, N)."""
-        u = self.seen.coordinates(copies)
-        P = predicted(features(u), folds(copies[0]), self.B)
-        v = np.hstack([u, P[:, self.sure] @ self.to_p])
-        for start, stop in evenly(0, len(v), self.wide, CHUNK_VALUES):
-            v[start:stop] = self.posterior.mean(v[start:stop])
-        return self.seen.values(v[:, : u.shape[1]])
+        u, f = self.near.of(copies, np.arange(len(copies[0])))
+        P = predicted(f, folds(copies[0]), self.B)
+        return np.einsum("ebn,en->bn", np.array(self.each(u, P)), self.weights)
+
+    def each(self, u: Array, P: Array) -> list[Array]:
+        """Return each posterior mean in data units, shapes (b, N)."""
+        return [
+            self.near.alone.seen.values(
+                posterior.mean(np.hstack([u, P[:, self.sure] @ to]))[:, : u.shape[1]]
+            )
+            for posterior, to in self.posteriors
+        ]
 
 
 def folds(copy: Array) -> Indices:
@@ -163,28 +260,41 @@ def folds(copy: Array) -> Indices:
     )
 
 
-def features(u: Array) -> Array:
-    """Return ``f``, shape (b, F), of rows of shape (b, r); 1 first.
+def around(values: Array, rows: Indices) -> Array:
+    """Return neighbours of rows and their means on either side, without the rows.
 
-    Beyond the ends of the table the nearest row stands in.
+    Shape (len(rows), (2 + 2 len(WINDOWS)) d), of values of shape (b, d). Beyond the ends of the
+    table the nearest row stands in; an empty window has mean 0.
     """
-    rows = np.arange(len(u))
-    both = np.hstack([u, np.sign(u) * np.log1p(np.abs(u))])
-    found = [both[np.clip(rows + lag, 0, len(u) - 1)] for h in LAGS for lag in (h, -h)]
-    sums = np.vstack([np.zeros(both.shape[1]), np.cumsum(both, axis=0)])
+    n = len(values)
+    sums = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
+    found = [values[np.clip(rows + lag, 0, n - 1)] for lag in (1, -1)]
     for w in WINDOWS:
-        low, high = np.maximum(rows - w, 0), np.minimum(rows + w + 1, len(u))
-        found.append((sums[high] - sums[low] - both) / np.maximum(high - low - 1, 1)[:, None])
-    return np.hstack([np.ones((len(u), 1)), *found])
+        for low, high in ((rows - w, rows), (rows + 1, rows + 1 + w)):
+            low, high = np.clip(low, 0, n), np.clip(high, 0, n)
+            found.append((sums[high] - sums[low]) / np.maximum(high - low, 1)[:, None])
+    return np.hstack(found)
 
 
-def ridge_by_fold(f: Array, u: Array, fold: Indices) -> Array:
-    """Return ``B``, shape (FOLDS, F, r); each without the rows of its fold."""
+def ridge_by_fold(f: Array, u: Array, fold: Indices, free: int = 1) -> tuple[Array, Array]:
+    """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold, and ``P``.
+
+    Each coordinate has the ridge of least error out of fold. The first features have none.
+    """
     parts = [(f[fold == k], u[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
     crossed = np.array([a.T @ b for a, b in parts])
-    ridge = RIDGE * len(u) * np.diag(np.append(0.0, f.var(axis=0)[1:]) + 1e-12)
-    return np.linalg.solve(grams.sum(axis=0) - grams + ridge, crossed.sum(axis=0) - crossed)
+    variances = len(u) * (f.var(axis=0) * (np.arange(f.shape[1]) >= free) + 1e-9)
+    B, P, least = np.zeros((FOLDS, f.shape[1], u.shape[1])), np.zeros_like(u), np.inf
+    for ridge in RIDGES:
+        penalised = grams.sum(axis=0) - grams + ridge * np.diag(variances)
+        tried = np.linalg.solve(penalised, crossed.sum(axis=0) - crossed)
+        found = predicted(f, fold, tried)
+        error = ((found - u) ** 2).mean(axis=0)
+        better = error < least
+        B[:, :, better], P[:, better] = tried[:, :, better], found[:, better]
+        least = np.minimum(least, error)
+    return B, P
 
 
 def predicted(f: Array, fold: Indices, B: Array) -> Array:
@@ -195,8 +305,38 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
     return found
 
 
-def components(P: Array) -> Array:
-    """Return the map to at most ``MOST_PREDICTED`` standardised components of predictions."""
+def components(P: Array, most: int) -> Array:
+    """Return the map to the leading standardised components of predictions."""
     values, Q = descending_eigen(np.atleast_2d(np.cov(P.T, bias=True)))
-    kept = values[:MOST_PREDICTED] > 1e-9 * values[0]
-    return Q[:, : len(kept)][:, kept] / np.sqrt(values[:MOST_PREDICTED][kept])
+    kept = values[:most] > 1e-9 * values[0]
+    return Q[:, :most][:, kept] / np.sqrt(values[:most][kept])
+
+
+def least_risk(errors: Array, slopes: Array) -> Array:
+    """Return nonnegative weights of estimates with least risk, shape (E, N), sums 1.
+
+    Risk of weights w is ``wᵀGw + 2 cᵀw`` plus a constant.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (E, n, N)
+        Estimates less the copy: ``G`` is their mean product, by attribute.
+    slopes : ndarray of shape (E, N)
+        ``c``: mean derivatives with respect to the copy, times the noise.
+    """
+    E, _, N = errors.shape
+    weights = np.zeros((E, N))
+    subsets = list(chain.from_iterable(combinations(range(E), k + 1) for k in range(E)))
+    for a in range(N):
+        G, c = errors[:, :, a] @ errors[:, :, a].T / errors.shape[1], slopes[:, a]
+        best = np.inf
+        for some in map(list, subsets):
+            # G w + c = λ with Σ w = 1
+            K = G[np.ix_(some, some)] + (1e-9 * np.trace(G) + 1e-300) * np.eye(len(some))
+            one, bent = np.linalg.solve(K, np.array([np.ones(len(some)), c[some]]).T).T
+            w = one * (1.0 + bent.sum()) / max(one.sum(), 1e-300) - bent
+            risk = w @ G[np.ix_(some, some)] @ w + 2.0 * c[some] @ w
+            if (w >= 0.0).all() and risk < best:
+                best, weights[:, a] = risk, 0.0
+                weights[some, a] = w
+    return weights

@@ -7,17 +7,19 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``y_t`` | row t of the coalition's copies, averaged with minimum-variance weights | (N,) | ``auditor.adversary.single_copy`` |
-| ``K_X, K_Z`` | covariance of the data, as known or estimated, and of the noise in ``y_t`` | (N, N) | |
-| ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − μ)`` of variance 1 with noise ν | (N, r), (r,) | |
+| ``m_t`` | the mean and strong spectral lines, by least squares | (N,) | ``_spectra.Lines`` |
+| ``K_X, K_Z`` | covariance of the data about ``m``, as known or estimated, and of the noise in ``y_t`` | (N, N) | |
+| ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − m)`` of variance 1 with noise ν | (N, r), (r,) | |
 | ``r_h`` | autocorrelation of the noise at lag h, by its law; only ``r_0 = 1`` if records are independent | | |
 | ``N(f)`` | spectrum of the noise: ``diag(ν)`` times the transform of r | (d,) | |
 | ``S_X(f)`` | spectrum of the data: the copy's less N (``_spectra``) | (d, d) | |
 | ``g_h`` | taps, the transform of ``S_X (S_X + N)⁻¹``, for lags h from −m to m | (2m+1, d, d) | wiener1949 |
-| ``x̂_t`` | ``μ + A Σ_h g_h A⁺(y_{t−h} − μ)`` | (N,) | |
+| ``x̂_t`` | ``m_t + A Σ_h g_h A⁺(y_{t−h} − m_{t−h})`` | (N,) | |
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
 fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors; otherwise the
-result is exactly ``llse``. Time and memory are linear in rows.
+result is exactly ``llse``. Time and memory are linear in rows. Lines are sought in at most
+``MOST_LINE_ROWS`` rows; more rows have none.
 
 Error. For a stationary Gaussian process with spectrum S_X the least error is ``∫ S_X (S_X + K_Z)⁻¹
 K_Z df``; a filter fitted to 20,000 rows leaves a few per cent more. Theory is the error of the
@@ -34,14 +36,15 @@ Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import evenly
-from auditor.numerics.linear_algebra import Pencil
+from auditor.numerics.linear_algebra import Pencil, clip_to_psd
 from auditor.plugin import (
     Array,
     Cost,
@@ -55,8 +58,10 @@ from auditor.plugin import (
     scipy,
 )
 
+from ._fits import fitted_once
 from ._spectra import (
     PADDING,
+    Lines,
     excess_risk,
     judged_by,
     noise_spectrum,
@@ -71,8 +76,12 @@ SPECTRUM_VALUES = 2**18
 """Approximate size of a spectrum: frequencies times squared directions."""
 LONGEST, FEWEST_SEGMENTS = 1024, 4
 """Most rows of a segment, and fewest segments: two halves of two."""
+FEWEST_LINE_ROWS = 100
+"""Fewest rows in which lines are sought."""
 LEAST_NOISE = 1e-9
 """A direction with a smaller share of noise, or of data, is not filtered."""
+MOST_LINE_ROWS = 2**17
+"""Most rows in which lines are sought: a second per ten attributes."""
 TOGETHER = 2**17
 """Approximate number of values per batch of transforms, so that they stay in the cache."""
 SURE_OF = 2.0
@@ -95,42 +104,57 @@ class SerialFilter(RowAttack):
         "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, along the rows too, "
         "and the data's mean and covariance or rows to estimate them from."
     )
-    wins = (
-        "Wins over llse wherever neighbouring records are alike; on records in no order it is llse."
-    )
+    wins = "Wins over llse wherever neighbouring records are alike or return in cycles; on records in no order it is llse."
 
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Filtered:
         """Return the filter fitted to the coalition's combined copy."""
         mu, K_X = view.data_moments
         _, covariance = view.combined(view.held)
-        pencil = Pencil.of(K_X, combined_noise(view, covariance))
-        nu = np.clip(1.0 - pencil.share, 0.0, 1.0)
-        used = np.argsort(nu, kind="stable")
-        used = used[(nu[used] > LEAST_NOISE) & (nu[used] < 1.0 - LEAST_NOISE)][:MOST_DIRECTIONS]
-
-        def alone() -> Iterator[Array]:
-            return (
-                (pencil.inverse[used] @ centred(view.weights, copies, mu)).T for copies in blocks
-            )
-
-        length = segment_length(view.released.count, used.size)
+        K_Z = combined_noise(view, covariance)
         serial = None if view.law is None else view.law.serial
-        learnt, r = length and used.size, autocorrelations(serial, length)
-        taps = (
-            fitted_taps(segments(alone(), length), r, nu[used])
-            if learnt
-            else np.diag(1.0 - nu[used])[None]
-        )
-        return Filtered(
-            mu,
-            pencil,
-            view.weights,
-            1.0 - nu,
-            used,
-            taps,
-            isinstance(view.knowledge, Perfect),
-            serial,
-        )
+        count, known = view.released.count, isinstance(view.knowledge, Perfect)
+        make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known)
+        parts = (centred(view.weights, copies, mu) for copies in blocks)
+        if count > MOST_LINE_ROWS:
+            return make(parts)
+        y = np.hstack(list(parts))
+        kind = "serial-filter", serial, known
+        return fitted_once(lambda: make([y]), kind, K_X, K_Z, mu, view.weights, y)
+
+
+def fitted(
+    mu: Array,
+    K_X: Array,
+    K_Z: Array,
+    weights: Array,
+    serial: Autoregression | None,
+    count: int,
+    known: bool,
+    parts: Iterable[Array],
+) -> Filtered:
+    """Return the filter of centred rows, given the moments of data and noise.
+
+    ``parts`` have shapes (N, b); one part if there may be lines.
+    """
+    lines = Lines(np.zeros(0), np.zeros((1, len(mu))))
+    if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
+        (y,) = parts
+        lines = Lines.of(y.T, np.diag(K_Z))
+        if lines.frequencies.size:
+            m = lines.values(0, count).T
+            K_X, parts = clip_to_psd(K_X - np.cov(m, bias=True), K_X), [y - m]
+    pencil = Pencil.of(K_X, K_Z)
+    nu = np.clip(1.0 - pencil.share, 0.0, 1.0)
+    used = np.argsort(nu, kind="stable")
+    used = used[(nu[used] > LEAST_NOISE) & (nu[used] < 1.0 - LEAST_NOISE)][:MOST_DIRECTIONS]
+
+    length = segment_length(count, used.size)
+    r = autocorrelations(serial, length)
+    taps = np.diag(1.0 - nu[used])[None]
+    if length and used.size:
+        coordinates = ((pencil.inverse[used] @ part).T for part in parts)
+        taps = fitted_taps(segments(coordinates, length), r, nu[used])
+    return Filtered(mu, pencil, weights, 1.0 - nu, used, taps, known, serial, lines)
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
@@ -212,7 +236,7 @@ def lag_choices(length: int) -> list[int]:
 
 @dataclass(repr=False)
 class Filtered(Reconstruction):
-    """``x̂ = μ + A Σ_h g_h A⁺(y_{t−h} − μ)``.
+    """``x̂ = m_t + A Σ_h g_h A⁺(y_{t−h} − m_{t−h})``.
 
     Directions that are not filtered are scaled by ``1 − ν``.
     """
@@ -223,17 +247,48 @@ class Filtered(Reconstruction):
     kept: Array
     used: Indices
     taps: Array
-    known: bool = False
-    serial: Autoregression | None = None
+    known: bool
+    serial: Autoregression | None
+    lines: Lines
+    first: int = 0
 
     def __post_init__(self) -> None:
         self.neighbours = len(self.taps) // 2
 
+    @property
+    def serial_rows(self) -> bool:
+        """Whether other rows or the place of a row count."""
+        return bool(self.neighbours or self.lines.frequencies.size)
+
+    def at(self, first: int) -> Filtered:
+        """Return the filter on rows from place ``first``."""
+        return replace(self, first=first)
+
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates of all rows; the ends of the table are mirrored."""
-        return np.ascontiguousarray(
-            (self._passed(centred(self.weights, copies, self.mu)) + self.mu[:, None]).T
-        )
+        y, m = self._parted(self.weights, copies)
+        return np.ascontiguousarray((self._passed(y) + m + self.mu[:, None]).T)
+
+    def predicted(self, copies: Sequence[Array]) -> Array:
+        """Return predictions of all rows from other rows and lines, shape (b, N).
+
+        ``m_t + A (I − g_0)⁻¹ Σ_{h≠0} g_h A⁺(y_{t−h} − m_{t−h})``, the best linear prediction if the
+        spectrum is true: ``I − G = N S_Y⁻¹``, and the inverse spectrum gives the interpolator. For
+        noise that is independent between rows.
+        """
+        y, m = self._parted(self.weights, copies)
+        if self.neighbours:
+            g_0, (A, inverse) = self.taps[self.neighbours], (self.pencil.basis, self.pencil.inverse)
+            c = inverse[self.used] @ y
+            others = self._convolved(c) - g_0 @ c
+            m = m + A[:, self.used] @ np.linalg.solve(np.eye(len(g_0)) - g_0, others)
+        return np.ascontiguousarray((m + self.mu[:, None]).T)
+
+    def _parted(self, weights: Array, copies: Sequence[Array]) -> tuple[Array, Array]:
+        """Return centred rows less lines, and lines, shapes (N, b)."""
+        y = centred(weights, copies, self.mu)
+        m = self.lines.values(self.first, y.shape[1]).T
+        return y - m, m
 
     def expected(self, x: Array) -> Array | None:
         """Return the filter's expected squared error given its taps, shape (b,).
@@ -254,7 +309,7 @@ class Filtered(Reconstruction):
             "hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], around
         )
         noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
-        true = centred(np.ones(1), [x], self.mu)
+        true, _ = self._parted(np.ones(1), [x])
         lost = self._passed(true) - true
         return np.einsum("dt,dt->t", lost, lost) + noise
 
@@ -264,13 +319,13 @@ class Filtered(Reconstruction):
         if not self.neighbours:
             return (A * alone) @ self.pencil.inverse @ y
         alone[self.used] = 0.0
-        c = np.pad(
-            self.pencil.inverse[self.used] @ y,
-            ((0, 0), (self.neighbours, self.neighbours)),
-            mode="symmetric",
-        )
-        out = A[:, self.used] @ convolved(c, self.taps)
+        out = A[:, self.used] @ self._convolved(self.pencil.inverse[self.used] @ y)
         return out + (A * alone) @ self.pencil.inverse @ y if alone.any() else out
+
+    def _convolved(self, c: Array) -> Array:
+        """Apply the taps to coordinates, shape (d, b), mirrored at the ends."""
+        many = self.neighbours
+        return convolved(np.pad(c, ((0, 0), (many, many)), mode="symmetric"), self.taps)
 
 
 def convolved(c: Array, taps: Array) -> Array:

@@ -229,6 +229,10 @@ class Reconstruction:
     in_clear: NDArray[np.intp] | None = None
     assigns: bool = False
 
+    def at(self, first: int) -> Reconstruction:
+        """Return the attack on rows from place ``first`` of all, by default itself."""
+        return self
+
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates, shape (b, N), for a block of copies, each (b, N)."""
         raise NotImplementedError

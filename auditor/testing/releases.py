@@ -186,7 +186,7 @@ class Numbers(Case):
             return None
         few = range(min(8, self.table.rows))
         arrays = with_known(fitted, held.arrays, self.table.values)
-        alone = [shown(fitted, arrays, row, 1) for row in few]
+        alone = [shown(fitted, arrays, row, 1, row) for row in few]
         return values[: len(few)], np.concatenate([inner.rows(mine) for inner, mine in alone])
 
     def shown(self) -> Iterator[Array]:

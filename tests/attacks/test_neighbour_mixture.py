@@ -7,9 +7,11 @@ import auditor
 from auditor.errors import NotApplicable
 from auditor_attacks.neighbour_mixture import (
     FOLDS,
-    LAGS,
     WINDOWS,
-    features,
+    around,
+    components,
+    folds,
+    least_risk,
     predicted,
     ridge_by_fold,
 )
@@ -29,7 +31,6 @@ def left(attack, release, **options):
 
 
 def test_on_a_skewed_series_it_beats_both_attacks_that_it_joins():
-    """0.068 against 0.124 and 0.128 on 6,000 rows."""
     release = auditor.perturb(series(4000, 0.95), "corner-wave", [0.3, 0.6], seed=3)
     joint = left("neighbour-mixture", release)
     assert joint < 0.7 * min(left("serial-filter", release), left("mixture-estimate", release))
@@ -53,13 +54,52 @@ def test_noise_that_depends_along_the_rows_is_not_applicable():
 
 def test_features_and_the_map_do_not_use_the_row_itself():
     rng = np.random.default_rng(1)
-    u = rng.normal(size=(200, 2))
+    u, rows = rng.normal(size=(400, 2)), np.arange(400)
     changed = u.copy()
-    changed[100] += 7.0
-    same = np.isclose(features(u), features(changed), atol=1e-12).all(axis=1)
-    assert same[100]
-    assert (~same).sum() == 2 * max(*LAGS, *WINDOWS)
-    f, fold = features(u), np.arange(200) % FOLDS
-    before = predicted(f, fold, ridge_by_fold(f, u, fold))
-    after = predicted(f, fold, ridge_by_fold(f, changed, fold))
-    np.testing.assert_allclose(after[100], before[100], atol=1e-12)
+    changed[200] += 7.0
+    same = np.isclose(around(u, rows), around(changed, rows), atol=1e-12).all(axis=1)
+    assert same[200]
+    assert (~same).sum() == 2 * max(WINDOWS)
+    f, fold = np.hstack([np.ones((400, 1)), around(u, rows)]), rows % FOLDS
+    before, after = (ridge_by_fold(f, values, fold)[0] for values in (u, changed))
+    np.testing.assert_allclose(
+        predicted(f, fold, after)[200], predicted(f, fold, before)[200], atol=1e-12
+    )
+
+
+def test_features_by_hand():
+    found = around(np.arange(5.0)[:, None], np.array([0, 2]))
+    assert found[1, :4].tolist() == [3.0, 1.0, 0.5, 3.5]  # next, last, means of two on either side
+    assert found[0, :4].tolist() == [1.0, 0.0, 0.0, 1.5]
+
+
+def test_weights_of_least_risk_by_hand():
+    """Errors of variances 1 and 4, independent, and no slopes: weights 0.8 and 0.2."""
+    errors = np.array([[[1.0], [-1.0], [1.0], [-1.0]], [[2.0], [2.0], [-2.0], [-2.0]]])
+    np.testing.assert_allclose(least_risk(errors, np.zeros((2, 1)))[:, 0], [0.8, 0.2], atol=1e-6)
+    # a slope of 4 costs 8, more than the average gains
+    np.testing.assert_allclose(least_risk(errors, np.array([[4.0], [0.0]]))[:, 0], [0.0, 1.0])
+
+
+def test_cycles_are_found_at_any_place():
+    """One line under noise of eight times the variance: little is left."""
+    t = np.arange(5000)
+    X = np.column_stack([np.sin(2.0 * np.pi * t / 7.03), np.cos(2.0 * np.pi * t / 90.0)])
+    release = auditor.perturb(X, "corner-wave", [8.0], seed=2**40)
+    assert left("serial-filter", release) < 0.03
+    assert left("neighbour-mixture", release) < 0.06
+
+
+def test_a_row_has_one_fold_in_any_block():
+    copy = np.random.default_rng(2).normal(size=(4000, 3))
+    found = folds(copy)
+    np.testing.assert_array_equal(folds(copy[1000:1500]), found[1000:1500])
+    counts = np.bincount(found, minlength=FOLDS)
+    # four binomial deviations of 1,000
+    assert np.abs(counts - 1000).max() < 4 * np.sqrt(750)
+
+
+def test_components_have_variance_1():
+    P = np.random.default_rng(3).normal(size=(500, 4)) * [3.0, 2.0, 1.0, 0.0]
+    np.testing.assert_allclose(np.cov((P @ components(P, 8)).T, bias=True), np.eye(3), atol=1e-9)
+    assert components(P, 2).shape == (4, 2)

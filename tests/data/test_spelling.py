@@ -11,6 +11,7 @@ import pytest
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats.text_files import Marks, as_numbers
 from auditor.data.load import load_table
+from auditor.errors import DataError
 from auditor.runs.copy_files import write_copies
 
 ROWS = [("01", "TRUE", "1.50"), ("03", "FALSE", "2.00"), ("10", "TRUE", "1.50")] * 10

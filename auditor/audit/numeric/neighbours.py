@@ -21,13 +21,14 @@ from auditor.types import Array, Block
 class Around(NamedTuple):
     """A block, and its original and copies with more rows on either side.
 
-    The block's own rows start at row ``before``.
+    The block's own rows start at row ``before``, which is row ``first`` of all.
     """
 
     block: Block
     x: Array
     copies: list[Array]
     before: int
+    first: int
 
 
 def with_neighbours(blocks: Iterable[Block], many: int) -> Iterator[Around]:
@@ -35,14 +36,17 @@ def with_neighbours(blocks: Iterable[Block], many: int) -> Iterator[Around]:
 
     Blocks come in order of rows, and the next may overwrite their arrays; kept rows are copied.
     """
+    done = 0
     if not many:
-        yield from (Around(block, block[1], block[2], 0) for block in blocks)
+        for block in blocks:
+            yield Around(block, block[1], block[2], 0, done)
+            done += len(block[1])
         return
     waiting: deque[Block] = deque()
     past: list[Array] = []
 
     def first() -> Around:
-        nonlocal past
+        nonlocal past, done
         block = waiting[0]
         tables = [[x, *copies] for _, x, copies in waiting]
         past = past or [table[:0] for table in tables[0]]
@@ -52,7 +56,8 @@ def with_neighbours(blocks: Iterable[Block], many: int) -> Iterator[Around]:
         past = [table[max(0, stop - many) : stop] for table in here]
         waiting.popleft()
         x, *copies = (table[: stop + many] for table in here)
-        return Around(block, x, copies, before)
+        done += len(block[1])
+        return Around(block, x, copies, before, done - len(block[1]))
 
     for index, x, copies in blocks:
         waiting.append((index, x.copy(), [copy.copy() for copy in copies]))
@@ -77,7 +82,7 @@ def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
 
 
 def shown(
-    fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int
+    fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int, first: int
 ) -> tuple[Reconstruction, list[Array]]:
     """Return an attack on a block's own rows, and tables with the necessary neighbours.
 
@@ -88,11 +93,14 @@ def shown(
         Copies, or the original.
     before, rows : int
         First of the block's own rows, and their number.
+    first : int
+        Its place among all rows.
     """
     start = max(0, before - fitted.neighbours)
     mine = [table[start : before + rows + fitted.neighbours] for table in tables]
     own = slice(before - start, before - start + rows)
-    return (_Inner(fitted, own) if fitted.neighbours else fitted), mine
+    placed = fitted.at(first - before + start)
+    return (_Inner(placed, own) if fitted.neighbours else placed), mine
 
 
 def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
@@ -103,8 +111,10 @@ def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> lis
 def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
     """Return the estimates of all rows, shape (n, N)."""
     found = []
-    for (_, x, _), wide, copies, before in with_neighbours(blocks, most_neighbours([fitted])):
-        inner, mine = shown(fitted, with_known(fitted, copies, wide), before, len(x))
+    for (_, x, _), wide, copies, before, first in with_neighbours(
+        blocks, most_neighbours([fitted])
+    ):
+        inner, mine = shown(fitted, with_known(fitted, copies, wide), before, len(x), first)
         found.append(inner.rows(mine))
     return np.concatenate(found)
 

@@ -170,14 +170,14 @@ def _tally_block(
     asked = []
     for fitted, coalition in zip(reconstructions, coalitions, strict=True):
         held = with_known(fitted, [copies[copy - 1] for copy in coalition], wide)
-        asked.append(shown(fitted, held, before, len(x)))
+        asked.append(shown(fitted, held, before, len(x), around.first))
 
     def of_each(ask: Callable[[Reconstruction, list[Array]], T]) -> list[T]:
         found = {place: ask(*asked[place]) for place in set(first)}
         return [found[place] for place in first]
 
     estimates = of_each(lambda fitted, mine: checked(fitted.rows(mine), shape))
-    theory = {place: _theory(reconstructions[place], wide, before, x) for place in set(first)}
+    theory = {place: _theory(reconstructions[place], around, x) for place in set(first)}
     for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
         inferred.add(fitted.inferred(mine), x)
     for counted, (fitted, mine), estimate in zip(records, asked, estimates, strict=False):
@@ -210,9 +210,9 @@ def _squares(estimates: Sequence[Array], x: Array, counts: Sequence[int], tally:
     return sums
 
 
-def _theory(fitted: Reconstruction, wide: Array, before: int, x: Array) -> float:
+def _theory(fitted: Reconstruction, around: Around, x: Array) -> float:
     """Return theory's squared errors summed over a block's rows; NaN without theory."""
-    inner, (true,) = shown(fitted, [wide], before, len(x))
+    inner, (true,) = shown(fitted, readable([around.x]), around.before, len(x), around.first)
     theory = inner.expected(true)
     return np.nan if theory is None else float(checked(theory, x.shape[:1]).sum())
 
