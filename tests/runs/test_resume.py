@@ -106,6 +106,16 @@ def test_resuming_what_is_whole_does_nothing_again(folder, run, carried_out):
     assert outcome() == before
 
 
+def test_a_cell_that_failed_is_tried_again(folder, run, carried_out, monkeypatch):
+    from auditor import registry
+
+    with monkeypatch.context() as broken:
+        broken.setattr(registry.get("attack", "ndr"), "affine", lambda self, view: 1 / 0)
+        assert run("small.yaml")[0] == 3
+    assert run("small.yaml", "--resume")[0] == 0
+    assert not auditor.AuditResult.load("audit/small").failed
+
+
 CHANGES = {
     "one value": lambda: Path("table.csv").write_text(Path("table.csv").read_text()[:-2] + "7\n"),
     "a noise matrix": lambda: np.savetxt("shape.csv", [[1.0, 0.3], [0.3, 1.0]], delimiter=","),
