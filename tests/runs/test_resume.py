@@ -203,6 +203,15 @@ def test_damaged_files_are_told_and_their_tasks_done_again(folder, run, carried_
     assert outcome() == outcome(output="undisturbed")
 
 
+@pytest.mark.parametrize("state", [None, b"not json", b'{"parts": 3}'])
+def test_a_damaged_state_costs_the_explanation_only(folder, run, carried_out, state):
+    run("small.yaml")
+    path = Path("audit/small", FOLDER, STATE)
+    path.unlink() if state is None else path.write_bytes(state)
+    assert run("small.yaml", "--resume")[0] == 0
+    assert len(carried_out) == TASKS
+
+
 def test_finished_tasks_are_their_owner_s_alone_and_no_more_than_the_results_use(folder, run):
     run("small.yaml")
     write(SCENARIO | {"seed": 2})
