@@ -1,7 +1,5 @@
 """Ten seconds of `python -m benchmarks.fuzz`."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The GitHub action and the pre-commit hook."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

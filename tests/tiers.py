@@ -1,7 +1,5 @@
 """The two tiers of tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The command line as its users and their scripts meet it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

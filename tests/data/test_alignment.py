@@ -1,7 +1,5 @@
 """Whether a copy from a file holds the original's records in its order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

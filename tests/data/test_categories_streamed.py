@@ -1,7 +1,5 @@
 """Categories that stay in their files."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

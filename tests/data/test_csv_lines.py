@@ -1,7 +1,5 @@
 """Lines of CSV files."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

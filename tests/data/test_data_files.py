@@ -1,7 +1,5 @@
 """CSV and Parquet files."""
 
-from __future__ import annotations
-
 import datetime
 import traceback
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every kind of file that owners have, against pandas' own reading."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import traceback

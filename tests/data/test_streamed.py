@@ -1,7 +1,5 @@
 """Tables that stay in their files."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

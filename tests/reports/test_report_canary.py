@@ -1,7 +1,5 @@
 """No original value leaves."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """The comparison of two audits, in every format that has one."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results edited by hand."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

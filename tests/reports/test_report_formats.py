@@ -1,7 +1,5 @@
 """Formats other than the page: partial audits, LaTeX, notebooks, terminal, CSV, Markdown."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -1,7 +1,5 @@
 """The table of guarantees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

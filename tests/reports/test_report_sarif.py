@@ -1,7 +1,5 @@
 """Findings for code-scanning pages."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

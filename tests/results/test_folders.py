@@ -1,7 +1,5 @@
 """Two folders of results are compared scenario by scenario."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Audits of categories that stay in their files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from auditor.data.sources.census_like import CensusLike

@@ -1,7 +1,5 @@
 """A real Dask scheduler and workers on loopback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

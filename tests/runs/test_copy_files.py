@@ -1,7 +1,5 @@
 """Copies written block by block."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

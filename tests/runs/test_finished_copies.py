@@ -1,7 +1,5 @@
 """``auditor perturb --missing --round --clip``."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A release is one line."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Never twice the same work."""
 
-from __future__ import annotations
-
 import os
 import resource
 from pathlib import Path

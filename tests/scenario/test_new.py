@@ -1,7 +1,5 @@
 """A scenario made for a table."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

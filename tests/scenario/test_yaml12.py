@@ -1,7 +1,5 @@
 """YAML 1.2 with positions: accepted values, refusals and their places."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math
