@@ -1,5 +1,7 @@
 """Lines of CSV files."""
 
+from __future__ import annotations
+
 from itertools import product
 
 import numpy as np
