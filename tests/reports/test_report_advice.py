@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from auditor.results.advice import Advice
 from auditor.results.model import SchemeSummary
 from auditor.results.remedies import Remedy
 from auditor_reports.html import Html
@@ -15,9 +14,7 @@ from auditor_reports.wording.headline import remedy_text
 
 
 @pytest.mark.parametrize("width", [80])
-def test_a_terminal_has_the_release_first_and_everything_in_its_width(
-    advice: Advice, width: int
-) -> None:
+def test_a_terminal_has_the_release_first_and_everything_in_its_width(advice, width):
     text = Terminal(width=width).render_advice(advice)
     lines = text.splitlines()
     assert lines[1] == "✓ corner-wave at 1.21, 2.42, 4.84 leaves 50 % or more unknown"
@@ -37,7 +34,7 @@ def test_a_terminal_has_the_release_first_and_everything_in_its_width(
         assert words in whole
 
 
-def test_markdown_and_the_page_say_what_the_terminal_says(advice: Advice) -> None:
+def test_markdown_and_the_page_say_what_the_terminal_says(advice):
     text, page = (
         Markdown().render_advice(advice),
         Html().render_advice(advice).replace("\u202f", " ").replace("\xa0", " "),
@@ -54,7 +51,7 @@ def test_markdown_and_the_page_say_what_the_terminal_says(advice: Advice) -> Non
     assert 'id="advice-frontier"' in page
 
 
-def test_a_loss_that_is_not_known_is_no_figure(advice: Advice) -> None:
+def test_a_loss_that_is_not_known_is_no_figure(advice):
     one = replace(advice.chosen, losses=(), in_full=False)
     assert math.isnan(one.loss)
     shown = replace(advice, utility="classifier", frontier=(one, advice.chosen))
@@ -64,7 +61,7 @@ def test_a_loss_that_is_not_known_is_no_figure(advice: Advice) -> None:
     assert len(_chart(shown).rows) == 1
 
 
-def released(**remedy: object) -> str:
+def released(**remedy):
     base = {"attack": "llse", "attribute": "age", "unknown": 0.05} | remedy
     return remedy_text(
         SchemeSummary(sweep={}, scheme="s", plugin="s", levels=[0.1], summary="", claims=""),
@@ -72,7 +69,7 @@ def released(**remedy: object) -> str:
     )
 
 
-def test_a_remedy_in_words() -> None:
+def test_a_remedy_in_words():
     assert (
         released(levels=[1.0])
         == "s: at levels of at least 1 half of age would stay unknown (llse, closed form)."

@@ -3,7 +3,6 @@ import json
 import math
 import struct
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -161,7 +160,7 @@ def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
     assert again.to_json() == result.to_json()
 
 
-def stored(folder: Path, table: pa.Table) -> None:
+def stored(folder, table):
     """Write another table, and have the results name it."""
     document = json.loads((folder / "results.json").read_text())
     pq.write_table(table, folder / "results.parquet")

@@ -1,6 +1,5 @@
 """Audits of categories that stay in their files."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,16 @@ ROWS = 150_000
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory) -> Path:
+def file(tmp_path_factory):
     return written(tmp_path_factory.mktemp("data"), ROWS)
 
 
 @pytest.fixture(scope="module")
-def short(tmp_path_factory) -> Path:
+def short(tmp_path_factory):
     return written(tmp_path_factory.mktemp("data"), ROWS // SMALLER)
 
 
-def written(folder: Path, rows: int) -> Path:
+def written(folder, rows):
     path, rng = folder / "table.parquet", np.random.default_rng(8)
     frame = pd.DataFrame({
         "salary": np.round(np.exp(rng.standard_normal(rows) + 10)),
@@ -54,7 +53,7 @@ EXPECT: list[Any] = [
 ]
 
 
-def scenario(file: Path, **changes: Any) -> dict[str, Any]:
+def scenario(file, **changes):
     return {
         "schema": 1, "title": "out of core", "seed": 11,
         "data": {"source": str(file), "columns": ["disease", "sex"], "categorical": ["disease", "sex"]},

@@ -14,7 +14,7 @@ OF_CPS = sorted(
 )[::3]
 
 
-def said(name: str, *changes: tuple[str, object]) -> str:
+def said(name, *changes):
     try:
         return outline(read_scenario(ROOT / f"scenarios/{name}.yaml", changes))
     except AuditorError as error:
@@ -25,7 +25,7 @@ def said(name: str, *changes: tuple[str, object]) -> str:
 def read(monkeypatch):
     """Have no source know its table ahead."""
 
-    def forget() -> None:
+    def forget():
         for source in (Cps, CensusLike):
             monkeypatch.setattr(source, "outline", lambda self, rows: None)
 

@@ -1,6 +1,5 @@
 import gc
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ FACTOR = 2.5
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory):
     """1.2 million records of four numbers: 37 MiB, and 183 MiB of copies."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -80,7 +79,7 @@ def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
         gc.enable()
 
 
-def held() -> list[object]:
+def held():
     return [each for each in gc.get_objects() if type(each) in (Gathered, Opened, View, Release)]
 
 
@@ -100,9 +99,7 @@ def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, com
     check_whole_run(command, scenario, tmp_path)
 
 
-def check_whole_run(
-    command: Callable[..., tuple[int, str, str]], scenario: Path, folder: Path
-) -> None:
+def check_whole_run(command, scenario, folder):
     _, outline, _ = command("check", scenario)
     predicted = float(re.search(r"([\d,]+) MB of memory", outline)[1].replace(",", ""))
     measured = float(
