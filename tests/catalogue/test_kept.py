@@ -51,13 +51,6 @@ def test_what_is_kept_is_what_is_found_and_nothing_is_imported_for_it(tmp_path):
     assert not HEAVY & set(loaded)
 
 
-@pytest.fixture
-def theirs(tmp_path, monkeypatch):
-    """A third party's package, installed in this process."""
-    monkeypatch.syspath_prepend(install(tmp_path / "site", "theirs", source=PLUGIN))
-    return tmp_path / "site" / "theirs"
-
-
 @pytest.mark.slow
 def test_a_package_shows_as_soon_as_it_is_installed_or_changed(tmp_path):
     private = environment(tmp_path / "site", XDG_CACHE_HOME=str(tmp_path))

@@ -85,10 +85,6 @@ def test_variance_out_of_range(cells):
     )
 
 
-def test_no_column_is_called_as_all_of_them():
-    assert refusal({"*": [1, 2], "b": [3, 5]}).startswith("a column is called '*'")
-
-
 def test_standardize():
     values = inline(AB, standardize=True).values
     np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-15)

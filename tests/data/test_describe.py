@@ -32,14 +32,6 @@ def test_a_name_that_says_so_makes_whole_numbers_that_are_all_different_an_ident
     assert kind(CENTS, name) == "number"
 
 
-@pytest.mark.parametrize("name", ["ZIP code", "home_postcode", "Telephone"])
-def test_digits_of_a_code_are_no_number(name):
-    numbers = RNG.integers(1_000, 99_999, N)
-    assert kind(numbers, name) == kind(numbers, "born in", coded=True) == "unusable"
-    assert kind(RNG.integers(1_000, 1_030, N), name) == "category"
-    assert kind(CENTS, name) == kind(numbers, "zipped") == "number"
-
-
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_number_that_is_written_with_a_zero_before_it_is_a_code(suffix, tmp_path):
     frame = pd.DataFrame({"born in": RNG.integers(1_000, 99_999, N), "pay": CENTS})

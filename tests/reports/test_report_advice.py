@@ -1,13 +1,8 @@
-import math
-import re
-from dataclasses import replace
-
 import pytest
 
 from auditor.results.model import SchemeSummary
 from auditor.results.remedies import Remedy
 from auditor_reports.html import Html
-from auditor_reports.layout.advice import _chart
 from auditor_reports.markdown import Markdown
 from auditor_reports.terminal import Terminal
 from auditor_reports.wording.headline import remedy_text
@@ -49,16 +44,6 @@ def test_markdown_and_the_page_say_what_the_terminal_says(advice):
     assert "<b>pay" not in page
     assert advice.command in page
     assert 'id="advice-frontier"' in page
-
-
-def test_a_loss_that_is_not_known_is_no_figure(advice):
-    one = replace(advice.chosen, losses=(), in_full=False)
-    assert math.isnan(one.loss)
-    shown = replace(advice, utility="classifier", frontier=(one, advice.chosen))
-    assert not re.search(
-        r"\bnan\b", Markdown().render_advice(shown) + Terminal(width=80).render_advice(shown)
-    )
-    assert len(_chart(shown).rows) == 1
 
 
 def released(**remedy):

@@ -84,12 +84,6 @@ TABLE = [
 ]
 
 
-def test_a_table_of_measurements_comes_back_as_its_records():
-    back = through(Measurements, Measurements.of(TABLE))
-    assert shape(list(back)) == shape(TABLE)
-    assert len(through(Measurements, Measurements.of([]))) == 0
-
-
 def test_a_table_that_is_none_is_refused():
     for field in Measurement._fields:
         for wrong in [
@@ -130,16 +124,6 @@ def result():
         "data": "iris", "schemes": [{"name": "correlated", "levels": [0.25, 1.0]}], "attacks": ["llse"], "coalitions": ["all"],
         "sweep": {"data.rows": [50, 100]}, "replicates": 2, "seed": 1,
     })  # fmt: skip
-
-
-def test_a_table_of_records_is_those_records_to_their_types():
-    table = Measurements.of(RECORDS)
-    assert list(table) == table == RECORDS
-    assert [repr(record) for record in table] == [repr(record) for record in RECORDS]
-    assert (len(table), table[1], table[-2:]) == (6, RECORDS[1], RECORDS[-2:])
-    assert Measurements.of(table) is table
-    assert list(Measurements.of([])) == [] == Measurements.concatenated([])
-    assert table != RECORDS[:-1]
 
 
 @pytest.fixture

@@ -13,11 +13,6 @@ ROWS = 150_000
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    return written(tmp_path_factory.mktemp("data"), ROWS)
-
-
-@pytest.fixture(scope="module")
 def short(tmp_path_factory):
     return written(tmp_path_factory.mktemp("data"), ROWS // SMALLER)
 

@@ -2,7 +2,6 @@ import gc
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import auditor
@@ -13,22 +12,6 @@ from auditor.audit.numeric.views import Gathered
 from tests.programs import python
 
 FACTOR = 2.5
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """1.2 million records of four numbers: 37 MiB, and 183 MiB of copies."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = tmp_path_factory.mktemp("memory")
-    rng = np.random.default_rng(1)
-    pq.write_table(
-        pa.table({f"x{k}": rng.standard_normal(1_200_000) for k in range(4)}),
-        path / "table.parquet",
-        row_group_size=2**17,
-    )
-    return path
 
 
 needs_proc = pytest.mark.skipif(
