@@ -1,7 +1,5 @@
 """Further planted leaks and honest releases; `docs/evidence/faults.md` shows what finds them. None is registered."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

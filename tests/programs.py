@@ -1,7 +1,5 @@
 """Programs that tests start, each with a bound on its time."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache
@@ -17,7 +15,7 @@ NAMED = sorted(set(re.findall(r"`([\w/]+\.py):([\w.]+)`", PAGE)))
 BESIDE = {"attacks/": "attacks", "reports/": "reports"}
 
 
-def drawings() -> list[tuple[set[str], set[tuple[str, str]]]]:
+def drawings():
     found = []
     for text in re.findall(r"```mermaid\nflowchart TD\n(.*?)```", PAGE, flags=re.DOTALL):
         labels = dict(re.findall(r'(\w+)\["([^"]+)"\]', text))
@@ -36,12 +34,12 @@ def drawings() -> list[tuple[set[str], set[tuple[str, str]]]]:
     return found
 
 
-def of_package(name: str) -> str:
+def of_package(name):
     top = name.partition(".")[0]
     return room(name) if top == "auditor" else f"{top}/"
 
 
-def of_house(name: str) -> str:
+def of_house(name):
     for house in NESTED:
         if name == house or name.startswith(house + "."):
             return f"{house.rpartition('.')[2]}/{nested_room(name, house)}"
@@ -49,14 +47,14 @@ def of_house(name: str) -> str:
 
 
 @cache
-def imports() -> dict[str, set[str]]:
+def imports():
     every = chain.from_iterable(modules(folder) for folder in ("auditor", "attacks", "reports"))
     ours = ("auditor", "attacks", "reports")
     return {name_of(path): {n for n in imported(path) if is_module(n) and n.partition(".")[0] in ours and n != "auditor"}
             for path in every if name_of(path) != "auditor"}  # fmt: skip
 
 
-def between_rooms(drawing: int) -> set[tuple[str, str]]:
+def between_rooms(drawing):
     pairs = set()
     for name, others in imports().items():
         for other in others:
@@ -70,7 +68,7 @@ def between_rooms(drawing: int) -> set[tuple[str, str]]:
     return pairs
 
 
-def defined(path: Path) -> set[str]:
+def defined(path):
     found = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
@@ -84,7 +82,7 @@ def defined(path: Path) -> set[str]:
     return found
 
 
-def test_every_function_that_the_walk_names_exists() -> None:
+def test_every_function_that_the_walk_names_exists():
     assert [
         (path, name)
         for path, name in NAMED
@@ -92,7 +90,7 @@ def test_every_function_that_the_walk_names_exists() -> None:
     ] == []
 
 
-def test_the_drawing_holds_every_room() -> None:
+def test_the_drawing_holds_every_room():
     (first, _), (second, _) = drawings()
     assert first == {*chain.from_iterable(ROOMS), *BESIDE}
     inner = {
@@ -104,7 +102,7 @@ def test_the_drawing_holds_every_room() -> None:
 
 
 @pytest.mark.parametrize("drawing", [0, 1], ids=["rooms", "rooms-in-rooms"])
-def test_arrows_are_the_imports_there_are(drawing: int) -> None:
+def test_arrows_are_the_imports_there_are(drawing):
     arrows, real = drawings()[drawing][1], between_rooms(drawing)
     assert not arrows - real, "arrows without an import"
     reached = set(arrows)
@@ -113,7 +111,7 @@ def test_arrows_are_the_imports_there_are(drawing: int) -> None:
     assert not real - reached, "imports that no arrows lead along"
 
 
-def test_terms_stand_in_the_glossary_once() -> None:
+def test_terms_stand_in_the_glossary_once():
     rows = [
         line.split(" | ")[0].removeprefix("| ")
         for line in GLOSSARY.splitlines()

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from functools import cache
 
 from docs.evidence.fidelity_rows import papers
@@ -28,7 +25,7 @@ CITED = re.compile(
 )
 
 
-def places(text: str) -> Iterator[tuple[str, str, str]]:
+def places(text):
     for key, cited in CITED.findall(text):
         for word, numbers, bracket, equations in PLACE.findall(cited):
             kind = (
@@ -43,7 +40,7 @@ def places(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 @cache
-def numbered() -> dict[str, set[str]]:
+def numbered():
     """Return all that can be looked up, by key."""
     found = {
         paper.key: {f"{kind} {n}" for kind, some in paper.numbered.items() for n in some}
@@ -56,7 +53,7 @@ def numbered() -> dict[str, set[str]]:
     return found | {key: {place.capitalize() for place in known} for key, known in KNOWN.items()}
 
 
-def wrong(text: str) -> list[str]:
+def wrong(text):
     return [
         f"{key}, {kind} {n}"
         for key, kind, n in places(text)
@@ -71,7 +68,7 @@ SOURCES = [
 ]
 
 
-def test_what_is_cited_by_number_is_there() -> None:
+def test_what_is_cited_by_number_is_there():
     texts = {
         path: path.read_text(encoding="utf-8")
         for path in SOURCES

@@ -1,7 +1,5 @@
 """A run is a function of scenario, data and seed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

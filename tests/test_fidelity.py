@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -36,7 +34,7 @@ ROW = Row(
 )  # fmt: skip
 
 
-def test_what_a_paper_numbers_and_no_row_has_is_told_and_so_is_a_scenario_that_none_uses() -> None:
+def test_what_a_paper_numbers_and_no_row_has_is_told_and_so_is_a_scenario_that_none_uses():
     paper = Paper("li2012", "L", "li2012-fig3", {"Theorem": ("4", "5")}, (ROW,))
     assert paper.problems == [
         "li2012, Theorem 5: no row",

@@ -1,7 +1,5 @@
 """Ten seconds of `python -m benchmarks.fuzz`."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from auditor.cli import inspect, perturb, run
 from auditor.process.console import say
 from benchmarks.fuzz import corpus
 from benchmarks.fuzzing import scenarios, tables
-from benchmarks.fuzzing.judge import Case, judged
+from benchmarks.fuzzing.judge import judged
 
 draws = st.randoms(use_true_random=False)
 settings.register_profile(
@@ -45,13 +43,13 @@ def test_no_mutated_table_shows_a_fault(draw):
     assert judged(tables.mutated(draw)).faults == []
 
 
-def plain() -> Case:
+def plain():
     draw = random.Random(3)
     return tables.asked("planted", "t.csv", tables.csv_text(tables.canaries(draw)), "some numbers")
 
 
 def raising(error):
-    def act(*_: object, **__: object) -> None:
+    def act(*_, **__):
         raise error
 
     return act

@@ -1,9 +1,5 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from tests.programs import ROOT, python
 
@@ -32,11 +28,11 @@ MOST_ON_TOP, MOST_IN_A_ROOM = 14, 22
 
 
 @cache
-def imported(path: Path) -> frozenset[str]:
+def imported(path):
     return frozenset(_imported(path))
 
 
-def _imported(path: Path) -> Iterator[str]:
+def _imported(path):
     folders = path.relative_to(ROOT).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -53,40 +49,40 @@ def _imported(path: Path) -> Iterator[str]:
             yield from (name if is_module(name) else module for name in names)
 
 
-def is_module(name: str) -> bool:
+def is_module(name):
     place = ROOT / name.replace(".", "/")
     return place.with_suffix(".py").exists() or (place / "__init__.py").exists()
 
 
-def modules(folder: str) -> list[Path]:
+def modules(folder):
     return sorted((ROOT / folder).rglob("*.py"))
 
 
-def name_of(path: Path) -> str:
+def name_of(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def within(path: Path, package: str) -> set[str]:
+def within(path, package):
     return {name for name in imported(path) if name.partition(".")[0] == package}
 
 
-def floor_of(part: str, rooms: list[tuple[str, ...]]) -> int:
+def floor_of(part, rooms):
     (floor,) = [number for number, names in enumerate(rooms) if part in names] or [-1]
     assert floor >= 0, f"{part!r} is in no room: say where it belongs in {rooms}"
     return floor
 
 
-def room(name: str) -> str:
+def room(name):
     """The first part of a module's dotted name below `auditor`."""
     return name.split(".")[1] if "." in name else "__init__"
 
 
-def nested_room(name: str, house: str) -> str:
+def nested_room(name, house):
     part = name.removeprefix(house).split(".")[1:2]
     return part[0] if part and (ROOT / house.replace(".", "/") / part[0]).is_dir() else ""
 
 
-def test_rooms_import_from_below_only() -> None:
+def test_rooms_import_from_below_only():
     for path in (p for p in modules("auditor") if p != ROOT / "auditor/__init__.py"):
         own = floor_of(room(name_of(path)), ROOMS)
         above = {
@@ -111,7 +107,7 @@ def test_rooms_in_rooms_import_from_below_only():
         assert not above
 
 
-def test_modules_form_no_circle() -> None:
+def test_modules_form_no_circle():
     graph = {
         name_of(path): {n for n in imported(path) if is_module(n)}
         for folder in ("auditor", "attacks", "reports")
@@ -121,7 +117,7 @@ def test_modules_form_no_circle() -> None:
     graph.pop("auditor")
     state: dict[str, str] = {}
 
-    def look(name: str, trail: tuple[str, ...]) -> None:
+    def look(name, trail):
         state[name] = "open"
         for other in sorted(graph[name] & graph.keys() - {name}):
             assert state.get(other) != "open", " → ".join((*trail, name, other))
@@ -134,7 +130,7 @@ def test_modules_form_no_circle() -> None:
             look(name, ())
 
 
-def test_rooms_are_of_a_size_to_find_one_s_way() -> None:
+def test_rooms_are_of_a_size_to_find_one_s_way():
     assert len(list((ROOT / "auditor").glob("*.py"))) <= MOST_ON_TOP
     folders = {path.parent for folder in ("auditor", "reports") for path in modules(folder)} - {
         ROOT / "auditor"
@@ -144,7 +140,7 @@ def test_rooms_are_of_a_size_to_find_one_s_way() -> None:
     }
 
 
-def test_the_core_imports_no_attack_and_no_report() -> None:
+def test_the_core_imports_no_attack_and_no_report():
     for path in modules("auditor"):
         assert not {
             name
@@ -153,7 +149,7 @@ def test_the_core_imports_no_attack_and_no_report() -> None:
         }, path
 
 
-def test_reports_read_results_and_nothing_else() -> None:
+def test_reports_read_results_and_nothing_else():
     for path in modules("reports"):
         ours = {name for name in imported(path) if name.partition(".")[0] in ("auditor", "attacks")}
         assert not {
@@ -166,7 +162,7 @@ def test_reports_read_results_and_nothing_else() -> None:
         }, path
 
 
-def test_attacks_import_the_facade_and_arithmetic() -> None:
+def test_attacks_import_the_facade_and_arithmetic():
     for path in modules("attacks"):
         assert not {
             name for name in imported(path) if name.partition(".")[0] in ("reports", "tests")
@@ -174,7 +170,7 @@ def test_attacks_import_the_facade_and_arithmetic() -> None:
         assert {room(name) for name in within(path, "auditor")} <= ATTACKS_MAY_USE, path
 
 
-def loaded_by(code: str) -> set[str]:
+def loaded_by(code):
     """The modules that a fresh interpreter has after some code."""
     script = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)"
     return set(python("-c", script, cwd=ROOT, check=True).stderr.split())
@@ -194,7 +190,7 @@ def test_nothing_heavy_is_loaded_before_a_command_runs():
         assert not heavy & loaded_by(code)
 
 
-def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> None:
+def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need():
     heavy = {
         *("pandas scipy.linalg scipy.special sklearn auditor.audit.engine " "auditor.results.model auditor_reports jinja2").split(),
     }  # fmt: skip

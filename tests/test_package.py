@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -15,12 +13,12 @@ import auditor
 from tests.programs import PATIENCE, ROOT, python, virtual_environment
 
 
-def test_no_name_that_is_offered_is_a_module_s() -> None:
+def test_no_name_that_is_offered_is_a_module_s():
     modules = {path.stem for path in Path(auditor.__file__).parent.iterdir()}
     assert not modules & set(auditor.__all__)
 
 
-def test_every_name_that_is_offered_is_there() -> None:
+def test_every_name_that_is_offered_is_there():
     assert all(getattr(auditor, name).__name__ == name for name in auditor.__all__)
 
 
@@ -37,7 +35,7 @@ LEFT_BEHIND = (
 )  # fmt: skip
 
 
-def copied(source: Path) -> set[str]:
+def copied(source):
     source.mkdir()
     unwanted = shutil.ignore_patterns(
         "__pycache__", *{PurePosixPath(name).name for name in LEFT_BEHIND if "audit/" in name}
@@ -87,7 +85,7 @@ def installed(request, built, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
 
-    def run(*arguments: str, program: str = "auditor") -> str:
+    def run(*arguments, program="auditor"):
         done = subprocess.run(
             [tmp_path / "venv/bin" / program, *arguments], cwd=work, env=variables,
             capture_output=True, text=True, check=False, timeout=PATIENCE,
@@ -99,7 +97,7 @@ def installed(request, built, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_file_of_its_packages_and_nothing_else(built) -> None:
+def test_the_wheel_holds_every_file_of_its_packages_and_nothing_else(built):
     folder, source = built
     held = set(zipfile.ZipFile(folder / WHEEL).namelist())
     split = [
@@ -124,7 +122,7 @@ def test_the_wheel_holds_every_file_of_its_packages_and_nothing_else(built) -> N
 
 
 @pytest.mark.slow
-def test_the_source_archive_holds_every_file_but_what_was_left_behind(built) -> None:
+def test_the_source_archive_holds_every_file_but_what_was_left_behind(built):
     folder, source = built
     with tarfile.open(folder / f"auditor-{VERSION}.tar.gz") as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
@@ -134,7 +132,7 @@ def test_the_source_archive_holds_every_file_but_what_was_left_behind(built) -> 
 @pytest.mark.slow
 def test_an_installed_program_runs_from_an_empty_folder_beside_packages_of_those_names(
     installed, command
-) -> None:
+):
     run, work, place = installed
     ours = "import auditor_attacks.llse, auditor, auditor_reports.html as html; print(auditor_attacks.llse.__file__, auditor.__file__, html.__file__)"
     assert all(

@@ -1,14 +1,11 @@
 """The GitHub action and the pre-commit hook."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -28,7 +25,7 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
-def elsewhere(here: Path) -> Path:
+def elsewhere(here):
     (here / "audits").mkdir()
     for name in ("first", "second"):
         (here / f"audits/{name}.yaml").write_text(SCENARIO)
@@ -43,11 +40,11 @@ def elsewhere(here: Path) -> Path:
     return here
 
 
-def filled(text: str, inputs: dict[str, str]) -> str:
+def filled(text, inputs):
     return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: inputs[found[1]], text)
 
 
-def carried_out(folder: Path, **given: str) -> list[tuple[str, int]]:
+def carried_out(folder, **given):
     inputs = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()} | given
     paths = {
         "PATH": f"{folder / 'programs'}{os.pathsep}{os.environ['PATH']}",
@@ -75,7 +72,7 @@ def carried_out(folder: Path, **given: str) -> list[tuple[str, int]]:
     return outcome
 
 
-def test_the_action_is_a_composite_whose_inputs_are_no_part_of_any_script() -> None:
+def test_the_action_is_a_composite_whose_inputs_are_no_part_of_any_script():
     assert ACTION["runs"]["using"] == "composite"
     asked = set(re.findall(r"inputs\.([\w-]+)", (ROOT / "action.yml").read_text(encoding="utf-8")))
     assert asked == set(ACTION["inputs"])
@@ -88,7 +85,7 @@ def test_the_action_is_a_composite_whose_inputs_are_no_part_of_any_script() -> N
 
 
 @pytest.mark.slow
-def test_the_action_s_steps_run_in_any_folder_and_fail_where_they_should(elsewhere: Path) -> None:
+def test_the_action_s_steps_run_in_any_folder_and_fail_where_they_should(elsewhere):
     approved = auditor.run(elsewhere / "audits/first.yaml")
     for name in ("first", "gone"):
         approved.save(elsewhere / "approved" / name)
@@ -123,7 +120,7 @@ def test_the_action_s_steps_run_in_any_folder_and_fail_where_they_should(elsewhe
 
 
 @pytest.mark.slow
-def test_what_is_in_an_input_is_not_run(elsewhere: Path) -> None:
+def test_what_is_in_an_input_is_not_run(elsewhere):
     outcome = carried_out(
         elsewhere,
         scenarios="audits/first.yaml;touch${IFS}evil $(touch evil)",
@@ -136,7 +133,7 @@ def test_what_is_in_an_input_is_not_run(elsewhere: Path) -> None:
     assert not (elsewhere / "evil").exists()
 
 
-def test_the_hook_checks_scenarios_in_any_folder(elsewhere: Path, command) -> None:  # type: ignore[no-untyped-def]
+def test_the_hook_checks_scenarios_in_any_folder(elsewhere, command):
     assert {"id", "name", "entry", "language"} <= set(HOOK)
     files = [
         path

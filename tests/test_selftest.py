@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -10,8 +8,7 @@ from auditor import registry
 from auditor.cli import cli
 from auditor.errors import PluginFailed
 from auditor.schemes import planted
-from auditor.schemes.base.scheme import Case, Key, TableMoments
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.planted import Planted
 from auditor.selftest import MIXING, VERDICTS, SelfTest, Tally, interval, self_test, to_json
 from auditor.selftest_report import markdown, terminal
@@ -108,23 +105,6 @@ def test_the_exit_status():
         ([tally(True, fails=1, holds=19, name="noise-follows-law")], 1),  # of a level of 0.01 %
     ]:
         assert SelfTest(1000, 5, 0, tuple(cases)).exit_status == status
-
-
-def test_another_s_scheme_can_be_put_through_it():
-    class Mine(Case, CornerWave):
-        """Corner-wave with fresh noise, from another package."""
-
-        name = "mine"
-
-        def plan(self, levels, existing=0):
-            return planted.draw_from(np.diag(levels))[existing:]
-
-    registry.register(Mine)
-    try:
-        (found,) = self_test(500, 1, cases=["mine"]).cases
-    finally:
-        del registry._plugins["case"]["mine"]
-    assert found.together["fails"] == 1
 
 
 def test_a_case_that_breaks_is_told_and_not_counted(monkeypatch):

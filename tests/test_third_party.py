@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -13,7 +11,7 @@ from tests.programs import PATIENCE, ROOT, python, virtual_environment
 pytestmark = pytest.mark.slow
 
 
-def written_in_contributing() -> dict[str, str]:
+def written_in_contributing():
     blocks = re.findall(
         r"```(?:python|toml)\n(.*?)```",
         (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -51,13 +49,6 @@ def test_what_is_kept_is_what_is_found_and_nothing_is_imported_for_it(tmp_path):
         *(f"list {kinds}" for kinds in LISTS),
     } <= found.keys()
     assert not HEAVY & set(loaded)
-
-
-@pytest.fixture
-def theirs(tmp_path, monkeypatch):
-    """A third party's package, installed in this process."""
-    monkeypatch.syspath_prepend(install(tmp_path / "site", "theirs", source=PLUGIN))
-    return tmp_path / "site" / "theirs"
 
 
 @pytest.mark.slow

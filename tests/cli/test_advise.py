@@ -1,7 +1,5 @@
 """``auditor advise`` from the command line."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

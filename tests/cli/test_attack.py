@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path
@@ -15,14 +13,14 @@ ROUNDED = math.sqrt(2 / ROWS) / 4
 
 
 @pytest.fixture(scope="module")
-def people() -> pd.DataFrame:
+def people():
     rng = np.random.default_rng(5)
     age = rng.normal(50, 12, ROWS)
     return pd.DataFrame({"age": age, "pay": 900 * age + rng.normal(0, 9000, ROWS)})
 
 
 @pytest.fixture
-def files(here: Path, people: pd.DataFrame) -> auditor.Release:
+def files(here, people):
     release = auditor.perturb(people, "corner-wave", [0.25, 1.0], seed=3)
     people.assign(name=[f"n{row}" for row in range(ROWS)], shoe=np.arange(ROWS) % 7).to_csv(
         "people.csv", index=False
@@ -35,15 +33,13 @@ def files(here: Path, people: pd.DataFrame) -> auditor.Release:
 STATED = ("--original", "people.csv", "--scheme", "corner-wave", "--levels", "0.25,1")
 
 
-def figure(out: str, name: str) -> float:
+def figure(out, name):
     found = re.search(rf"^{name}: ([\d.e+-]+)", out, re.MULTILINE)
     assert found is not None, out
     return float(found[1])
 
 
-def test_it_prints_the_error_and_the_closed_form_that_python_has(
-    files: auditor.Release, people: pd.DataFrame, command
-) -> None:  # type: ignore[no-untyped-def]
+def test_it_prints_the_error_and_the_closed_form_that_python_has(files, people, command):
     status, out, err = command("attack", "llse", "copy-1.csv", "copy-2.csv", *STATED)
     assert (status, err) == (0, "")
     wanted = auditor.attack("llse", files)
@@ -59,8 +55,8 @@ def test_it_prints_the_error_and_the_closed_form_that_python_has(
 
 
 def test_the_reconstruction_is_written_where_it_is_asked_for_and_is_its_owner_s_alone(
-    files: auditor.Release, command
-) -> None:  # type: ignore[no-untyped-def]
+    files, command
+):
     status, out, err = command(
         "attack", "llse", "copy-1.csv", "copy-2.csv", *STATED, "--output", "rebuilt.csv"
     )
@@ -76,9 +72,7 @@ def test_the_reconstruction_is_written_where_it_is_asked_for_and_is_its_owner_s_
         assert Path(taken).read_bytes() == before
 
 
-def test_knowledge_parameters_and_columns_are_as_in_a_scenario(
-    files: auditor.Release, command
-) -> None:  # type: ignore[no-untyped-def]
+def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files, command):
     status, out, _ = command(
         "attack", "llse", "copy-1.csv", *STATED[:4], "--levels", 0.25, "--knowledge",
         "{estimated: {rows: 100}}", "--seed", 4,
@@ -110,9 +104,7 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(
     (("llse", "copy-1.csv", "-o", "x.xlsx"), "a reconstruction is written as .csv or .parquet"),
     (("known-io-rotation", "copy-1.csv", "--scheme", "rotation", "--levels", "0"), "attacked from Python, or by a scenario"),
 ])  # fmt: skip
-def test_what_cannot_be_is_one_message(
-    files: auditor.Release, command, arguments: tuple[str, ...], shown: str
-) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_is_one_message(files, command, arguments, shown):
     copy = files.copies[0]
     copy.sample(frac=1, random_state=1).to_csv("shuffled.csv", index=False)
     copy.head(100).to_csv("short.csv", index=False)
@@ -124,7 +116,7 @@ def test_what_cannot_be_is_one_message(
     assert err.startswith("error: ") or err.startswith("warning: ")
 
 
-def test_no_figure_is_told_of_a_few_private_records(here: Path, command) -> None:  # type: ignore[no-untyped-def]
+def test_no_figure_is_told_of_a_few_private_records(here, command):
     X = pd.DataFrame({"a": [1.0, 2.0, 4.0, 9.0], "b": [3.0, 1.0, 4.0, 1.0]})
     X.to_csv("few.csv", index=False)
     auditor.perturb(X, "correlated", [0.5], seed=1).copies[0].to_csv("copy.csv", index=False)

@@ -1,7 +1,5 @@
 """The command line as its users and their scripts meet it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -153,12 +151,6 @@ def test_seed_and_set_change_the_scenario_and_are_kept_in_the_results(folder, au
     assert results["scenario"]["schemes"][1]["levels"] == [0.5, 2.0]
     command = "auditor run holds.yaml --set data.rows=300 --set 'schemes[corner-wave].levels=[0.5, 2]' --seed 9"
     assert results["provenance"]["command"] == command
-
-
-def test_quiet_says_the_verdict_and_nothing_else(folder, auditor):
-    status, out, err = auditor("run", "holds.yaml", "--quiet")
-    assert (status, err) == (0, "")
-    assert [line.split(": ")[1] for line in out.splitlines()] == ["holds", "holds"]
 
 
 def test_junit_is_written_beside_the_report_and_short_options_are_the_long_ones(folder, auditor):
@@ -448,18 +440,6 @@ def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, 
         )
         assert status == 2
         assert told in " ".join(err.split())
-
-
-@pytest.mark.parametrize(
-    ("scheme", "levels", "warned"),
-    [("correlated", "1,0", True), ("correlated", "1,0.1", False), ("rotation", "0,0", False)],
-)
-def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, levels, warned):
-    status, _, err = auditor(
-        "perturb", "iris", "--scheme", scheme, "--levels", levels, "--seed", 1, "--output", "out"
-    )
-    assert status == 0
-    assert ("level 0 perturbs nothing: copy 2 is the data as they are" in err) == warned
 
 
 def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder, auditor):

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from auditor.process.shipped import shipped_scenarios
@@ -9,7 +5,7 @@ from tests.programs import environment, python
 
 
 @pytest.fixture
-def home(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(here, monkeypatch):
     monkeypatch.setenv("HOME", str(here))
     for variable in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(variable, raising=False)
@@ -19,9 +15,7 @@ def home(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(("shell", "place"), [
     ("bash", ".local/share/bash-completion/completions/auditor"), ("zsh", ".zfunc/_auditor"), ("fish", ".config/fish/completions/auditor.fish"),
 ])  # fmt: skip
-def test_a_script_is_written_where_the_shell_looks_for_it(
-    home: Path, monkeypatch: pytest.MonkeyPatch, command, shell: str, place: str
-) -> None:  # type: ignore[no-untyped-def]
+def test_a_script_is_written_where_the_shell_looks_for_it(home, monkeypatch, command, shell, place):
     status, out, err = command("--install-completion", shell)
     assert (status, err) == (0, "")
     assert f"written: {home / place}" in out
@@ -33,9 +27,7 @@ def test_a_script_is_written_where_the_shell_looks_for_it(
     assert (home / place).read_text() == script
 
 
-def test_a_shell_that_is_not_known_is_asked_for(
-    home: Path, monkeypatch: pytest.MonkeyPatch, command
-) -> None:  # type: ignore[no-untyped-def]
+def test_a_shell_that_is_not_known_is_asked_for(home, monkeypatch, command):
     monkeypatch.setenv("SHELL", "/bin/dash")
     status, out, err = command("--install-completion")
     assert (status, out, err) == (
@@ -46,7 +38,7 @@ def test_a_shell_that_is_not_known_is_asked_for(
     assert list(home.iterdir()) == []
 
 
-def completed(*words: str, site: Path) -> list[str]:
+def completed(*words, site):
     done = python(
         "-m", "auditor", cwd=site,
         env=environment(_AUDITOR_COMPLETE="bash_complete", COMP_WORDS=" ".join(["auditor", *words]), COMP_CWORD=str(len(words))),
@@ -55,7 +47,7 @@ def completed(*words: str, site: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_commands_options_and_shipped_scenarios_are_completed(here: Path) -> None:
+def test_commands_options_and_shipped_scenarios_are_completed(here):
     assert completed("co", site=here) == ["plain,compare"]
     assert "plain,--junit-xml" in completed("run", "--j", site=here)
     names = {f"plain,{path.stem}" for path in shipped_scenarios() if path.stem.startswith("li")}

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import io
 import re
 import sys
@@ -26,9 +24,7 @@ SCENARIO = {
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-def test_a_terminal_shows_figures_time_left_and_the_cell_under_way_whatever_the_names(
-    width: int,
-) -> None:
+def test_a_terminal_shows_figures_time_left_and_the_cell_under_way_whatever_the_names(width):
     file = io.StringIO()
     with bar(
         TITLE, Console(file=file, width=width, force_terminal=True, color_system=None)
@@ -41,7 +37,7 @@ def test_a_terminal_shows_figures_time_left_and_the_cell_under_way_whatever_the_
     assert max(map(len, shown)) <= width
 
 
-def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_steer_no_terminal(capsys):
     file = io.StringIO()
     with bar(
         "\x1b]0;title\x07", Console(file=file, width=80, force_terminal=True, color_system=None)

@@ -1,7 +1,5 @@
 """The pytest plugin."""
 
-from __future__ import annotations
-
 import pytest
 
 import auditor.api  # noqa: F401 - pytester forgets what is imported inside, and numpy cannot be imported twice

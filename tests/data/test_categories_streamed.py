@@ -1,9 +1,6 @@
 """Categories that stay in their files."""
 
-from __future__ import annotations
-
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +10,6 @@ from large_tables import FORMS, load, write
 from auditor.data import file_rows as streamed
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, Categories
 from auditor.data.formats import parts as pieces
-from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from tests.tiers import each_once
@@ -23,9 +19,7 @@ ROWS = 140_000
 CSV_ROWS = 70_500
 
 
-def both(
-    monkeypatch: pytest.MonkeyPatch, source: Path | str, **request: object
-) -> tuple[Table, Table]:
+def both(monkeypatch, source, **request):
     """The table left in its file, and the same read whole."""
     monkeypatch.setattr(pieces, "CSV_BYTES", 2**18)
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
@@ -36,7 +30,7 @@ def both(
     return large, held
 
 
-def same(large: Table, held: Table) -> None:
+def same(large, held):
     a, b = large.categorical, held.categorical
     assert a is not None
     assert b is not None
@@ -56,7 +50,7 @@ def same(large: Table, held: Table) -> None:
     assert large.fingerprint() == held.fingerprint()
 
 
-def people(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
+def people(rows=ROWS, gaps=False):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({
         "disease": rng.choice(["flu", "HIV", "none", "cölera"], rows, p=[0.5, 0.001, 0.4, 0.099]),
@@ -104,7 +98,7 @@ def written(tmp_path_factory):
     """The table in a form, with gaps or without, written once."""
 
     @cache
-    def path(form: str, rows: int | None = None, gaps: bool = False) -> Path:
+    def path(form, rows=None, gaps=False):
         rows = rows or (CSV_ROWS if "csv" in form else ROWS)
         return write(people(rows, gaps), tmp_path_factory.mktemp("people"), form)
 

@@ -29,7 +29,7 @@ def load(request, monkeypatch, tmp_path):
     monkeypatch.setattr(streamed, "HELD_BYTES", held)
     monkeypatch.setattr(pieces, "CSV_BYTES", piece)
 
-    def read(content: str | bytes, **request):
+    def read(content, **request):
         (tmp_path / "table.csv").write_bytes(
             content if isinstance(content, bytes) else content.encode()
         )
@@ -43,7 +43,7 @@ def load(request, monkeypatch, tmp_path):
     return read
 
 
-def missing(*rows: int) -> str:
+def missing(*rows):
     count, first = (
         ("1 missing value, in", rows[0])
         if len(rows) == 1

@@ -1,10 +1,7 @@
 """CSV and Parquet files."""
 
-from __future__ import annotations
-
 import datetime
 import traceback
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,29 +12,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auditor.data.load import load_table
-from auditor.data.table import Table
 from auditor.errors import DataError
 
 CANARY = "CANARY-4711"
 
 
-def load(path: Path, **request: object) -> Table:
-    return load_table(path.name, base=path.parent, rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
+def load(path, **request):
+    return load_table(path.name, base=path.parent, rng=np.random.default_rng(0), **request)
 
 
-def csv(folder: Path, content: str | bytes) -> Path:
+def csv(folder, content):
     path = folder / "table.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
 
-def parquet(folder: Path, table: pa.Table, **options: object) -> Path:
+def parquet(folder, table, **options):
     path = folder / "table.parquet"
     pq.write_table(table, path, **options)
     return path
 
 
-def refusal(path: Path, **request: object) -> str:
+def refusal(path, **request):
     with pytest.raises(DataError) as caught:
         load(path, **request)
     shown = "".join(traceback.format_exception(caught.value, chain=True))

@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from auditor.data.load import load_table
-from auditor.data.table import Table
 from auditor.errors import DataError
 
 REQUIRED = {
@@ -13,8 +10,8 @@ REQUIRED = {
 }
 
 
-def load(source: str, seed: int = 0, **request: object) -> Table:
-    return load_table(source, rng=np.random.default_rng(seed), **request)  # type: ignore[arg-type]
+def load(source, seed=0, **request):
+    return load_table(source, rng=np.random.default_rng(seed), **request)
 
 
 @pytest.mark.parametrize("name", sorted(REQUIRED.keys() | {"cps", "iris", "census-like"}))

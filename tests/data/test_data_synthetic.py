@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,18 +7,17 @@ from scipy import stats
 from auditor.data.load import load_table
 from auditor.data.sources import gaussian
 from auditor.data.sources.components import SHAPES, Components, Intervals
-from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.testing import check_source
 
 
-def load(source: str, seed: int = 0, rows: int | None = None, **parameters: object) -> Table:
+def load(source, seed=0, rows=None, **parameters):
     return load_table(source, rows=rows, parameters=parameters, rng=np.random.default_rng(seed))
 
 
-def refusal(source: str, **request: object) -> str:
+def refusal(source, **request):
     with pytest.raises(DataError) as caught:
-        load(source, **request)  # type: ignore[arg-type]
+        load(source, **request)
     return str(caught.value)
 
 

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 from datetime import date
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +17,7 @@ BY_HAND = [
 ]
 
 
-def loaded(path: Any, **options: Any) -> Any:
+def loaded(path, **options):
     from auditor.data.columns.categorical_table import Categories
 
     categories = Categories({}, options.pop("categorical", {}))
@@ -66,7 +63,7 @@ def test_a_table_has_dates_beside_its_numbers(tmp_path, kind):
 
 
 def test_a_scenario_says_which_columns_are_dates_and_how_they_are_written():
-    def data(**fields: Any) -> Any:
+    def data(**fields):
         document = {
             "data": {"source": "iris", **fields},
             "schemes": [{"name": "corner-wave", "levels": [1.0]}],

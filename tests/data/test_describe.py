@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,14 +30,6 @@ def test_what_a_column_is(cells, is_):
 def test_a_name_that_says_so_makes_whole_numbers_that_are_all_different_an_identifier(name, is_):
     assert kind(RNG.choice(10**9, N, replace=False), name) == is_
     assert kind(CENTS, name) == "number"
-
-
-@pytest.mark.parametrize("name", ["ZIP code", "home_postcode", "Telephone"])
-def test_digits_of_a_code_are_no_number(name):
-    numbers = RNG.integers(1_000, 99_999, N)
-    assert kind(numbers, name) == kind(numbers, "born in", coded=True) == "unusable"
-    assert kind(RNG.integers(1_000, 1_030, N), name) == "category"
-    assert kind(CENTS, name) == kind(numbers, "zipped") == "number"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -1,13 +1,10 @@
 """Every kind of file that owners have, against pandas' own reading."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import traceback
 import warnings
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -31,7 +28,7 @@ ROWS = 40
 
 
 @pytest.fixture
-def frame() -> pd.DataFrame:
+def frame():
     rng = np.random.default_rng(4)
     return pd.DataFrame({
         "age": rng.integers(18, 80, ROWS), "pay": np.where(np.arange(ROWS) % 9 == 4, np.nan, np.round(rng.normal(3e3, 900, ROWS), 2)),
@@ -39,13 +36,13 @@ def frame() -> pd.DataFrame:
     })  # fmt: skip
 
 
-def read(path: Path) -> tuple[pd.DataFrame, list[str]]:
+def read(path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return whole_frame(pieces_of(path), header(path), None), file_notes(str(path))
 
 
-def assert_as_pandas(path: Path, theirs: pd.DataFrame, *notes: str) -> None:
+def assert_as_pandas(path, theirs, *notes):
     ours, noted = read(path)
     pd.testing.assert_frame_equal(ours, theirs, check_dtype=False, check_column_type=False)
     assert len(noted) == len(notes)
@@ -58,7 +55,7 @@ def assert_as_pandas(path: Path, theirs: pd.DataFrame, *notes: str) -> None:
     )
 
 
-def refusal(path: Path) -> str:
+def refusal(path):
     with pytest.raises(DataError) as caught:
         read(path)
     shown = "".join(traceback.format_exception(caught.value, chain=True)).replace(str(path), "")

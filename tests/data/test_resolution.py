@@ -1,7 +1,5 @@
 """The resolution of a column."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

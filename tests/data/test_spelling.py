@@ -1,7 +1,5 @@
 """Cells in other spellings."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

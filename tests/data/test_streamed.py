@@ -1,9 +1,6 @@
 """Tables that stay in their files."""
 
-from __future__ import annotations
-
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +11,6 @@ from large_tables import FORMS, load, write
 
 from auditor.data import file_rows as streamed
 from auditor.data.formats import parts as pieces
-from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from tests.tiers import each_once
@@ -29,7 +25,7 @@ def small(monkeypatch):
     monkeypatch.setattr(pieces, "CSV_BYTES", 2**18)
 
 
-def columns(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
+def columns(rows=ROWS, gaps=False):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({
         "age": rng.integers(18, 80, rows),
@@ -42,7 +38,7 @@ def columns(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
     return frame
 
 
-def rows_of(form: str) -> int:
+def rows_of(form):
     return CSV_ROWS if "csv" in form else ROWS
 
 
@@ -51,7 +47,7 @@ def written(tmp_path_factory):
     """The table in a form, with gaps or without, written once."""
 
     @cache
-    def path(form: str, gaps: bool = False) -> Path:
+    def path(form, gaps=False):
         return write(columns(rows_of(form), gaps), tmp_path_factory.mktemp("columns"), form)
 
     return path
@@ -88,7 +84,7 @@ def test_missing_values_are_left_out_or_filled_in_as_in_memory(
     assert large.rows == (complete if missing == "drop" else rows)
 
 
-def same(large: Table, held: Table) -> None:
+def same(large, held):
     assert (large.attributes, large.rows, large.width) == (held.attributes, held.rows, held.width)
     assert large.fingerprint() == held.fingerprint()
     for a, b in zip(large.moments(), held.moments(), strict=True):
@@ -111,7 +107,7 @@ def test_moments_are_those_of_two_passes(written, small):
     )
 
 
-def spoilt(what: str) -> pd.DataFrame:
+def spoilt(what):
     frame = columns(CSV_ROWS).astype(float)
     if what == "missing":
         frame.loc[[70_001, 90_000], "age"] = np.nan

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -15,7 +13,6 @@ from auditor.results.records import (
     Distribution,
     ExpectationRecord,
     Measurement,
-    Verdict,
 )
 from auditor_reports.charts.inert import inflated
 
@@ -28,7 +25,7 @@ VARIANCE = {"age": 180.0, "salary": 4.1e8}
 UNSUITED = "distribution analysis needs white noise; linearly-dependent noise repeats one draw"
 
 
-def llse_error(scheme: str, levels: tuple[float, ...]) -> float:
+def llse_error(scheme, levels):
     if scheme == "linearly-dependent" and len(set(levels)) > 1:
         return 3e-17  # rounding, as a solver leaves it
     if scheme in ("corner-wave", "linearly-dependent"):
@@ -37,12 +34,12 @@ def llse_error(scheme: str, levels: tuple[float, ...]) -> float:
     return 1 / (1 + information)
 
 
-def error_of(scheme: str, attack: str, levels: tuple[float, ...], knowledge: str) -> float:
+def error_of(scheme, attack, levels, knowledge):
     base = llse_error(scheme, levels) if attack == "llse" else min(levels)
     return base * (1.0 if knowledge == "perfect" or attack == "ndr" else 1.012)
 
 
-def coalitions_of(kind: str, count: int) -> list[tuple[int, ...]]:
+def coalitions_of(kind, count):
     copies = range(1, count + 1)
     if kind == "all":
         return [c for size in copies for c in itertools.combinations(copies, size)]
@@ -50,7 +47,7 @@ def coalitions_of(kind: str, count: int) -> list[tuple[int, ...]]:
     return list(dict.fromkeys([*((copy,) for copy in copies), *prefixes]))
 
 
-def measurement(**values: Any) -> Measurement:
+def measurement(**values):
     blank: dict[str, Any] = dict.fromkeys(Measurement._fields)
     blank |= {
         "sweep": {},
@@ -64,7 +61,7 @@ def measurement(**values: Any) -> Measurement:
     return Measurement(**(blank | values))
 
 
-def with_bar(value: float, error: float, theory: float | None) -> dict[str, Any]:
+def with_bar(value, error, theory):
     return {
         "value": value, "std_error": error, "ci_low": value - 1.96 * error, "ci_high": value + 1.96 * error,
         "theory": theory, "error_bar": "closed-form",
@@ -77,14 +74,14 @@ class Case:
     def __init__(
         self,
         *,
-        coalitions: str = "all",
-        rows: int = ROWS,
-        attributes: tuple[str, ...] = ATTRIBUTES,
-        schemes: tuple[str, ...] = SCHEMES,
-        levels: tuple[float, ...] = LEVELS,
-        replicates: int = 2,
-        sweep: dict[str, Any] | None = None,
-    ) -> None:
+        coalitions="all",
+        rows=ROWS,
+        attributes=ATTRIBUTES,
+        schemes=SCHEMES,
+        levels=LEVELS,
+        replicates=2,
+        sweep=None,
+    ):
         self.coalitions, self.rows, self.attributes, self.schemes = (
             coalitions, rows, attributes, schemes,
         )  # fmt: skip
@@ -92,7 +89,7 @@ class Case:
         self.plugin = dict(zip(schemes, SCHEMES, strict=False))
         self.noise = random.Random(2012)
 
-    def measurements(self) -> list[Measurement]:
+    def measurements(self):
         records: list[Measurement] = []
         for scheme, knowledge, attack in itertools.product(
             self.schemes, KNOWLEDGE, ("ndr", "llse")
@@ -107,9 +104,9 @@ class Case:
         return records
 
     def cell(
-        self, scheme: str, knowledge: str, attack: str, coalition: tuple[int, ...], replicate: int, draw: float,
-        errors: dict[tuple[int, ...], float],
-    ) -> list[Measurement]:  # fmt: skip
+        self, scheme, knowledge, attack, coalition, replicate, draw,
+        errors,
+    ):  # fmt: skip
         levels = tuple(self.levels[copy - 1] for copy in coalition)
         theory = error_of(self.plugin[scheme], attack, levels, knowledge)
         std_error = theory * math.sqrt(2 / self.rows)
@@ -151,7 +148,7 @@ class Case:
             records.append(measurement(**key, metric="collusion_gain", **bar))
         return records
 
-    def distributions(self) -> list[Distribution]:
+    def distributions(self):
         found = []
         width = 0.1
         for scheme, coalition in itertools.product(
@@ -171,7 +168,7 @@ class Case:
                 ))  # fmt: skip
         return found
 
-    def gaps(self) -> list[Measurement]:
+    def gaps(self):
         reason = {
             "status": "not-applicable", "reason": UNSUITED, "knowledge": "perfect",
             "attack": "distribution-analysis",
@@ -181,9 +178,7 @@ class Case:
             levels=(0.46,), **reason,
         )]  # fmt: skip
 
-    def result(
-        self, *, title: str = "Five recipients of the census extract", name: str = "quickstart"
-    ) -> AuditResult:
+    def result(self, *, title="Five recipients of the census extract", name="quickstart"):
         return AuditResult(
             name=name,
             scenario={
@@ -216,14 +211,14 @@ class Case:
             distributions=self.distributions(),
         )  # fmt: skip
 
-    def data(self) -> DataSummary:
+    def data(self):
         return DataSummary(
             source="cps", rows=self.rows, correlation=[[1.0, 0.3], [0.3, 1.0]], fingerprint="sha256:5a1e0c77", licence="CC0",
             attributes=[AttributeSummary(name=n, mean=41.2, variance=VARIANCE.get(n, 180.0)) for n in self.attributes],
             description="Census extract", sweep=self.sweep,
         )  # fmt: skip
 
-    def plugins(self) -> list[PluginSummary]:
+    def plugins(self):
         attacks = {
             "ndr": ("Takes the least perturbed copy as it is", ""),
             "llse": ("Joint linear least-squares estimate from all copies held", "the noise law and the data's moments are known"),
@@ -234,7 +229,7 @@ class Case:
             *(PluginSummary(kind="scheme", id=s, name=self.plugin[s], summary=f"The {s} scheme", assumes="Gaussian noise") for s in self.schemes),
         ]  # fmt: skip
 
-    def expectations(self) -> list[ExpectationRecord]:
+    def expectations(self):
         wave, fresh = self.schemes[-1], self.schemes[1]
         return [
             ExpectationRecord(expectation="no-collusion-gain", where={"scheme": wave}, status="holds", observed=0.0004, bound=0.01,
@@ -246,11 +241,11 @@ class Case:
         ]  # fmt: skip
 
 
-def quickstart() -> AuditResult:
+def quickstart():
     return Case().result()
 
 
-def six() -> AuditResult:
+def six():
     case = Case(schemes=(*SCHEMES, "random-projection", "rotation-noise"))
     case.plugin |= {"random-projection": "independent", "rotation-noise": "corner-wave"}
     whole = case.result(title="Six schemes", name="six")
@@ -264,11 +259,11 @@ def six() -> AuditResult:
     return whole.model_copy(update={"measurements": [*whole.measurements, *unsuited]})
 
 
-def prefixes_only() -> AuditResult:
+def prefixes_only():
     return Case(coalitions="prefixes").result(name="prefixes")
 
 
-def failed() -> AuditResult:
+def failed():
     """One attack fails against one scheme."""
     whole = quickstart()
     broken = measurement(
@@ -280,7 +275,7 @@ def failed() -> AuditResult:
     )
 
 
-def swept() -> AuditResult:
+def swept():
     points = [
         Case(coalitions="prefixes", rows=rows, sweep={"data.rows": rows})
         for rows in (1000, 4000, 16000, 64000)
@@ -310,7 +305,7 @@ HOSTILE_COLUMNS = (
 HOSTILE_TITLE = "</script><script>alert('title')</script>\u202e{{7*7}}"
 
 
-def unpacked(page: str) -> str:
+def unpacked(page):
     return re.sub(
         r'<script type="application/x-deflate"[^>]*>[^<]*</script>',
         lambda found: inflated(found.group()),
@@ -318,7 +313,7 @@ def unpacked(page: str) -> str:
     )
 
 
-def hostile() -> AuditResult:
+def hostile():
     """Names that try to be markup, formulas, templates, code."""
     schemes = (
         "</script><script>alert(2)</script>", "correlated' onmouseover='alert(3)",
@@ -337,9 +332,7 @@ NASTY = "<b>pay</b>\x1b[31m`|"
 """A column's name that would be markup, steer a terminal or end a cell."""
 
 
-def tried(
-    scheme: str, level: float, unknown: float, verdict: Verdict = "holds", pooling: float = 0.0
-) -> Tried:
+def tried(scheme, level, unknown, verdict="holds", pooling=0.0):
     exposed = Exposed(unknown, 0.012, "mixture-estimate", NASTY, (1,))
     return Tried(
         scheme, (level, 2 * level, 4 * level), unknown + 0.02, exposed, verdict, True, pooling,
@@ -347,7 +340,7 @@ def tried(
     )  # fmt: skip
 
 
-def advice() -> Advice:
+def advice():
     taken, weaker = tried("corner-wave", 1.21, 0.52), tried("corner-wave", 1.0, 0.49, "fails")
     paper = replace(
         tried("independent", 9.0, 0.5, "undecided", 0.2), exposed=None, losses=(3000.0,) * 3

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -8,8 +6,8 @@ import report_cases
 from test_report_html import Page
 
 import auditor
-from auditor.results.model import AuditResult, Partial
-from auditor.results.records import ExpectationRecord, Measurement
+from auditor.results.model import Partial
+from auditor.results.records import ExpectationRecord
 from auditor_reports.figures.figures import said
 from auditor_reports.figures.reading import Reading
 from auditor_reports.html import Html
@@ -21,7 +19,7 @@ GATES = (SAFE, UNSAFE, OPEN)
 BOUND = {"exposure": {"unknown": {"at-least": 0.5}}}
 
 
-def numbers(rows: int, *levels: float, scheme: str = "corner-wave") -> dict[str, Any]:
+def numbers(rows, *levels, scheme="corner-wave"):
     return {
         "seed": 3, "data": {"source": "gaussian", "covariance": [[1.0, 0.3], [0.3, 4.0]], "rows": rows},
         "schemes": [{"name": scheme, "levels": list(levels)}], "attacks": ["llse"], "expect": [BOUND],
@@ -42,13 +40,13 @@ SCENARIOS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def audits(quickstart: AuditResult) -> dict[str, AuditResult]:
+def audits(quickstart):
     return {"quickstart": quickstart} | {
         name: auditor.run(scenario) for name, scenario in SCENARIOS.items()
     }
 
 
-def first_screen(result: AuditResult) -> str:
+def first_screen(result):
     """Return the text of the page before its first section."""
     page = Html().render([result])
     start = page.index("<article")
@@ -66,9 +64,7 @@ def first_screen(result: AuditResult) -> str:
         ("files", UNSAFE, "top-coded alone guesses", "petal_length"),
     ],
 )
-def test_ten_seconds_answer_five_questions(
-    audits: dict[str, AuditResult], name: str, gate: str, who: str, column: str
-) -> None:
+def test_ten_seconds_answer_five_questions(audits, name, gate, who, column):
     text = first_screen(audits[name])
     assert [one for one in GATES if one in text] == [gate]  # Is it safe?
     assert re.search(rf"{who}.* {column}", text)
@@ -81,12 +77,12 @@ def test_ten_seconds_answer_five_questions(
         assert one in terminal
 
 
-def headline_texts(result: AuditResult) -> list[str]:
+def headline_texts(result):
     first = headline(Reading(result), verdicts(Reading(result)))
     return [said(text) for text in (first.gate, first.number, *first.reasons, first.action)]
 
 
-def error(value: float, half: float | None, name: str = "age", **changes: Any) -> Measurement:
+def error(value, half, name="age", **changes):
     low, high = (None, None) if half is None else (value - half, value + half)
     fields = {
         "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (1.0,),
@@ -96,7 +92,7 @@ def error(value: float, half: float | None, name: str = "age", **changes: Any) -
     return report_cases.measurement(**fields)
 
 
-def audit(*records: Measurement, **updates: Any) -> AuditResult:
+def audit(*records, **updates):
     blank = {"measurements": list(records), "distributions": [], "releases": [], "expectations": []}
     scenario = {"title": "t", "schemes": [{"name": "correlated", "id": "s"}], "expect": []}
     return report_cases.quickstart().model_copy(update=blank | {"scenario": scenario} | updates)
@@ -106,19 +102,17 @@ def audit(*records: Measurement, **updates: Any) -> AuditResult:
     ("value", "half", "state"),
     [(0.8, 0.01, "good"), (0.8, 0.35, "open"), (0.8, None, "open"), (0.4, 0.01, "bad")],
 )
-def test_a_tick_needs_the_whole_interval_at_the_target(
-    value: float, half: float | None, state: str
-) -> None:
+def test_a_tick_needs_the_whole_interval_at_the_target(value, half, state):
     result = audit(error(value, half), error(value, half, "*"))
     (found,) = verdicts(Reading(result))
     assert (found.state, headline(Reading(result), [found]).state) == (state, state)
     assert {bar.state for bar in exposures(Reading(result), [found])} == {state}
 
 
-def test_the_target_is_that_of_the_scenario_and_its_outcome_counts() -> None:
+def test_the_target_is_that_of_the_scenario_and_its_outcome_counts():
     result = audit(error(0.8, 0.01), error(0.8, 0.01, "*"))
 
-    def state(status: Any, **unknown: float) -> str:
+    def state(status, **unknown):
         where = {"unknown": {name.replace("_", "-"): bound for name, bound in unknown.items()}}
         record = ExpectationRecord(
             expectation="exposure", where=where, status=status, observed=None, bound=0.5, why=""
@@ -130,7 +124,7 @@ def test_the_target_is_that_of_the_scenario_and_its_outcome_counts() -> None:
     assert state("holds", at_least=0.5) == state("fails", at_most=0.1) == "good"
 
 
-def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole() -> None:
+def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole():
     one = [error(0.8, 0.01), error(0.8, 0.01, "*")]
     two = audit(*one, *(record._replace(coalition=(2,)) for record in one))
     found = headline(Reading(two), verdicts(Reading(two)))
@@ -142,7 +136,7 @@ def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole() -> 
     assert (nothing.state, nothing.gate.startswith(OPEN)) == ("open", True)
 
 
-def test_a_safe_scheme_beside_an_unsafe_one_is_the_next_step() -> None:
+def test_a_safe_scheme_beside_an_unsafe_one_is_the_next_step():
     bad = [error(0.1, 0.01, name) for name in ("age", "*")]
     good = [error(0.9, 0.01, name, scheme="<wave>") for name in ("age", "*")]
     found = first_screen(audit(*bad, *good))
@@ -169,7 +163,7 @@ def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept: AuditRes
 
 
 @pytest.mark.parametrize("width", [40, 120])
-def test_it_fits_every_width_with_hostile_names(hostile: AuditResult, width: int) -> None:
+def test_it_fits_every_width_with_hostile_names(hostile, width):
     text = Terminal(width=width, full=False).render([hostile])
     assert max(map(len, text.splitlines())) <= width
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)

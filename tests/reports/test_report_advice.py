@@ -1,25 +1,15 @@
-from __future__ import annotations
-
-import math
-import re
-from dataclasses import replace
-
 import pytest
 
-from auditor.results.advice import Advice
 from auditor.results.model import SchemeSummary
 from auditor.results.remedies import Remedy
 from auditor_reports.html import Html
-from auditor_reports.layout.advice import _chart
 from auditor_reports.markdown import Markdown
 from auditor_reports.terminal import Terminal
 from auditor_reports.wording.headline import remedy_text
 
 
 @pytest.mark.parametrize("width", [80])
-def test_a_terminal_has_the_release_first_and_everything_in_its_width(
-    advice: Advice, width: int
-) -> None:
+def test_a_terminal_has_the_release_first_and_everything_in_its_width(advice, width):
     text = Terminal(width=width).render_advice(advice)
     lines = text.splitlines()
     assert lines[1] == "✓ corner-wave at 1.21, 2.42, 4.84 leaves 50 % or more unknown"
@@ -39,7 +29,7 @@ def test_a_terminal_has_the_release_first_and_everything_in_its_width(
         assert words in whole
 
 
-def test_markdown_and_the_page_say_what_the_terminal_says(advice: Advice) -> None:
+def test_markdown_and_the_page_say_what_the_terminal_says(advice):
     text, page = (
         Markdown().render_advice(advice),
         Html().render_advice(advice).replace("\u202f", " ").replace("\xa0", " "),
@@ -56,17 +46,7 @@ def test_markdown_and_the_page_say_what_the_terminal_says(advice: Advice) -> Non
     assert 'id="advice-frontier"' in page
 
 
-def test_a_loss_that_is_not_known_is_no_figure(advice: Advice) -> None:
-    one = replace(advice.chosen, losses=(), in_full=False)
-    assert math.isnan(one.loss)
-    shown = replace(advice, utility="classifier", frontier=(one, advice.chosen))
-    assert not re.search(
-        r"\bnan\b", Markdown().render_advice(shown) + Terminal(width=80).render_advice(shown)
-    )
-    assert len(_chart(shown).rows) == 1
-
-
-def released(**remedy: object) -> str:
+def released(**remedy):
     base = {"attack": "llse", "attribute": "age", "unknown": 0.05} | remedy
     return remedy_text(
         SchemeSummary(sweep={}, scheme="s", plugin="s", levels=[0.1], summary="", claims=""),
@@ -74,7 +54,7 @@ def released(**remedy: object) -> str:
     )
 
 
-def test_a_remedy_in_words() -> None:
+def test_a_remedy_in_words():
     assert (
         released(levels=[1.0])
         == "s with levels of at least 1 would leave half of age unknown (llse, closed form)."

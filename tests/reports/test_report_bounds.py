@@ -1,14 +1,11 @@
-from __future__ import annotations
-
 import pytest
 
 import auditor
 from auditor import registry
-from auditor.results.model import AuditResult
 
 
 @pytest.fixture(scope="module")
-def bounded() -> AuditResult:
+def bounded():
     return auditor.run({
         "seed": 4, "data": {"source": "gaussian", "rows": 400, "covariance": [[4.0, 0.0], [0.0, 4.0]], "exact": True},
         "schemes": [{"name": "independent", "id": "a<b>", "levels": [1.0, 3.0], "noise": {"variance": 4.0}}, {"name": "rotation"}],
@@ -18,7 +15,7 @@ def bounded() -> AuditResult:
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
-def test_every_report_says_so(bounded: AuditResult, quickstart: AuditResult, form: str) -> None:
+def test_every_report_says_so(bounded, quickstart, form):
     renderer = registry.get("renderer", form)()
     said = " ".join(renderer.render([bounded]).split()).replace("\u00a0", " ")
     assert (

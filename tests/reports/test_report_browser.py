@@ -8,9 +8,7 @@ import os
 import random
 import shutil
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +18,7 @@ from auditor_reports.html import Html
 pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed: pip install playwright"
 )
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Error, Page, sync_playwright
 
 CHROMIUM = next(
     (
@@ -49,7 +47,7 @@ CASES = ("quickstart", "swept", "hostile", "six")
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser():
     with sync_playwright() as started:
         launched = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield launched
@@ -57,9 +55,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def files(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> dict[str, Path]:
+def files(tmp_path_factory, request):
     """The pages of all cases, written once."""
     folder, made = tmp_path_factory.mktemp("pages"), {}
     for case in CASES:
@@ -69,7 +65,7 @@ def files(
 
 
 class Opened:
-    def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
+    def __init__(self, browser, file, **options):
         self.context = browser.new_context(
             **({"viewport": {"width": 1280, "height": 900}} | options)
         )
@@ -82,11 +78,11 @@ class Opened:
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(file.as_uri())
 
-    def __enter__(self) -> Opened:
+    def __enter__(self):
         self.page.locator("html[data-charts=drawn]").wait_for(state="attached")
         return self
 
-    def unfold(self) -> Opened:
+    def unfold(self):
         """Open every section, and wait until its charts are drawn."""
         self.page.evaluate(
             "document.querySelectorAll('details.section').forEach((one) => { one.open = true; })"
@@ -96,12 +92,12 @@ class Opened:
             left.first.wait_for(state="detached")
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self.context.close()
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
+def opened(browser, files):
     with Opened(browser, files["quickstart"]) as page:
         yield page.unfold()
 
@@ -110,9 +106,7 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
     ("case", "theme", "width"),
     [*((case, "light", 400) for case in CASES), ("quickstart", "dark", 1280)],
 )
-def test_charts_draw_offline_without_a_word_on_the_console(
-    browser: Browser, files: dict[str, Path], case: str, theme: Any, width: int
-) -> None:
+def test_charts_draw_offline_without_a_word_on_the_console(browser, files, case, theme, width):
     """400 pixels need no sideways scroll, folded or not."""
     with Opened(
         browser,
@@ -122,7 +116,7 @@ def test_charts_draw_offline_without_a_word_on_the_console(
         viewport={"width": width, "height": 900},
     ) as opened:
         assert opened.page.locator("figure.drawn").count() == 1  # others are folded
-        assert opened.page.locator(".gate").bounding_box()["y"] < 200  # type: ignore[index]
+        assert opened.page.locator(".gate").bounding_box()["y"] < 200
         opened.unfold()
         views = opened.page.locator(".view svg")
         assert opened.said == []
@@ -140,7 +134,7 @@ def test_charts_draw_offline_without_a_word_on_the_console(
 
 
 @pytest.mark.parametrize("level", [0, 9])
-def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -> None:
+def test_the_page_inflates_whatever_was_deflated(browser, level):
     draw = random.Random(12)
     texts = [
         b"", b"a", b"abc" * 3, bytes(range(256)) * 300, draw.randbytes(70_000),
@@ -167,7 +161,7 @@ def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -
     page.close()
 
 
-def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(opened: Opened) -> None:
+def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(opened):
     opened.page.locator("table.matrix thead button").last.focus()
     opened.page.keyboard.press("Tab")
     opened.page.keyboard.press("Enter")
@@ -177,7 +171,7 @@ def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(opened: Opened) 
     assert opened.page.evaluate("document.activeElement.hasAttribute('popovertarget')")
 
 
-def test_paper_shows_everything_but_controls(opened: Opened) -> None:
+def test_paper_shows_everything_but_controls(opened):
     opened.page.emulate_media(media="print", color_scheme="dark")
     assert not opened.page.locator(".controls").first.is_visible()
     assert opened.page.locator(".view svg").first.is_visible()
@@ -193,9 +187,7 @@ def test_paper_shows_everything_but_controls(opened: Opened) -> None:
 
 @needs_axe
 @pytest.mark.parametrize(("case", "theme"), [("quickstart", "dark"), ("swept", "light")])
-def test_axe_finds_nothing_findings(
-    browser: Browser, files: dict[str, Path], case: str, theme: Any
-) -> None:
+def test_axe_finds_nothing_findings(browser, files, case, theme):
     with Opened(browser, files[case], color_scheme=theme) as opened:
         assert findings(opened.page) == []
         assert findings(opened.unfold().page) == []
@@ -203,7 +195,7 @@ def test_axe_finds_nothing_findings(
         assert findings(opened.page, ":popover-open") == []
 
 
-def findings(page: Page, part: str = "body") -> list[str]:
+def findings(page, part="body"):
     """Return axe's findings, with the elements that they are about."""
     page.evaluate(f"window.axe || (() => {{ {AXE.read_text(encoding='utf-8')} }})()")
     context = {"include": [[part]], "exclude": [[".view"]]}
@@ -216,9 +208,7 @@ def findings(page: Page, part: str = "body") -> list[str]:
     ]
 
 
-def test_without_scripts_sections_open_and_figures_can_be_read(
-    browser: Browser, files: dict[str, Path]
-) -> None:
+def test_without_scripts_sections_open_and_figures_can_be_read(browser, files):
     with_nothing = browser.new_context(java_script_enabled=False)
     page = with_nothing.new_page()
     page.goto(files["quickstart"].as_uri())

@@ -1,13 +1,10 @@
 """No original value leaves."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
 import random
 from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,13 +22,13 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html"
 
 
 @pytest.fixture(scope="module")
-def values() -> list[float]:
+def values():
     noise = random.Random(99)
     return [round(noise.uniform(1000, 9000), 5) for _ in range(2 * ROWS)]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> Path:
+def folder(tmp_path_factory, values):
     made = tmp_path_factory.mktemp("canary")
     with (made / "data.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -53,14 +50,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> Pat
     return made
 
 
-def command(folder: Path, *arguments: str) -> str:
+def command(folder, *arguments):
     shown = io.StringIO()
     with chdir(folder), redirect_stdout(shown), redirect_stderr(shown), suppress(SystemExit):
         main(list(arguments))
     return shown.getvalue()
 
 
-def leaks(text: str, values: list[float]) -> list[float]:
+def leaks(text, values):
     text = report_cases.unpacked(text)
     return [
         value
@@ -69,12 +66,12 @@ def leaks(text: str, values: list[float]) -> list[float]:
     ]
 
 
-def test_the_search_finds_what_is_planted(values: list[float]) -> None:
+def test_the_search_finds_what_is_planted(values):
     assert leaks(f"the pay is {values[3]}", values) == [values[3]]
     assert leaks(deflated(f"the pay is {values[3]}"), values) == [values[3]]
 
 
-def test_no_command_tells_a_value(folder: Path, values: list[float]) -> None:
+def test_no_command_tells_a_value(folder, values):
     shown = command(folder, "check", "canary.yaml") + command(
         folder, "run", "canary.yaml", "--output", "out"
     )
@@ -117,21 +114,19 @@ COMMANDS: dict[str, list[list[str]]] = {
 }  # fmt: skip
 
 
-def test_every_command_there_is_has_its_canary() -> None:
+def test_every_command_there_is_has_its_canary():
     assert set(COMMANDS) == set(cli.commands)
 
 
 @pytest.fixture(scope="module")
-def audited(folder: Path) -> Path:
+def audited(folder):
     command(folder, "run", "canary.yaml", "--output", "all")
     return folder
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.slow_after_first
-def test_nothing_that_a_command_says_is_a_value(
-    audited: Path, values: list[float], name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_that_a_command_says_is_a_value(audited, values, name, monkeypatch):
     # advice on few records has 25, and says the same
     monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
     # nor does it say more by nineteen attacks than by one of each kind
@@ -149,17 +144,15 @@ def test_nothing_that_a_command_says_is_a_value(
         assert leaks(shown, values) == []
 
 
-def test_no_report_tells_a_value(folder: Path, values: list[float]) -> None:
+def test_no_report_tells_a_value(folder, values):
     result = auditor.run(folder / "canary.yaml")
     for form in FORMATS:
         assert leaks(registry.get("renderer", form)().render([result]), values) == []
     assert leaks(result.frame().to_csv(), values) == []
 
 
-def test_a_failing_attack_that_quotes_values_is_not_quoted(
-    folder: Path, values: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any) -> Any:
+def test_a_failing_attack_that_quotes_values_is_not_quoted(folder, values, monkeypatch):
+    def fail(*_):
         raise ValueError(f"cannot use {values[:4]}")
 
     for method in ("affine", "affine_batch"):

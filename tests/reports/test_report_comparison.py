@@ -1,15 +1,11 @@
 """The comparison of two audits, in every format that has one."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 import report_cases
 
-from auditor.results.comparison import Comparison, compare_results
-from auditor.results.model import AuditResult
+from auditor.results.comparison import compare_results
 from auditor_reports.data_files import Json
 from auditor_reports.html import Html
 from auditor_reports.layout.changes import _blocks, headline, parts
@@ -17,10 +13,8 @@ from auditor_reports.markdown import Markdown
 from auditor_reports.terminal import Terminal
 
 
-def shifted(
-    result: AuditResult, scheme: str, factor: float, metric: str = "normalized_error"
-) -> AuditResult:
-    def change(record: Any) -> Any:
+def shifted(result, scheme, factor, metric="normalized_error"):
+    def change(record):
         if (record.scheme, record.metric) != (scheme, metric) or record.value is None:
             return record
         return record._replace(value=record.value * factor)
@@ -31,20 +25,18 @@ def shifted(
 
 
 @pytest.fixture(scope="module")
-def worse(quickstart: AuditResult) -> Comparison:
+def worse(quickstart):
     return compare_results(quickstart, shifted(quickstart, "correlated", 0.8))
 
 
-def test_the_same_audit_twice_differs_in_nothing(quickstart: AuditResult) -> None:
+def test_the_same_audit_twice_differs_in_nothing(quickstart):
     same = compare_results(quickstart, quickstart)
     assert not same.worse
     assert parts(same) == []
     assert headline(same) == "Nothing got worse."
 
 
-def test_lower_errors_are_worse_and_higher_ones_better(
-    quickstart: AuditResult, worse: Comparison
-) -> None:
+def test_lower_errors_are_worse_and_higher_ones_better(quickstart, worse):
     assert worse.worse
     assert {change.metric for change in worse.worsened} == {"normalized_error"}
     back = compare_results(shifted(quickstart, "correlated", 0.8), quickstart)
@@ -53,9 +45,7 @@ def test_lower_errors_are_worse_and_higher_ones_better(
 
 
 @pytest.mark.parametrize(("factor", "worse"), [(0.8, True), (1.2, False)])
-def test_what_was_not_tried_before_and_knows_more_is_worse(
-    quickstart: AuditResult, factor: float, worse: bool
-) -> None:
+def test_what_was_not_tried_before_and_knows_more_is_worse(quickstart, factor, worse):
     added = [record._replace(attack="joint", value=record.value * factor, theory=None)
              for record in quickstart.measurements
              if (record.scheme, record.attack, record.knowledge, record.metric) == ("corner-wave", "llse", "perfect", "normalized_error")
@@ -73,7 +63,7 @@ def test_what_was_not_tried_before_and_knows_more_is_worse(
         assert "corner-wave, joint, perfect" in found.broken[-1]
 
 
-def changed(result: AuditResult, scheme: str, **fields: Any) -> AuditResult:
+def changed(result, scheme, **fields):
     records = [
         r._replace(**fields) if r.scheme == scheme and r.status == "ok" else r
         for r in result.measurements
@@ -81,9 +71,7 @@ def changed(result: AuditResult, scheme: str, **fields: Any) -> AuditResult:
     return result.model_copy(update={"measurements": records})
 
 
-def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the_reason(
-    quickstart: AuditResult,
-) -> None:
+def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the_reason(quickstart):
     lost = compare_results(
         quickstart,
         changed(quickstart, "corner-wave", status="failed", value=None, reason="LinAlgError"),
@@ -101,7 +89,7 @@ def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the
 
 
 @pytest.mark.parametrize("width", [60, 160])
-def test_every_format_says_the_same(worse: Comparison, width: int) -> None:
+def test_every_format_says_the_same(worse, width):
     (part,) = parts(worse)
     (table,) = _blocks(part)
     text = Terminal(width=width).render_comparison(worse)
@@ -114,7 +102,7 @@ def test_every_format_says_the_same(worse: Comparison, width: int) -> None:
     assert len(shown["worsened"]) == part.size
 
 
-def test_hostile_names_stay_text(hostile: AuditResult) -> None:
+def test_hostile_names_stay_text(hostile):
     scheme = hostile.releases[0].scheme
     changed = compare_results(hostile, shifted(hostile, scheme, 0.5))
     page, text = Html().render_comparison(changed), Markdown().render_comparison(changed)

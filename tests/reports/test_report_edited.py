@@ -1,11 +1,7 @@
 """Results edited by hand."""
 
-from __future__ import annotations
-
 import json
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +24,7 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places(value, path=()):
     if path:
         yield path
     if isinstance(value, dict):
@@ -39,7 +35,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(value[index], (*path, index))
 
 
-def edited(text: str, path: tuple[Any, ...], odd: Any) -> str:
+def edited(text, path, odd):
     document = json.loads(text)
     part = document
     for step in path[:-1]:
@@ -49,7 +45,7 @@ def edited(text: str, path: tuple[Any, ...], odd: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def small() -> AuditResult:
+def small():
     return report_cases.Case(
         coalitions="prefixes",
         schemes=("independent", "correlated", "corner-wave"),
@@ -59,9 +55,7 @@ def small() -> AuditResult:
 
 
 @pytest.mark.parametrize(("seed", "count"), [(6, 25), pytest.param(7, 160, marks=pytest.mark.slow)])
-def test_what_stands_in_an_edited_file_is_refused_or_reported(
-    small: AuditResult, tmp_path: Path, seed: int, count: int
-) -> None:
+def test_what_stands_in_an_edited_file_is_refused_or_reported(small, tmp_path, seed, count):
     text = small.to_json()
     jobs = [(path, odd) for path in places(json.loads(text)) for odd in ODD]
     refused = []
@@ -83,9 +77,7 @@ def test_what_stands_in_an_edited_file_is_refused_or_reported(
 
 
 @pytest.mark.parametrize("command", [["report"], ["report", "--format", "junit"], ["compare"]])
-def test_the_command_ends_with_status_2_and_one_message(
-    small: AuditResult, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_ends_with_status_2_and_one_message(small, tmp_path, command, capsys):
     whole = small.save(tmp_path / "whole")
     bad = tmp_path / "results.json"
     bad.write_text(

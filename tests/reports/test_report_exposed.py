@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,24 +6,21 @@ import pytest
 import report_cases
 
 import auditor
-from auditor.results.model import AuditResult
-from auditor.results.records import Measurement
 from auditor_reports import html, terminal
 from auditor_reports.figures.figures import said as joined
-from auditor_reports.figures.matrix import MatrixCell, matrix
+from auditor_reports.figures.matrix import matrix
 from auditor_reports.figures.reading import Reading
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
 from auditor_reports.notebook import Notebook
 from auditor_reports.terminal import Terminal
-from auditor_reports.wording.card import Verdict
 from auditor_reports.wording.verdict import verdict, verdicts
 
 SAFE, NAMES = 0.9, ("age", "salary")
 PERFECT, ESTIMATED = "perfect", "estimated(rows=400)"
 
 
-def error(attribute: str, value: float, half: float = 0.001, **changes: Any) -> Measurement:
+def error(attribute, value, half=0.001, **changes):
     fields = {
         "scheme": "s", "knowledge": PERFECT, "attack": "llse", "coalition": (1,), "levels": (1.0,), "attribute": attribute,
         "metric": "normalized_error", "value": value, "std_error": half / 1.96, "ci_low": value - half, "ci_high": value + half,
@@ -35,11 +29,11 @@ def error(attribute: str, value: float, half: float = 0.001, **changes: Any) -> 
     return report_cases.measurement(**fields)
 
 
-def safe(**changes: Any) -> list[Measurement]:
+def safe(**changes):
     return [error(name, SAFE, **changes) for name in ("*", *NAMES)]
 
 
-def audit(records: list[Measurement], knowledge: list[Any] | None = None) -> AuditResult:
+def audit(records, knowledge=None):
     scenario = {
         "schema": 1, "title": "t", "schemes": [{"name": "correlated", "id": "s"}],
         "knowledge": knowledge or [PERFECT],
@@ -50,7 +44,7 @@ def audit(records: list[Measurement], knowledge: list[Any] | None = None) -> Aud
     )
 
 
-def exposing(value: float, half: float = 0.0, **changes: Any) -> AuditResult:
+def exposing(value, half=0.0, **changes):
     key = {name: changes[name] for name in ("knowledge", "attack", "coalition") if name in changes}
     shown = [*safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2))]
     if key and (key.get("attack", "llse"), key.get("knowledge", PERFECT)) != ("llse", PERFECT):
@@ -63,7 +57,7 @@ def exposing(value: float, half: float = 0.0, **changes: Any) -> AuditResult:
     return audit([*kept, target])
 
 
-def found(result: AuditResult) -> tuple[Verdict, MatrixCell]:
+def found(result):
     reading = Reading(result)
     return verdict(reading, "s"), max(
         (row.cells[0] for row in matrix(reading)),
@@ -80,12 +74,10 @@ WHO = {
 
 
 @pytest.mark.parametrize("who", WHO.values(), ids=WHO)
-def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(
-    who: dict[str, Any],
-) -> None:
+def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(who):
     said, cell = found(exposing(0.0, **who))
-    assert (said.severity.word, said.grade) == ("rebuilt", "rebuilt (age)")  # type: ignore[union-attr]
-    assert (cell.severity.word, cell.whole.word) == ("rebuilt", "low")  # type: ignore[union-attr]
+    assert (said.severity.word, said.grade) == ("rebuilt", "rebuilt (age)")
+    assert (cell.severity.word, cell.whole.word) == ("rebuilt", "low")
     assert cell.exposed is not None
     assert cell.exposed[0] == "age"
     text = joined(said.exposure)
@@ -105,15 +97,13 @@ def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(
     (0.04, 0.001, None, "rebuilt"), (0.04, 0.3, None, "high"), (0.2, 0.01, 0.01, "severe"),
     (0.7, 0.001, None, "moderate"),
 ])  # fmt: skip
-def test_noise_alone_makes_no_attribute_exposed(
-    value: float, half: float, theory: float | None, word: str
-) -> None:
+def test_noise_alone_makes_no_attribute_exposed(value, half, theory, word):
     said, cell = found(exposing(value, half, theory=theory))
     assert said.grade == f"{word} (age)"
-    assert (said.severity.word, cell.severity.word) == (word, word)  # type: ignore[union-attr]
+    assert (said.severity.word, cell.severity.word) == (word, word)
 
 
-def test_every_report_names_the_attribute_and_escapes_it() -> None:
+def test_every_report_names_the_attribute_and_escapes_it():
     name = "<b>age</b>\x1b[31m"
     result = exposing(0.0)
     records = [
@@ -135,9 +125,7 @@ def test_every_report_names_the_attribute_and_escapes_it() -> None:
     assert "(rebuilt; <bdi>&lt;b&gt;age" in shown
 
 
-def test_a_scheme_that_leaves_one_attribute_all_but_clear(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scheme_that_leaves_one_attribute_all_but_clear(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     draws = np.random.default_rng(3).normal(size=(2_000, 2)) * [1000.0, 1.0]
     np.savetxt("table.csv", draws, delimiter=",", header="salary,age", comments="")
@@ -154,7 +142,7 @@ def test_a_scheme_that_leaves_one_attribute_all_but_clear(
     json.dumps(said.exposure)
 
 
-def gaining(attribute: str, value: float, half: float) -> Measurement:
+def gaining(attribute, value, half):
     return error(attribute, value, half, metric="collusion_gain", coalition=(1, 2))
 
 
@@ -162,9 +150,7 @@ def gaining(attribute: str, value: float, half: float) -> Measurement:
     ("age", "half", "finding"),
     [(0.4, 0.01, "gain"), (0.4, 0.5, "no-gain"), (-0.4, 0.01, "no-gain")],
 )
-def test_pooling_that_pays_in_one_attribute_is_not_called_no_gain(
-    age: float, half: float, finding: str
-) -> None:
+def test_pooling_that_pays_in_one_attribute_is_not_called_no_gain(age, half, finding):
     records = [
         *safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2)), gaining("*", 0.001, 0.0005),
         gaining("salary", 0.001, 0.0005),
@@ -175,9 +161,7 @@ def test_pooling_that_pays_in_one_attribute_is_not_called_no_gain(
 
 
 @pytest.mark.parametrize(("share", "state"), [(0.1, "good"), (0.56, "bad")])
-def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(
-    share: float, state: str
-) -> None:
+def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(share, state):
     records = [
         *safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2)),
         error("*", 0.0, 1e-6, metric="collusion_gain", coalition=(1, 2)),
@@ -200,7 +184,7 @@ def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(
 TOLD = "to whoever knows "
 
 
-def numbers(correlation: float, level: float) -> dict[str, Any]:
+def numbers(correlation, level):
     return {
         "title": "Known", "seed": 1, "schemes": [{"name": "independent", "levels": [level]}],
         "data": {"source": "gaussian", "covariance": [[1.0, correlation], [correlation, 1.0]], "rows": 4_000},
@@ -208,7 +192,7 @@ def numbers(correlation: float, level: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def categories(level: float) -> dict[str, Any]:
+def categories(level):
     return {
         "title": "Known", "seed": 1, "schemes": [{"name": "uniform", "levels": [level]}],
         "data": {"source": "cps", "columns": ["age", "salary", "state_tax"], "rows": 4_000,
@@ -218,7 +202,7 @@ def categories(level: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def verdict_on(scenario: dict[str, Any]) -> tuple[Verdict, str]:
+def verdict_on(scenario):
     """Return the verdict, and all that a terminal prints of the audit."""
     result = auditor.run(scenario)
     (found,) = verdicts(Reading(result))
@@ -229,9 +213,7 @@ def verdict_on(scenario: dict[str, Any]) -> tuple[Verdict, str]:
     pytest.param(numbers(0.6, 2.0), 0.44, 0.5, id="numbers"),
     pytest.param(categories(0.5), 0.38, 0.42, id="categories"),
 ])  # fmt: skip
-def test_a_leak_to_who_was_given_attributes_is_in_the_headline(
-    scenario: dict[str, Any], low: float, high: float
-) -> None:
+def test_a_leak_to_who_was_given_attributes_is_in_the_headline(scenario, low, high):
     found, printed = verdict_on(scenario)
     assert found.given is not None
     assert low < found.given.shown.value < high < 0.6 < (found.given.alone or 0.0)
@@ -247,9 +229,7 @@ def test_a_leak_to_who_was_given_attributes_is_in_the_headline(
 @pytest.mark.parametrize(
     "scenario", [pytest.param(numbers(0.9, 400.0), id="numbers"), pytest.param(categories(0.0), id="categories")]
 )  # fmt: skip
-def test_copies_that_add_nothing_are_not_blamed_for_what_was_known(
-    scenario: dict[str, Any],
-) -> None:
+def test_copies_that_add_nothing_are_not_blamed_for_what_was_known(scenario):
     found, printed = verdict_on(scenario)
     assert found.given is not None
     assert found.given.shown.value == pytest.approx(found.given.alone, rel=0.1)
@@ -258,7 +238,7 @@ def test_copies_that_add_nothing_are_not_blamed_for_what_was_known(
     assert TOLD not in printed
 
 
-def test_a_column_s_name_is_escaped_on_the_page() -> None:
+def test_a_column_s_name_is_escaped_on_the_page():
     scenario = numbers(0.6, 2.0)
     known, other = np.random.default_rng(6).standard_normal((2, 400))
     scenario["data"] = {

@@ -1,7 +1,5 @@
 """Formats other than the page: partial audits, LaTeX, notebooks, terminal, CSV, Markdown."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io
@@ -96,17 +94,17 @@ ESCAPED = re.compile(
 )
 
 
-def markup(text: str) -> set[str]:
+def markup(text):
     return set(ESCAPED.sub("", text)) & set("\\$&#%_^~")
 
 
 @pytest.mark.parametrize(("written", "spelt"), [(r"\input{x}", r"\textbackslash{}input\{x\}"), ("a_b & 5 % of $x^2 ~ #1", r"a\_b \& 5 \% of \$x\textasciicircum{}2 \textasciitilde{} \#1"), ("--x, ,,", "{-}-x, {,},"), ("σ² = 10⁻⁷ ± ½", r"$\sigma$\textsuperscript{2} = 10\textsuperscript{$-$7} $\pm$ 1/2"), ("Größe\n%", r"Größe \%")])  # fmt: skip
-def test_text_is_spelt_as_tex_sets_it(written: str, spelt: str) -> None:
+def test_text_is_spelt_as_tex_sets_it(written, spelt):
     assert safe(written) == spelt
 
 
 @given(st.text(st.sampled_from("\\{}$&#^_~%<>|\"'`[]*-,a0 σΣς²⁻₂Ῥἀ\u0302\n\x1b\u202e")))
-def test_nothing_in_a_name_is_read_as_markup(text: str) -> None:
+def test_nothing_in_a_name_is_read_as_markup(text):
     spelt = safe(text)
     assert not markup(spelt), spelt
     plain = re.sub(r"\\[{}]", "", spelt)
@@ -114,15 +112,13 @@ def test_nothing_in_a_name_is_read_as_markup(text: str) -> None:
     assert spelt.isprintable()
 
 
-def tables(text: str) -> list[str]:
+def tables(text):
     return re.findall(r"\\begin\{table\}.*?\\end\{table\}", text, re.DOTALL)
 
 
 @pytest.mark.parametrize("case", ["swept", "hostile"])
 @pytest.mark.slow_after_first
-def test_every_row_has_as_many_cells_as_the_table_has_columns(
-    case: str, request: pytest.FixtureRequest
-) -> None:
+def test_every_row_has_as_many_cells_as_the_table_has_columns(case, request):
     found = tables(Latex().render([request.getfixturevalue(case)]))
     assert len(found) >= 4
     for table in found:
@@ -137,7 +133,7 @@ def test_every_row_has_as_many_cells_as_the_table_has_columns(
             assert table.count(part) == 1
 
 
-def test_results_show_their_verdicts_and_comparison(quickstart: AuditResult) -> None:
+def test_results_show_their_verdicts_and_comparison(quickstart):
     text = quickstart._repr_html_()
     first = headline(Reading(quickstart), verdicts(Reading(quickstart)))
     assert first.gate in text
@@ -146,7 +142,7 @@ def test_results_show_their_verdicts_and_comparison(quickstart: AuditResult) -> 
     assert text.count("<table>") == 1
 
 
-def test_a_release_shows_its_law_and_no_value() -> None:
+def test_a_release_shows_its_law_and_no_value():
     frame = pd.DataFrame({"age": [71.123, 72.456, 79.789], "<b>": [1.5, 2.25, 9.125]})
     release = auditor.perturb(frame, scheme="corner-wave", levels=[0.25, 0.5], seed=3)
     text = release._repr_html_()
@@ -162,7 +158,7 @@ def test_a_release_shows_its_law_and_no_value() -> None:
     )._repr_html_()
 
 
-def test_a_wrong_choice_names_the_right_ones(quickstart: AuditResult) -> None:
+def test_a_wrong_choice_names_the_right_ones(quickstart):
     with pytest.raises(AuditorError, match="adversary must be one of"):
         quickstart.plot.collusion(adversary="nobody")
     with pytest.raises(AuditorError, match="unknown choice 'colour'"):
@@ -174,14 +170,12 @@ def test_a_wrong_choice_names_the_right_ones(quickstart: AuditResult) -> None:
 CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
 
 
-def columns(line: str) -> int:
+def columns(line):
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in line)
 
 
 @pytest.mark.parametrize(("case", "width"), each_once(CASES, [40, 80, 160]))
-def test_the_terminal_report_fits_and_is_plain(
-    case: str, width: int, request: pytest.FixtureRequest
-) -> None:
+def test_the_terminal_report_fits_and_is_plain(case, width, request):
     text = Terminal(width=width).render([request.getfixturevalue(case)])
     before, command, rest = re.split(r"\nReproduce in one line:\n(.*)\n", text)
     middle, rest = rest.split("\nScenario as run\n")
@@ -209,7 +203,7 @@ HOSTILE_TEXTS = [
 ]  # fmt: skip
 
 
-def hostile_scenario(quickstart: AuditResult) -> AuditResult:
+def hostile_scenario(quickstart):
     odd = {f"{place} {text}": text for place, text in enumerate(HOSTILE_TEXTS)} | {
         "none": None, "yes": True, "1": 1e-9, "big": 10**30, "deep": [[{}], []],
     }  # fmt: skip
@@ -220,9 +214,7 @@ def hostile_scenario(quickstart: AuditResult) -> AuditResult:
 
 @pytest.mark.parametrize(("case", "width"), each_once(["odd", *CASES], [40, 80, 160]))
 @pytest.mark.slow_after_first
-def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(
-    case: str, width: int, request: pytest.FixtureRequest
-) -> None:
+def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(case, width, request):
     result = (
         hostile_scenario(request.getfixturevalue("quickstart"))
         if case == "odd"
@@ -254,7 +246,7 @@ def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(
         )
 
 
-def test_csv_parses_back(swept: AuditResult) -> None:
+def test_csv_parses_back(swept):
     rows = list(csv.DictReader(io.StringIO(Csv().render([swept]))))
     assert len(rows) == len(swept.measurements)
     for row, record in zip(rows[:200], swept.measurements[:200], strict=True):
@@ -264,7 +256,7 @@ def test_csv_parses_back(swept: AuditResult) -> None:
         assert row["scheme"] == record.scheme
 
 
-def test_csv_disarms_formulas() -> None:
+def test_csv_disarms_formulas():
     for text in ("=cmd()", "+1", "-1", "@x", "\tx", "\rx"):
         assert cell(text) == f"'{text}"
 
@@ -273,7 +265,7 @@ STEERING = "\x1b[31m\x9b2J\u202eevil\u2066\x07"
 
 
 @pytest.mark.slow
-def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditResult) -> None:
+def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart):
     plain = report_cases.Case(
         attributes=(STEERING, "גיל"),
         schemes=(f"s{STEERING}", "b", "c", "d"),
@@ -304,7 +296,7 @@ def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditRes
     )
 
 
-def test_markdown_tables_stay_tables_and_markup_stays_text(hostile: AuditResult) -> None:
+def test_markdown_tables_stay_tables_and_markup_stays_text(hostile):
     text = Markdown().render([hostile, hostile])
     assert "<script" not in text
     assert "<img" not in text

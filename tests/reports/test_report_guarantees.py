@@ -1,13 +1,10 @@
 """The table of guarantees."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 import auditor
-from auditor.results.model import AuditResult
 from auditor_reports.figures.reading import Reading
 from auditor_reports.layout.audit import _guarantees as guarantees
 from auditor_reports.layout.document import Paragraph, Table
@@ -17,7 +14,7 @@ DATA: dict[str, Any] = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2
 BOUNDS = {"x1": [-5, 5], "x2": [-8, 8]}
 
 
-def audited(**data: Any) -> AuditResult:
+def audited(**data):
     schemes = [{"name": name, "levels": [50, 100], **more} for name, more in (
         ("corner-wave", {}), ("linearly-dependent", {}), ("laplace", {"noise": {"variance": 9.0}})
     )]  # fmt: skip
@@ -28,11 +25,11 @@ def audited(**data: Any) -> AuditResult:
 
 
 @pytest.fixture(scope="module")
-def bounded() -> AuditResult:
+def bounded():
     return audited(bounds=BOUNDS)
 
 
-def test_it_has_a_row_for_each_coalition_with_every_figure(bounded: AuditResult) -> None:
+def test_it_has_a_row_for_each_coalition_with_every_figure(bounded):
     lead, table, *why = guarantees(Reading(bounded))
     assert isinstance(lead, Paragraph)
     assert isinstance(table, Table)
@@ -49,7 +46,7 @@ def test_it_has_a_row_for_each_coalition_with_every_figure(bounded: AuditResult)
     assert any("free of noise" in str(block) for block in why)
 
 
-def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_it() -> None:
+def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_it():
     schemes = [
         {"name": name, "levels": [1000, 1000], "noise": {"variance": 9.0}}
         for name in ("laplace", "laplace-multilevel")
@@ -69,5 +66,5 @@ def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_
     assert fresh.sentence.startswith("Pooling both copies weakens what they guarantee: ε ")
 
 
-def test_without_bounds_there_is_none() -> None:
+def test_without_bounds_there_is_none():
     assert guarantees(Reading(audited())) == []

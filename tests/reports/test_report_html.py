@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
-from typing import Any
 
 import altair as alt
 import pytest
@@ -23,7 +22,7 @@ CASES = ("quickstart", "swept", "hostile")
 
 
 class Page(HTMLParser):
-    def __init__(self, source: str) -> None:
+    def __init__(self, source):
         super().__init__(convert_charrefs=True)
         self.source = source
         self.elements: list[tuple[str, dict[str, str | None]]] = []
@@ -33,15 +32,15 @@ class Page(HTMLParser):
         self._inside = ""
         self.feed(source)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
         self._inside = tag if tag in ("script", "style") else self._inside
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         if tag == self._inside:
             self._inside = ""
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self._inside == "script":
             self.scripts.append((self.elements[-1][1], data))
         elif self._inside == "style":
@@ -50,17 +49,17 @@ class Page(HTMLParser):
             self.words.append(data)
 
     @property
-    def text(self) -> str:
+    def text(self):
         return " ".join("".join(self.words).split())
 
-    def blocks(self) -> dict[str, Any]:
+    def blocks(self):
         packed = {name: text for name, text in self.packed().items() if name.endswith("-data")}
         plain = {
             str(a["id"]): text for a, text in self.scripts if a.get("type") == "application/json"
         }
         return {name: json.loads(text) for name, text in (packed | plain).items()}
 
-    def packed(self) -> dict[str, str]:
+    def packed(self):
         return {
             name: inflated(element)
             for element, name in re.findall(
@@ -68,12 +67,12 @@ class Page(HTMLParser):
             )
         }
 
-    def all(self, tag: str) -> list[dict[str, str | None]]:
+    def all(self, tag):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
 @pytest.fixture(scope="module")
-def pages(request: pytest.FixtureRequest) -> dict[str, Page]:
+def pages(request):
     return {case: Page(Html().render([request.getfixturevalue(case)])) for case in CASES}
 
 
@@ -84,7 +83,7 @@ def pages(request: pytest.FixtureRequest) -> dict[str, Page]:
         for case in (*CASES, "six")
     ],
 )
-def test_every_chart_is_what_the_schema_allows(case: str, request: pytest.FixtureRequest) -> None:
+def test_every_chart_is_what_the_schema_allows(case, request):
     made = charts(Reading(request.getfixturevalue(case)), "a")
     assert made or case == "failed"
     for view in (view for chart in made for view in chart.views):
@@ -97,9 +96,7 @@ def test_every_chart_is_what_the_schema_allows(case: str, request: pytest.Fixtur
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_policy_lists_exactly_the_scripts_and_the_style(
-    case: str, pages: dict[str, Page]
-) -> None:
+def test_the_policy_lists_exactly_the_scripts_and_the_style(case, pages):
     page = pages[case]
     policy = next(
         m["content"] or ""
@@ -107,7 +104,7 @@ def test_the_policy_lists_exactly_the_scripts_and_the_style(
         if m.get("http-equiv") == "Content-Security-Policy"
     )
 
-    def hashed(text: str) -> str:
+    def hashed(text):
         return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
 
     run = [*re.findall(r"<script>(.*?)</script>", page.source, re.DOTALL), page.packed()["bundle"]]
@@ -121,7 +118,7 @@ def test_the_policy_lists_exactly_the_scripts_and_the_style(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nothing_is_loaded_and_nothing_is_inline(case: str, pages: dict[str, Page]) -> None:
+def test_nothing_is_loaded_and_nothing_is_inline(case, pages):
     for tag, attributes in pages[case].elements:
         assert tag not in ("link", "iframe", "object", "embed", "base", "form", "img")
         assert not [
@@ -134,7 +131,7 @@ def test_nothing_is_loaded_and_nothing_is_inline(case: str, pages: dict[str, Pag
     assert not re.search(r"url\(|@import", outside)
 
 
-def test_hostile_names_stay_text(pages: dict[str, Page]) -> None:
+def test_hostile_names_stay_text(pages):
     page = pages["hostile"]
     for name in report_cases.HOSTILE_COLUMNS[:5]:
         assert name[:30] in page.text
@@ -148,7 +145,7 @@ def test_hostile_names_stay_text(pages: dict[str, Page]) -> None:
             assert "onerror" not in json.dumps(block["views"])
 
 
-def test_json_cannot_leave_its_block() -> None:
+def test_json_cannot_leave_its_block():
     value = {"</script>": ["<!--", "&", "\u2028", "]]>", '"']}
     text = str(json_block(value))
     assert not re.search("[<>&\u2028]", text)
@@ -157,7 +154,7 @@ def test_json_cannot_leave_its_block() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_structure_for_keyboard_and_screen_reader(case: str, pages: dict[str, Page]) -> None:
+def test_structure_for_keyboard_and_screen_reader(case, pages):
     page = pages[case]
     assert len(page.all("main")) == 1
     assert len(page.all("h1")) == 1

@@ -1,18 +1,14 @@
-from __future__ import annotations
-
 import random
-from typing import Any
 
 import pytest
 
-from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
 from auditor_reports.figures.figures import Figure, Name, number, plus_minus
 from auditor_reports.figures.reading import ERROR, Reading, paired_gain
 from auditor_reports.wording.verdict import verdict, verdicts
 
 
-def of(value: float, half: float | None = None, coalition: tuple[int, ...] = (1,)) -> Figure:
+def of(value, half=None, coalition=(1,)):
     low, high = (None, None) if half is None else (value - half, value + half)
     return Figure(value, low, high, None, coalition, (), "closed-form", 1)
 
@@ -22,13 +18,11 @@ def of(value: float, half: float | None = None, coalition: tuple[int, ...] = (1,
     (3e-17, 1e-18, "3×10⁻¹⁷"), (0.0, None, "0"), (15234.7, 120.0, "15,230 ±120"),
     (1285407536.0, None, "1.285×10⁹"), (-0.012, 0.004, "−0.012 ±0.004"),
 ])  # fmt: skip
-def test_a_figure_is_written_to_the_precision_of_its_error_bar(
-    value: float, half: float | None, text: str
-) -> None:
+def test_a_figure_is_written_to_the_precision_of_its_error_bar(value, half, text):
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
 
 
-def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditResult) -> None:
+def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart):
     found = verdict(Reading(quickstart), "correlated")
     assert found.exposed is not None
     assert found.exposed.attribute == "salary"
@@ -44,7 +38,7 @@ def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditRe
     assert found.exposed.tied == ("salary",)
 
 
-def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar() -> None:
+def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar():
     noise = random.Random(5)
     alone = {r: 1.0 + noise.gauss(0, 0.2) for r in range(1, 21)}
     pooled_errors = {r: 0.5 * value for r, value in alone.items()}
@@ -58,7 +52,7 @@ def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar() -> None
     )
 
 
-def test_verdicts_of_the_four_schemes(quickstart: AuditResult) -> None:
+def test_verdicts_of_the_four_schemes(quickstart):
     found = {item.scheme: item for item in verdicts(Reading(quickstart))}
     assert {scheme: item.finding for scheme, item in found.items()} == {
         "independent": "gain", "correlated": "gain", "linearly-dependent": "exact", "corner-wave": "no-gain",
@@ -69,10 +63,10 @@ def test_verdicts_of_the_four_schemes(quickstart: AuditResult) -> None:
     assert "26 coalitions" in found["corner-wave"].sentence
 
 
-def with_gains(result: AuditResult, error: float | None, **updates: Any) -> Reading:
+def with_gains(result, error, **updates):
     """The corner-wave release with wide, or no, error bars of the gain."""
 
-    def widen(record: Any) -> Any:
+    def widen(record):
         if record.metric != "collusion_gain":
             return record
         low, high = (None, None) if error is None else (record.value - error, record.value + error)
@@ -87,9 +81,7 @@ def with_gains(result: AuditResult, error: float | None, **updates: Any) -> Read
 
 
 @pytest.mark.parametrize("error", [0.05, None])
-def test_wide_or_missing_error_bars_are_undecided_and_said_so(
-    quickstart: AuditResult, error: float | None
-) -> None:
+def test_wide_or_missing_error_bars_are_undecided_and_said_so(quickstart, error):
     found = verdict(with_gains(quickstart, error), "corner-wave")
     assert found.finding == "undecided"
     assert found.sentence.startswith("Undecided whether pooling endangers the records")
@@ -99,9 +91,7 @@ def test_wide_or_missing_error_bars_are_undecided_and_said_so(
     ("status", "error", "finding"),
     [("fails", 0.001, "refuted"), ("undecided", 0.001, "undecided"), ("holds", 0.05, "no-gain")],
 )
-def test_the_verdict_never_contradicts_an_expectation(
-    quickstart: AuditResult, status: Any, error: float, finding: str
-) -> None:
+def test_the_verdict_never_contradicts_an_expectation(quickstart, status, error, finding):
     record = ExpectationRecord(
         expectation="theorem-4", where={"scheme": "corner-wave"}, status=status, observed=None,
         bound=None, why="",

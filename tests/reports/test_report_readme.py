@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -13,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
 
 
-def script() -> ModuleType:
+def script():
     place = importlib.util.spec_from_file_location("make_sample", ROOT / "docs/make_sample.py")
     assert place is not None
     assert place.loader is not None
@@ -23,7 +20,7 @@ def script() -> ModuleType:
 
 
 @pytest.mark.slow
-def test_the_quickstart_holds_and_the_readme_shows_what_it_prints() -> None:
+def test_the_quickstart_holds_and_the_readme_shows_what_it_prints():
     made = script()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     result = auditor.run("quickstart")

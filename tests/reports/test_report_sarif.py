@@ -1,10 +1,7 @@
 """Findings for code-scanning pages."""
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -56,7 +53,7 @@ STRUCTURE = {
 }  # fmt: skip
 
 
-def log_of(*results: AuditResult) -> dict[str, Any]:
+def log_of(*results):
     log: dict[str, Any] = json.loads(Sarif().render(results))
     jsonschema.validate(log, STRUCTURE)
     run = log["runs"][0]
@@ -64,12 +61,10 @@ def log_of(*results: AuditResult) -> dict[str, Any]:
         run["tool"]["driver"]["rules"][one["ruleIndex"]]["id"] == one["ruleId"]
         for one in run["results"]
     )
-    return run  # type: ignore[no-any-return]
+    return run
 
 
-def test_each_expectation_that_does_not_hold_is_a_result_and_no_other(
-    quickstart: AuditResult,
-) -> None:
+def test_each_expectation_that_does_not_hold_is_a_result_and_no_other(quickstart):
     found = log_of(quickstart)["results"]
     assert [(one["ruleId"], one["level"]) for one in found] == [
         ("collusion-gain", "error"),
@@ -80,9 +75,7 @@ def test_each_expectation_that_does_not_hold_is_a_result_and_no_other(
     assert log_of(safe)["results"] == []
 
 
-def test_a_failed_cell_and_an_audit_that_was_stopped_are_errors(
-    failed: AuditResult, quickstart: AuditResult
-) -> None:
+def test_a_failed_cell_and_an_audit_that_was_stopped_are_errors(failed, quickstart):
     stopped = quickstart.model_copy(
         update={"partial": Partial(finished=1, tasks=2, why="stopped by SIGTERM", signal="SIGTERM")}
     )
@@ -101,9 +94,7 @@ def test_a_failed_cell_and_an_audit_that_was_stopped_are_errors(
 
 
 @pytest.mark.parametrize("case", ["hostile"])
-def test_names_are_no_links_no_arguments_and_steer_nothing(
-    case: str, request: pytest.FixtureRequest
-) -> None:
+def test_names_are_no_links_no_arguments_and_steer_nothing(case, request):
     result = request.getfixturevalue(case)
     named = result.expectations[1].model_copy(
         update={"why": r"[click](http://evil) {0} \input{x} <script>" + chr(27) + "[2J"}
@@ -118,7 +109,7 @@ def test_names_are_no_links_no_arguments_and_steer_nothing(
     assert "\x1b" not in Sarif().render([result])
 
 
-def test_results_stand_at_their_line_of_the_scenario_s_file(here: Path) -> None:
+def test_results_stand_at_their_line_of_the_scenario_s_file(here):
     folder = here / "our audits"
     folder.mkdir()
     file = folder / "mine.yaml"

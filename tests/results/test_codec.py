@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import hashlib
 import json
 import math
 import struct
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -87,12 +84,6 @@ TABLE = [
 ]
 
 
-def test_a_table_of_measurements_comes_back_as_its_records():
-    back = through(Measurements, Measurements.of(TABLE))
-    assert shape(list(back)) == shape(TABLE)
-    assert len(through(Measurements, Measurements.of([]))) == 0
-
-
 def test_a_table_that_is_none_is_refused():
     for field in Measurement._fields:
         for wrong in [
@@ -135,16 +126,6 @@ def result():
     })  # fmt: skip
 
 
-def test_a_table_of_records_is_those_records_to_their_types():
-    table = Measurements.of(RECORDS)
-    assert list(table) == table == RECORDS
-    assert [repr(record) for record in table] == [repr(record) for record in RECORDS]
-    assert (len(table), table[1], table[-2:]) == (6, RECORDS[1], RECORDS[-2:])
-    assert Measurements.of(table) is table
-    assert list(Measurements.of([])) == [] == Measurements.concatenated([])
-    assert table != RECORDS[:-1]
-
-
 @pytest.fixture
 def long(result, tmp_path, monkeypatch):
     """Results that are too long for JSON."""
@@ -163,7 +144,7 @@ def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
     assert again.to_json() == result.to_json()
 
 
-def stored(folder: Path, table: pa.Table) -> None:
+def stored(folder, table):
     """Write another table, and have the results name it."""
     document = json.loads((folder / "results.json").read_text())
     pq.write_table(table, folder / "results.parquet")

@@ -1,7 +1,5 @@
 """The difference attack."""
 
-from __future__ import annotations
-
 import math
 import os
 

@@ -1,7 +1,5 @@
 """Two folders of results are compared scenario by scenario."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -21,19 +19,17 @@ SCENARIO = {
 
 
 @pytest.fixture(scope="module")
-def quiet() -> AuditResult:
+def quiet():
     return auditor.run(SCENARIO)
 
 
 @pytest.fixture(scope="module")
-def loud() -> AuditResult:
+def loud():
     return auditor.run(SCENARIO, overrides={"schemes[0].levels": [0.05, 0.1]})
 
 
 @pytest.fixture
-def folders(
-    tmp_path: Path, quiet: AuditResult, loud: AuditResult, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def folders(tmp_path, quiet, loud, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for place, result in (
         ("old/same", quiet),
@@ -47,7 +43,7 @@ def folders(
     return tmp_path
 
 
-def test_scenarios_are_matched_by_name_and_each_is_judged(folders: Path) -> None:
+def test_scenarios_are_matched_by_name_and_each_is_judged(folders):
     found = {one.name: one for one in compare_paths("old", "new")}
     assert list(found) == ["added", "gone", "leaks", "same"]
     assert {name: one.worse for name, one in found.items()} == {
@@ -65,7 +61,7 @@ def test_scenarios_are_matched_by_name_and_each_is_judged(folders: Path) -> None
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html", "json"])
-def test_every_format_has_every_scenario_and_a_summary(folders: Path, form: str) -> None:
+def test_every_format_has_every_scenario_and_a_summary(folders, form):
     comparisons = compare_paths("old", "new")
     text = registry.get("renderer", form)().render_comparison(*comparisons)
     assert all(one.name in text for one in comparisons)
@@ -80,9 +76,7 @@ def test_every_format_has_every_scenario_and_a_summary(folders: Path, form: str)
         assert (text.count("<h1"), text.count("<article")) == (1, 4)
 
 
-def test_the_command_exits_1_where_anything_got_worse_or_nothing_was_compared(
-    folders: Path, command
-) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_exits_1_where_anything_got_worse_or_nothing_was_compared(folders, command):
     assert command("compare", "old", "new")[0] == 1
     assert command("compare", "old", "old")[0] == 0
     assert command("compare", "new/added", "new/same")[0] == 0

@@ -1,7 +1,5 @@
 """Fingerprints of private tables."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import stat

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path
 
 
-def die_once(task: tuple[str, int]) -> int:
+def die_once(task):
     """Kill the worker that has number 3, the first time."""
     folder, number = task
     mark = Path(folder) / "dead"
@@ -15,6 +13,6 @@ def die_once(task: tuple[str, int]) -> int:
     return number**2
 
 
-def die(task: int) -> int:
+def die(task):
     os.kill(os.getpid(), signal.SIGKILL)
     return task

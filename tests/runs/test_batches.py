@@ -1,7 +1,5 @@
 """Records in batches."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

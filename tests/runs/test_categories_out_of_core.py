@@ -1,8 +1,5 @@
 """Audits of categories that stay in their files."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +13,11 @@ ROWS = 150_000
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory) -> Path:
-    return written(tmp_path_factory.mktemp("data"), ROWS)
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory) -> Path:
+def short(tmp_path_factory):
     return written(tmp_path_factory.mktemp("data"), ROWS // SMALLER)
 
 
-def written(folder: Path, rows: int) -> Path:
+def written(folder, rows):
     path, rng = folder / "table.parquet", np.random.default_rng(8)
     frame = pd.DataFrame({
         "salary": np.round(np.exp(rng.standard_normal(rows) + 10)),
@@ -56,7 +48,7 @@ EXPECT: list[Any] = [
 ]
 
 
-def scenario(file: Path, **changes: Any) -> dict[str, Any]:
+def scenario(file, **changes):
     return {
         "schema": 1, "title": "out of core", "seed": 11,
         "data": {"source": str(file), "columns": ["disease", "sex"], "categorical": ["disease", "sex"]},

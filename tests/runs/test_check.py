@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from auditor.data.sources.census_like import CensusLike
@@ -17,7 +15,7 @@ OF_CPS = sorted(
 )[::3]
 
 
-def said(name: str, *changes: tuple[str, object]) -> str:
+def said(name, *changes):
     try:
         scenario = read_scenario(ROOT / f"scenarios/{name}.yaml", changes)
         return outline(scenario, check_data(scenario))
@@ -29,7 +27,7 @@ def said(name: str, *changes: tuple[str, object]) -> str:
 def read(monkeypatch):
     """Have no source know its table ahead."""
 
-    def forget() -> None:
+    def forget():
         for source in (Cps, CensusLike):
             monkeypatch.setattr(source, "outline", lambda self, rows: None)
 

@@ -1,7 +1,5 @@
 """A real Dask scheduler and workers on loopback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -30,7 +28,7 @@ ENVIRONMENT = os.environ | {
 class Cluster:
     """A scheduler and two worker processes, each with one thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self._folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
         told = folder / "scheduler.json"
@@ -45,18 +43,18 @@ class Cluster:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.complete()
 
-    def complete(self) -> None:
+    def complete(self):
         there = [worker for worker in self.workers if worker.poll() is None]
         self.workers = [*there, *(self._worker() for _ in range(2 - len(there)))]
 
-    def _worker(self) -> subprocess.Popen[bytes]:
+    def _worker(self):
         place = self._folder / f"worker-{len(self._processes)}"
         return self._start(
             "worker", self.address, "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0",
             "--local-directory", str(place),
         )  # fmt: skip
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, *arguments):
         log = (self._folder / f"log-{len(self._processes)}").open("wb")
         process = subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]],
@@ -67,7 +65,7 @@ class Cluster:
         self._processes.append(process)
         return process
 
-    def stop(self) -> None:
+    def stop(self):
         for process in reversed(self._processes):
             process.kill()
             process.wait(PATIENCE)
@@ -111,7 +109,7 @@ def document(tmp_path, monkeypatch):
     tables._table.cache_clear()
 
 
-def without_clock(result) -> dict:
+def without_clock(result):
     import json
 
     found = json.loads(result.to_json())
@@ -132,7 +130,7 @@ def test_an_audit_goes_on_when_a_worker_is_killed(cluster, document, monkeypatch
     expected = without_clock(auditor.run(document))
     killed = []
 
-    def kill(progress) -> None:
+    def kill(progress):
         if not killed and progress.done >= 2:
             cluster.workers[0].send_signal(signal.SIGKILL)
             killed.append(cluster.workers[0].wait(PATIENCE))

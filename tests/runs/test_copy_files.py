@@ -1,7 +1,5 @@
 """Copies written block by block."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
+def frame():
     rng = np.random.default_rng(2)
     return pd.DataFrame({
         "age": rng.integers(18, 80, ROWS), "salary": np.exp(10 + rng.standard_normal(ROWS)),

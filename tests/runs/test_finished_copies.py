@@ -1,7 +1,5 @@
 """``auditor perturb --missing --round --clip``."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path
@@ -24,7 +22,7 @@ NAMES = ["hired", "pay", "age"]
 
 
 @pytest.fixture
-def staff() -> pd.DataFrame:
+def staff():
     rng = np.random.default_rng(3)
     pay = np.round(rng.normal(3_000, 700, ROWS), 2)
     return pd.DataFrame({
@@ -34,7 +32,7 @@ def staff() -> pd.DataFrame:
 
 
 @pytest.fixture
-def path(tmp_path, staff) -> str:
+def path(tmp_path, staff):
     pay = [f"{x:,.2f}".translate(str.maketrans(",.", ".,")) if x == x else "" for x in staff["pay"]]
     staff.assign(pay=pay).to_csv(tmp_path / "staff.csv", index=False, sep=";")
     return str(tmp_path / "staff.csv")

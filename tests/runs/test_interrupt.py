@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``auditor perturb --keep``."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,11 +1,7 @@
-from __future__ import annotations
-
 import gc
 import re
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import auditor
@@ -16,22 +12,6 @@ from auditor.audit.numeric.views import Gathered
 from tests.programs import python
 
 FACTOR = 2.5
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    """1.2 million records of four numbers: 37 MiB, and 183 MiB of copies."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    path = tmp_path_factory.mktemp("memory")
-    rng = np.random.default_rng(1)
-    pq.write_table(
-        pa.table({f"x{k}": rng.standard_normal(1_200_000) for k in range(4)}),
-        path / "table.parquet",
-        row_group_size=2**17,
-    )
-    return path
 
 
 needs_proc = pytest.mark.skipif(
@@ -82,7 +62,7 @@ def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
         gc.enable()
 
 
-def held() -> list[object]:
+def held():
     return [each for each in gc.get_objects() if type(each) in (Gathered, Opened, View, Release)]
 
 
@@ -102,9 +82,7 @@ def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, com
     check_whole_run(command, scenario, tmp_path)
 
 
-def check_whole_run(
-    command: Callable[..., tuple[int, str, str]], scenario: Path, folder: Path
-) -> None:
+def check_whole_run(command, scenario, folder):
     _, outline, _ = command("check", scenario)
     predicted = float(re.search(r"([\d,]+) MB of memory", outline)[1].replace(",", ""))
     measured = float(

@@ -1,8 +1,5 @@
 """Audits of tables that stay in their files."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,17 +20,17 @@ SHORT = ROWS // SMALLER
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory) -> Path:
+def file(tmp_path_factory):
     return written(tmp_path_factory.mktemp("data"), ROWS)
 
 
 @pytest.fixture(scope="module")
-def short(tmp_path_factory) -> Path:
+def short(tmp_path_factory):
     """For this process, where blocks are small."""
     return written(tmp_path_factory.mktemp("data"), SHORT)
 
 
-def written(folder: Path, rows: int) -> Path:
+def written(folder, rows):
     path = folder / "table.parquet"
     rng = np.random.default_rng(8)
     age = rng.integers(18, 80, rows)
@@ -54,7 +51,7 @@ SCHEMES = [
 ]
 
 
-def scenario(file: Path, **changes: Any) -> dict[str, Any]:
+def scenario(file, **changes):
     return {
         "schema": 1, "title": "out of core", "seed": 11,
         "data": {"source": str(file), "columns": ["age", "x1", "x4"], "standardize": True},
@@ -104,7 +101,7 @@ def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, 
     assert figures(streamed_) == figures(in_memory(monkeypatch, document))
 
 
-def wide(file: Path) -> dict[str, Any]:
+def wide(file):
     return scenario(
         file,
         data={"source": str(file)},

@@ -1,7 +1,5 @@
 """``auditor.perturb`` and ``Release.extend``."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

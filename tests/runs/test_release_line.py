@@ -1,7 +1,5 @@
 """A release is one line."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import json
@@ -14,7 +12,6 @@ import sys
 import time
 import warnings
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -60,7 +57,7 @@ def table(tmp_path):
     return tmp_path / "table.csv"
 
 
-def released(folder: Path, scheme: str, form: str = "csv"):
+def released(folder, scheme, form="csv"):
     """Write the first copies of a scheme's table, and return the table."""
     X, levels, _, parameters = LINES[scheme]
     X.to_parquet(folder / "table.parquet")
@@ -71,7 +68,7 @@ def released(folder: Path, scheme: str, form: str = "csv"):
     return X
 
 
-def is_one_line(release, scheme: str) -> None:
+def is_one_line(release, scheme):
     if scheme == "k-anonymity-multilevel":
         X, parameters = LINES[scheme][0], LINES[scheme][3]
         whole = auditor.perturb(X, scheme, release.levels, seed=1, **parameters)
@@ -235,14 +232,14 @@ STAFF, EXTENDED, APPENDED = (
 
 
 class Owner:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.out = folder, folder / "out"
         self.seen: dict[str, bytes] = {}
         folder.mkdir(exist_ok=True)
         for number, frame in enumerate([STAFF, *APPENDED]):
             frame.to_csv(folder / f"{number}.csv", index=False)
 
-    def state(self) -> tuple[list[float], int]:
+    def state(self):
         manifest = release_folder.read_manifest(self.out)
         return (
             ([], 0)
@@ -250,7 +247,7 @@ class Owner:
             else (manifest["levels"], len(release_folder.batches_of(manifest)))
         )
 
-    def original(self) -> list[pd.DataFrame]:
+    def original(self):
         return [STAFF, *APPENDED][: self.state()[1]]
 
     def next_command(self):
@@ -271,12 +268,12 @@ class Owner:
             )
         return None
 
-    def look(self) -> None:
+    def look(self):
         there = {path.name: path.read_bytes() for path in self.out.glob("copy-*")}
         assert all(there.get(name) == content for name, content in self.seen.items())
         self.seen |= there
 
-    def check(self) -> None:
+    def check(self):
         self.look()
         manifest = release_folder.read_manifest(self.out)
         named = [name for part in release_folder.batches_of(manifest) for name in part["copies"]]
@@ -284,9 +281,7 @@ class Owner:
         is_one_line(read_release(self.original(), self.out), "corner-wave")
 
 
-def in_a_child(
-    action, before=lambda: None, after: float | None = None, number: int = signal.SIGKILL
-) -> bool:
+def in_a_child(action, before=lambda: None, after=None, number=signal.SIGKILL):
     child = os.fork()
     if child == 0:
         status = 1
@@ -307,10 +302,10 @@ def in_a_child(
     return status == 0
 
 
-def killed_at(count: int, folder: Path) -> None:
+def killed_at(count, folder):
     left = itertools.count(count, -1)
 
-    def hook(event: str, arguments) -> None:
+    def hook(event, arguments):
         changes = event in CHANGES or (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR))
         if changes and str(folder) in str(arguments[0]) and next(left) == 1:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -345,17 +340,17 @@ def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_n
     assert len(ends) - sum(ends) > 2
 
 
-def slow_writes() -> None:
+def slow_writes():
     from auditor.data.formats import release_folder as writers
 
     append, publish = writers._File.append, writers.publish
 
-    def slow_append(self, frame) -> None:
+    def slow_append(self, frame):
         append(self, frame)
         self._handle.flush()
         time.sleep(0.1)
 
-    def slow_publish(*arguments, **options) -> None:
+    def slow_publish(*arguments, **options):
         time.sleep(0.1)
         publish(*arguments, **options)
 

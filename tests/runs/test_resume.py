@@ -1,7 +1,5 @@
 """Never twice the same work."""
 
-from __future__ import annotations
-
 import os
 import resource
 from pathlib import Path
@@ -106,6 +104,16 @@ def test_resuming_what_is_whole_does_nothing_again(folder, run, carried_out):
     assert outcome() == before
 
 
+def test_a_cell_that_failed_is_tried_again(folder, run, carried_out, monkeypatch):
+    from auditor import registry
+
+    with monkeypatch.context() as broken:
+        broken.setattr(registry.get("attack", "ndr"), "affine", lambda self, view: 1 / 0)
+        assert run("small.yaml")[0] == 3
+    assert run("small.yaml", "--resume")[0] == 0
+    assert not auditor.AuditResult.load("audit/small").failed
+
+
 CHANGES = {
     "one value": lambda: Path("table.csv").write_text(Path("table.csv").read_text()[:-2] + "7\n"),
     "a noise matrix": lambda: np.savetxt("shape.csv", [[1.0, 0.3], [0.3, 1.0]], delimiter=","),
@@ -191,6 +199,15 @@ def test_damaged_files_are_told_and_their_tasks_done_again(folder, run, carried_
     assert "resumed: 1 of 4 tasks are finished already; 3 damaged entries are left out" in told
     assert len(carried_out) == 3
     assert outcome() == outcome(output="undisturbed")
+
+
+@pytest.mark.parametrize("state", [None, b"not json", b'{"parts": 3}'])
+def test_a_damaged_state_costs_the_explanation_only(folder, run, carried_out, state):
+    run("small.yaml")
+    path = Path("audit/small", FOLDER, STATE)
+    path.unlink() if state is None else path.write_bytes(state)
+    assert run("small.yaml", "--resume")[0] == 0
+    assert len(carried_out) == TASKS
 
 
 def test_finished_tasks_are_their_owner_s_alone_and_no_more_than_the_results_use(folder, run):

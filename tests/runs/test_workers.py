@@ -1,7 +1,5 @@
 """Processes that carry tasks out."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 import auditor
@@ -13,7 +9,7 @@ from auditor.scenario.sections import EVERY
 NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60}
 
 
-def scenario(**changes: Any) -> dict[str, Any]:
+def scenario(**changes):
     whole = {
         "data": NUMBERS, "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}],
         "coalitions": ["subsets"], "attacks": EVERY,
@@ -21,11 +17,11 @@ def scenario(**changes: Any) -> dict[str, Any]:
     return whole | changes
 
 
-def names(**changes: Any) -> set[str]:
+def names(**changes):
     return {use.name for use in read_scenario(scenario(**changes)).attacks}
 
 
-def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_scheme() -> None:
+def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_scheme():
     with_moments, with_records = names(), names(knowledge=[{"known-records": 20}])
     assert {"llse", "map-estimate", "pca-filter", "distribution-analysis"} <= with_moments
     assert "known-io-regression" in with_records - with_moments
@@ -39,13 +35,13 @@ def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_s
     assert "llse" not in turned
 
 
-def test_the_resolved_scenario_names_them_and_reads_the_same() -> None:
+def test_the_resolved_scenario_names_them_and_reads_the_same():
     first = read_scenario(scenario())
     assert read_scenario(first.spec()).attacks == first.attacks
 
 
 @pytest.mark.slow
-def test_what_a_scenario_leaves_out_is_told() -> None:
+def test_what_a_scenario_leaves_out_is_told():
     assert auditor.run(scenario(attacks=["llse"])).untried == sorted(
         names() - {"llse"}, key=registry.names("attack").index
     )

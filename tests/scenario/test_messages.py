@@ -1,7 +1,5 @@
 """Messages on wrong scenarios."""
 
-from __future__ import annotations
-
 import pytest
 
 from auditor.errors import ScenarioError

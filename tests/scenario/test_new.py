@@ -1,7 +1,5 @@
 """A scenario made for a table."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -159,16 +157,6 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(
     assert "Alice" not in err
     assert "HIV" not in err
     assert not Path("a.yaml").exists()
-
-
-@pytest.mark.parametrize(
-    ("data", "why"), [("nothere.csv", "there is no file"), ("irsi", "did you mean")]
-)
-def test_so_is_what_is_not_there(here, auditor, data, why):
-    status, _, err = auditor("new", "a.yaml", "--data", data)
-    assert status == 2
-    assert why in err
-    assert len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", template_names())

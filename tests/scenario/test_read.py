@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from textwrap import dedent
 
@@ -178,11 +176,6 @@ def levels_of(levels, seed=0):
     )
 
 
-def test_linear_levels_hold_both_ends():
-    assert levels_of({"linear": [0.25, 1.0], "count": 4}) == pytest.approx((0.25, 0.5, 0.75, 1.0))
-    assert levels_of({"linear": [0.25, 1.0], "count": 1}) == (0.25,)
-
-
 def test_random_levels_depend_on_seed_and_range_alone():
     for kind in ["uniform", "log-uniform"]:
         drawn = levels_of({kind: [0.25, 1.0], "count": 30}, seed=7)
@@ -202,22 +195,6 @@ def test_coalitions_in_every_form():
     ]:
         result = auditor.run({**BASE, "coalitions": [entry]})
         assert list(dict.fromkeys(record.coalition for record in result.measurements)) == expected
-
-
-@pytest.mark.parametrize(("count", "entry", "shown"), [
-    (1100, "subsets", "subsets of 1100 copies are about 10^331 coalitions"),
-    (3, {"copies": [2, 4]}, "names copy 4, but only 3 copies are released"),
-])  # fmt: skip
-def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is_drawn(
-    count, entry, shown
-):
-    asked = scenario(
-        schemes=[{"name": "corner-wave", "levels": {"uniform": [0, 1], "count": count}}],
-        coalitions=["all", entry],
-    )
-    with pytest.raises(ScenarioError, match=re.escape(shown)) as caught:
-        check_data(asked)
-    assert caught.value.problems[0].path == "coalitions[1]"
 
 
 KNOWLEDGE = """

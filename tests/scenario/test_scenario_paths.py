@@ -1,7 +1,5 @@
 """Places in a scenario: written, read back, and set."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

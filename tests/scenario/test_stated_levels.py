@@ -1,7 +1,5 @@
 """Levels stated as ε, μ or a scale in data units."""
 
-from __future__ import annotations
-
 import json
 import math
 

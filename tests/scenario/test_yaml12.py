@@ -1,7 +1,5 @@
 """YAML 1.2 with positions: accepted values, refusals and their places."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math
@@ -157,16 +155,6 @@ def test_positions():
         assert document.position(path, key=True) == key_at
 
 
-def test_positions_count_lines_as_editors_do():
-    for newline in ["\n", "\r\n", "\r"]:
-        assert load(newline.join(["\ufeffa: 1", "# é", "é: 2"])).position(("é",)) == (3, 4)
-
-
-def test_a_document_need_not_be_a_mapping():
-    for text, value in [("~", None), ("5", 5), ("'x'", "x"), ("''", ""), ("- 1", [1])]:
-        assert load(text).value == value
-
-
 def test_equal_keys_name_both_places():
     problem = only_problem("a:\n  b: 1\n  c: 2\n  'b': 3")
     assert (problem.path, *place(problem)) == ("a.b", 4, 3)
@@ -283,13 +271,6 @@ def test_forbidden_characters():
         assert f"U+{ord(character):04X}" in problem.message
         assert "1 more" in problem.message
         assert character not in problem.message
-
-
-def test_tabs_do_not_indent():
-    for text in ["a:\n\tb: 1", "a:\n  - x\n\t- y", "\ta: 1", "a:\n  b: 1\n\tc: 2"]:
-        problem = problems(text)[-1]
-        assert "tab" in problem.message
-        assert problem.line == text.count("\n", 0, text.index("\t")) + 1
 
 
 def test_syntax_errors_have_a_place_and_are_short():
