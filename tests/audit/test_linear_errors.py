@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import auditor
+from auditor.audit.numeric.linear_errors import audit_linear
 from auditor.audit.numeric.linear_maps import Maps, closed_form, crossed, spread
+from auditor.numerics.moments import Moments, centred
 from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor_attacks.llse import llse_weights
 from tests.audited import as_audited
 
 
@@ -112,6 +115,25 @@ def test_closed_forms_agree_with_brute_force(name):
         measured.append(covariance_and_error(columns[0], others[0]))
     z = [(value - truth) / error for truth, (value, error) in zip(expected, measured, strict=True)]
     assert np.abs(z).max() < 4.5
+
+
+def test_error_bar_of_a_gain_agrees_with_brute_force():
+    """1,500 draws: their spread is known to 1.8 %, the delta method to 1 %."""
+    rng = np.random.default_rng(5)
+    X = rng.lognormal(size=(400, 2))
+    law = KroneckerNoise(np.diag([0.4, 0.8]), K_X := np.cov(X.T, bias=True))
+    weights = np.zeros((3, 2, 4))
+    weights[0][:, :2], weights[1][:, 2:] = (llse_weights(K_X, law.of([k])) for k in (1, 2))
+    weights[2] = llse_weights(K_X, law)
+    maps = Maps(weights, np.zeros((3, 2)), True)
+    found = draw_squared_errors(X - X.mean(axis=0), maps, law, 1500, rng).mean(axis=2)
+    noise = (rng.normal(size=(400, 4)) @ law.root.T).reshape(400, 2, 2).swapaxes(0, 1)
+    groups = np.array_split(centred([X, *(X + noise)], X.mean(axis=0)), 4)
+    errors = audit_linear([(1,), (2,), (1, 2)], maps, [Moments.of(g) for g in groups], K_X, law)
+    spread_of_gains = (1 - found[:, 2] / found[:, 0]).std()
+    assert errors.gain.std_error[2, -1] == pytest.approx(spread_of_gains, rel=0.09)
+    # precisions 2.5 and 1.25: 1/(1 + 3.75) over 1/3.5
+    assert errors.gain.theory[2, -1] == pytest.approx(1 - (1 / 4.75) * 3.5, rel=1e-9)
 
 
 def audited(X, levels, scheme="linearly-dependent"):
