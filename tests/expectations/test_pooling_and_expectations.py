@@ -178,6 +178,13 @@ def test_the_right_covariance_is_not_enough(scheme):
     assert wary.status == "undecided"
 
 
+def test_nothing_follows_from_a_law_that_the_noise_contradicts():
+    """Independent increments of any distribution protect, but these have another covariance."""
+    found = verdict("uniform-increments", [0.5, 1.0], {"no-collusion-gain": {}})
+    assert found.status == "undecided"
+    assert "the noise does not follow its law" in found.why
+
+
 @pytest.mark.parametrize("scheme", ["honest-max", "honest-half-shared", "correlated"])
 def test_a_scheme_that_states_a_leaking_law_fails_by_law(scheme):
     found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})

@@ -183,7 +183,9 @@ class _Fit:
         if others.shape[1]:
             guess, mean = _predict(others, x, learn, np.arange(len(X))), x[learn].mean(axis=0)
             slope = guess[learn].var(axis=0) / x[learn].var(axis=0)
-            if (slope > FOLLOWS).all():
+            new = guess - _predict(np.hstack(copies), guess, learn, np.arange(len(X)))
+            own = new[learn].var(axis=0) / guess[learn].var(axis=0)  # 0 if columns are collinear
+            if (slope > FOLLOWS).all() and (own > NEGLIGIBLE**2).all():
                 copies.append((guess - mean) / slope + mean)
         copies.sort(key=lambda copy: float((copy - x)[learn].var(axis=0).sum()))
         noise, weights, laws = (
