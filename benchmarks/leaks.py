@@ -12,7 +12,7 @@ import pandas as pd
 import auditor
 
 N = 1_000
-EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
+UNKNOWN, CLOSE = {"unknown": {"at-least": 0.5}}, {"close": {"at-most": 0.1}}
 
 
 class Leak(NamedTuple):
@@ -200,6 +200,7 @@ def verdict(leak: Leak, folder: Path) -> Any:
     for name, copy in zip(names, leak.copies, strict=True):
         copy.to_csv(name, index=False)
     scheme = "published-categories" if leak.categories else "published"
+    numbers = not leak.categories or "columns" in (leak.data or {})
     document = {
         "schema": 1,
         "title": "a leak",
@@ -208,6 +209,6 @@ def verdict(leak: Leak, folder: Path) -> Any:
         "knowledge": ["perfect"],
         "coalitions": ["all"],
         "attacks": "all" if leak.categories else ["llse"],
-        "expect": [EXPOSURE],
+        "expect": [{"exposure": UNKNOWN | (CLOSE if numbers else {})}],
     }
     return auditor.run(document).expectations[0]
