@@ -153,7 +153,8 @@ class NumericSession(Session):
             (name, group_codes(sampled_of(table, column_of(self.scenario, table, name))))
             for name in self.scenario.grouped_by
         ]
-        return replace(found, groups=groups)
+        units = None if table.units is None else sampled_of(table, table.units)
+        return replace(found, groups=groups, units=units)
 
     def release_records(self) -> list[Measurement]:
         """Return the figures of the release itself."""

@@ -123,7 +123,8 @@ def _fitted_records(opened: Opened, context: CellContext, copies: list[Array]) -
         shown.append(ShownColumn(0, "unit", table.units))
     asked = opened.scenario.data.tolerance if opened.scenario.asks_closeness else None
     by = [(name, column_of(opened.scenario, table, name)) for name in opened.scenario.grouped_by]
-    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, asked, by)
+    asks = asked, by, table.units
+    return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, *asks)
 
 
 def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:

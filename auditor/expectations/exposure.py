@@ -126,11 +126,14 @@ class Exposure(Expectation):
         return with_remedy(judged, groups, asked, evidence)
 
     def _by_group(self, metric: str, evidence: Evidence) -> list[Measurement]:
-        if self.parameters.by is None:
-            return []
-        copies, name = copies_released(evidence), f"{metric}({self.parameters.by}, "
+        names = [metric.replace("group", "unit")]
+        if self.parameters.by is not None:
+            names.append(f"{metric}({self.parameters.by}, ")
+        copies = copies_released(evidence)
         admits = selector(self.parameters, None, copies, each_attribute=True)
-        found = [r for r in evidence.measurements if r.metric.startswith(name) and admits(r)]
+        found = [
+            r for r in evidence.measurements if r.metric.startswith(tuple(names)) and admits(r)
+        ]
         return _not_in_clear(found)
 
     def _unknown(self, evidence: Evidence, asked: Limits) -> Judgement:

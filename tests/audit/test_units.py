@@ -100,3 +100,31 @@ def test_a_unit_that_is_audited_or_lacking_is_refused(tmp_path):
     ):
         with pytest.raises(auditor.AuditorError, match=message):
             auditor.run(scenario(tmp_path, table, schemes, **data))
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_units_of_one_record_count_as_much_as_large_ones(tmp_path, leaks):
+    sizes = np.concatenate([np.full(6, 100), np.ones(900, dtype=int)])
+    unit = np.repeat(np.arange(len(sizes)), sizes)
+    table = pd.DataFrame({"hid": unit, "pay": RNG.normal(50, 10, N), "age": RNG.normal(40, 9, N)})
+    noise = RNG.normal(size=(N, 2)) * 25
+    if leaks:  # single persons, 60 % of the records and 99 % of the units, get less noise
+        noise[sizes[unit] == 1] *= 0.3
+        noise[sizes[unit] > 1] *= 3
+    asked = scenario(
+        tmp_path,
+        table,
+        [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}],
+        [{"exposure": {"unknown": {"at-least": 0.4}, "close": {"at-most": 0.4}}}],
+        columns=["pay", "age"],
+        unit="hid",
+    )
+    copy = table[["pay", "age"]] + noise
+    copy.to_csv(tmp_path / "copy.csv", index=False)
+    result = auditor.run(asked | {"attacks": ["ndr"]})
+    frame = result.frame()
+    row = frame[(frame.metric == "unit_error") & (frame.attack == "ndr")].set_index("attribute")
+    x, w = table["pay"].to_numpy(), 1 / (sizes[unit] * len(sizes))
+    variance = w @ (x - w @ x) ** 2
+    assert row.value["pay"] == pytest.approx(w @ noise[:, 0] ** 2 / variance, rel=1e-5)
+    assert (row.value["pay"] < 1.5) == leaks

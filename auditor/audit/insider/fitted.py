@@ -39,6 +39,7 @@ def fitted_records(
     shown: Sequence[ShownColumn] = (),
     tolerances: Tolerances | None = None,
     by: Sequence[tuple[str, Any]] = (),
+    units: Indices | None = None,
 ) -> list[Measurement]:
     """Return errors of every copy alone, and of all together.
 
@@ -61,6 +62,8 @@ def fitted_records(
         Largest errors of close guesses (``closeness.baseline``), if these are requested.
     by : sequence of (column, values of shape (n,))
         Columns that group the records.
+    units : ndarray of shape (n,), optional
+        Protected unit of each record.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -92,7 +95,7 @@ def fitted_records(
     )
     if base is not None:
         groups = [(column, group_codes(values[rows])) for column, values in by]
-        base = replace(base, groups=groups)
+        base = replace(base, groups=groups, units=None if units is None else units[rows])
         tally = sampled(X[rows].std(axis=0), base)
         near = np.stack([guesses[one][1] - X[rows] for one in coalitions], axis=1)
         tally.add(near, X[rows])

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from auditor.audit.base.records import CellContext, number
-from auditor.audit.measures.worst_groups import GroupTallies, GroupTally
+from auditor.audit.measures.worst_groups import GroupTallies, GroupTally, UnitTally
 from auditor.audit.numeric.error_bars import redraw_bars
 from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
 from auditor.data.table import Table
@@ -54,6 +54,8 @@ class Baseline:
         Every so many records of a block are sampled; 1 for all.
     groups : sequence of (column, ndarray of shape (n,))
         Group of each sampled record, by column (``worst_groups``).
+    units : ndarray of shape (n,), optional
+        Unit of each sampled record.
     """
 
     absolute: Array = field(repr=False)
@@ -62,6 +64,7 @@ class Baseline:
     median: Array = field(repr=False)
     stride: int
     groups: Sequence[tuple[str, Indices]] = ()
+    units: Indices | None = None
 
     def reach(self, scale: Array, x: Array) -> Array:
         """Return the largest close error, shape (b, 1, N)."""
@@ -114,17 +117,22 @@ def of_records(
     )
 
 
-def best_constant_share(x: Array, reach: Array) -> float:
+def best_constant_share(x: Array, reach: Array, weights: Array | None = None) -> float:
     """Return the largest share of records x within ``reach`` of one constant.
+
+    Records may have ``weights`` that sum to 1.
 
     Examples
     --------
     >>> best_constant_share(np.array([1.0, 2.0, 3.0, 9.0]), np.full(4, 1.0))
     0.75
     """
-    starts, ends = np.sort(x - reach), np.sort(x + reach)
-    covered = np.arange(1, len(x) + 1) - np.searchsorted(ends, starts)
-    return float(covered.max()) / len(x)
+    w = np.full(len(x), 1.0 / len(x)) if weights is None else weights
+    first, last = np.argsort(x - reach), np.argsort(x + reach)
+    starts, ends = (x - reach)[first], (x + reach)[last]
+    over = np.concatenate([[0.0], np.cumsum(w[last])])
+    covered = np.cumsum(w[first]) - over[np.searchsorted(ends, starts)]
+    return float(covered.max())
 
 
 def least_median_error(x: Array) -> float:
@@ -141,9 +149,12 @@ def least_median_error(x: Array) -> float:
 
 def sampled(scale: Array, base: Baseline) -> Tally:
     """Return an empty tally for ``closeness_records``; ``scale`` has standard deviations."""
-    tally, by = Tally(scale, (base,), sizes=True), base.groups
-    if by:
-        tally.also = GroupTallies([GroupTally(*one, partial(base.reach, scale)) for one in by])
+    tally, reach = Tally(scale, (base,), sizes=True), partial(base.reach, scale)
+    also: list[GroupTally] = [GroupTally(*one, reach) for one in base.groups]
+    if base.units is not None and np.ptp(np.bincount(base.units)[base.units]) > 0:
+        also.append(UnitTally("unit", base.units, reach))
+    if also:
+        tally.also = GroupTallies(also)
     return tally
 
 

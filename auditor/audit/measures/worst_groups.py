@@ -5,6 +5,8 @@
 | ``group_error(COLUMN, k of G)`` | squared error over the group's own variance | 1 |
 | ``group_close(COLUMN, k of G)`` | share within the tolerance, minus that of one constant | 0 |
 
+``unit_error`` and ``unit_close`` are over all records, with equal weights of all units.
+
 Groups are numbered by size and never named by their value. Groups below ``FEWEST`` sampled records
 have no figure.
 """
@@ -58,7 +60,7 @@ class GroupTally:
         cell: tuple[str, str],
         coalitions: Sequence[Coalition],
         wanted: Sequence[int],
-        best: Callable[[Array, Array], float],
+        best: Callable[..., float],
     ) -> list[Measurement]:
         """Return both metrics of every group; none if some records were left out.
 
@@ -96,6 +98,51 @@ class GroupTally:
                         )._replace(reason=f"the group by {self.column!r} has {n:,} records")
                         for metric, (value, error) in figures.items()
                     ]
+        return found
+
+
+class UnitTally(GroupTally):
+    """Figures with the weight of each unit shared out among its records."""
+
+    def records(
+        self,
+        context: CellContext,
+        cell: tuple[str, str],
+        coalitions: Sequence[Coalition],
+        wanted: Sequence[int],
+        best: Callable[..., float],
+    ) -> list[Measurement]:
+        """Return ``unit_error`` and ``unit_close``; see ``GroupTally``."""
+        (attack, knowledge), found = cell, list[Measurement]()
+        errors, x = np.concatenate(self.errors), np.concatenate(self.x)
+        if len(x) != len(self.codes):
+            return []
+        codes = np.unique(self.codes, return_inverse=True)[1].ravel()
+        counts = np.bincount(codes)
+        U, weights = len(counts), 1.0 / (counts[codes] * len(counts))
+        reach = np.broadcast_to(self.reach(x), (len(x), 1, x.shape[1]))[:, 0]
+        for j, name in enumerate(context.attributes):
+            variance = float(weights @ (x[:, j] - weights @ x[:, j]) ** 2)
+            constant = best(x[:, j], reach[:, j], weights)
+            for b in wanted:
+                e = errors[:, b, j].astype(np.float64)
+                figures = {"unit_close": (e <= reach[:, j]) - constant}
+                if variance > 0:
+                    figures["unit_error"] = e**2 / variance
+                for metric, each in figures.items():
+                    of_unit = np.bincount(codes, each) / counts
+                    value, error = float(of_unit.mean()), float(of_unit.std() / U**0.5)
+                    found.append(
+                        context.estimate(
+                            metric,
+                            coalitions[b],
+                            value,
+                            error,
+                            attack=attack,
+                            knowledge=knowledge,
+                            attribute=name,
+                        )
+                    )
         return found
 
 

@@ -1,0 +1,214 @@
+"""Leaking releases that mix shown columns, units, blanks and tails: kinds for tests and evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import auditor
+
+N = 1_000
+UNKNOWN, CLOSE = {"unknown": {"at-least": 0.5}}, {"close": {"at-most": 0.1}}
+
+
+class Leak(NamedTuple):
+    """A table, its copies, and options of ``data`` and of the scheme."""
+
+    table: pd.DataFrame
+    copies: Sequence[pd.DataFrame]
+    data: dict[str, Any] | None = None
+    categories: bool = False
+
+
+def people(rng: np.random.Generator) -> pd.DataFrame:
+    """Return pay with a long tail, and age."""
+    pay = np.where(rng.random(N) < 0.03, 2e4 * (1 + rng.pareto(2, N)), rng.lognormal(8, 0.4, N))
+    return pd.DataFrame({"pay": pay.round(2), "age": rng.uniform(18, 90, N).round(1)})
+
+
+def noisy(rng: np.random.Generator, table: pd.DataFrame, level: float = 4.0) -> pd.DataFrame:
+    """Return a copy with independent noise in pay and age."""
+    copy = table.copy()
+    for name in ("pay", "age"):
+        copy[name] += rng.normal(size=len(copy)) * np.sqrt(level) * table[name].std()
+    return copy
+
+
+def coded(values: Any, name: str) -> pd.Series[Any]:
+    """Return whole numbers as text codes."""
+    return pd.Series(np.asarray(values)).map((name + "{}").format)
+
+
+def audited(table: pd.DataFrame, copies: Sequence[pd.DataFrame]) -> Leak:
+    """Return an audit of pay and age alone."""
+    return Leak(table, copies, {"columns": ["pay", "age"]})
+
+
+def grade(rng: np.random.Generator) -> Leak:
+    """A grade in clear."""
+    table = people(rng)
+    table["grade"] = coded(pd.qcut(table["pay"], 15, labels=False), "E")
+    return audited(table, [noisy(rng, table)])
+
+
+def ranks(rng: np.random.Generator) -> Leak:
+    """Ranks of pay in a further column."""
+    table = people(rng)
+    return Leak(table, [noisy(rng, table).assign(place=table["pay"].rank())])
+
+
+def renamed(rng: np.random.Generator) -> Leak:
+    """Pay in clear under another name and currency."""
+    table = people(rng)
+    copy = noisy(rng, table).drop(columns="pay").assign(lohn=(table["pay"] * 1.936).round(2))
+    return Leak(table, [copy])
+
+
+def bands(rng: np.random.Generator) -> Leak:
+    """Age bands in a further column."""
+    table = people(rng)
+    return Leak(table, [noisy(rng, table).assign(group=coded(table["age"] // 5, "band "))])
+
+
+def household(rng: np.random.Generator) -> Leak:
+    """One income for each household, whose number is shown."""
+    table = people(rng)
+    house = rng.permutation(np.arange(N) // 5)
+    table["pay"] = rng.lognormal(8, 0.5, N)[house].round(2)
+    table["hid"] = coded(house, "h")
+    return audited(table, [noisy(rng, table, 2.0)])
+
+
+def panel(rng: np.random.Generator) -> Leak:
+    """Ten waves of one constant value for each person, who is the unit."""
+    table = people(rng)
+    person = np.arange(N) // 10
+    table["pay"] = rng.normal(50, 9, N)[person].round(2)
+    table["person"] = person
+    copy = noisy(rng, table, 2.0).drop(columns="person")
+    return Leak(table, [copy], {"columns": ["pay", "age"], "unit": "person"})
+
+
+def tail(rng: np.random.Generator) -> Leak:
+    """Replaced values in the tail, and little noise elsewhere."""
+    table = people(rng)
+    copy = noisy(rng, table)
+    large = table["pay"] > table["pay"].quantile(0.95)
+    near = table["pay"] * (1 + 0.01 * rng.normal(size=N))
+    copy["pay"] = np.where(large, rng.permutation(table["pay"]), near)
+    return Leak(table, [copy])
+
+
+def kept(rng: np.random.Generator) -> Leak:
+    """Values kept in a third of the records."""
+    table = people(rng)
+    copy = noisy(rng, table)
+    same = rng.random(N) < 0.35
+    copy.loc[same, "pay"] = table["pay"][same]
+    return Leak(table, [copy])
+
+
+def one_noise(rng: np.random.Generator) -> Leak:
+    """The same noise in two copies, scaled."""
+    table = people(rng)
+    noise = noisy(rng, table) - table
+    return Leak(table, [table + noise, table + 2 * noise])
+
+
+def product(rng: np.random.Generator) -> Leak:
+    """Two columns in clear whose product is pay."""
+    table = people(rng)
+    hours = rng.uniform(10, 45, N)
+    return Leak(table, [noisy(rng, table).assign(hours=hours, rate=table["pay"] / hours)])
+
+
+def parts(rng: np.random.Generator) -> Leak:
+    """Two further columns whose sum is pay."""
+    table = people(rng)
+    part = rng.normal(size=N) * 4_000
+    return Leak(table, [noisy(rng, table).assign(a=part, b=table["pay"] - part)])
+
+
+def blanks(rng: np.random.Generator) -> Leak:
+    """Blanks where values were sensitive, and the other values exact."""
+    table = people(rng)
+    copy = noisy(rng, table)
+    copy["pay"] = table["pay"].where(rng.random(N) < 0.7)
+    return Leak(table, [copy])
+
+
+def branch(rng: np.random.Generator) -> Leak:
+    """A category that a code in clear determines."""
+    code = rng.integers(0, 15, N)
+    table = pd.DataFrame({"region": coded(code // 3, "r"), "branch": coded(code, "b")})
+    swapped = np.where(rng.random(N) < 0.3, table["region"], rng.permutation(table["region"]))
+    return Leak(table, [table.assign(region=swapped)], {"categorical": ["region"]}, True)
+
+
+def every_second(rng: np.random.Generator) -> Leak:
+    """Categories kept in every second row."""
+    table = pd.DataFrame({"answer": coded(rng.integers(0, 4, N), "a")})
+    other = coded(rng.integers(0, 4, N), "a")
+    copy = table.where(np.arange(N)[:, None] % 2 == 0, other.to_frame("answer"))
+    return Leak(table, [copy], {"categorical": ["answer"]}, True)
+
+
+def beside_categories(rng: np.random.Generator) -> Leak:
+    """Pay in clear beside audited categories."""
+    table = people(rng)[["pay"]].assign(region=coded(rng.integers(0, 8, N), "r"))
+    swapped = np.where(rng.random(N) < 0.2, table["region"], rng.permutation(table["region"]))
+    data = {"columns": ["pay"], "categorical": ["region"]}
+    return Leak(table, [table.assign(region=swapped)], data, True)
+
+
+def shares(rng: np.random.Generator) -> Leak:
+    """Three copies of a category whose sum is the value."""
+    x, (a, b) = rng.integers(0, 5, N), rng.integers(0, 5, (2, N))
+    columns = (x, a, b, (x - a - b) % 5)
+    table, *copies = (pd.DataFrame({"answer": coded(each, "a")}) for each in columns)
+    return Leak(table, copies, {"categorical": ["answer"]}, True)
+
+
+KINDS: tuple[Callable[[np.random.Generator], Leak], ...] = (
+    grade,
+    ranks,
+    renamed,
+    bands,
+    household,
+    panel,
+    tail,
+    kept,
+    one_noise,
+    product,
+    parts,
+    blanks,
+    branch,
+    every_second,
+    beside_categories,
+    shares,
+)
+
+
+def verdict(leak: Leak, folder: Path) -> Any:
+    """Return the record of ``exposure`` for a leaking release, written to a folder."""
+    leak.table.to_csv(folder / "table.csv", index=False)
+    names = [str(folder / f"copy-{place}.csv") for place in range(len(leak.copies))]
+    for name, copy in zip(names, leak.copies, strict=True):
+        copy.to_csv(name, index=False)
+    scheme = "published-categories" if leak.categories else "published"
+    numbers = not leak.categories or "columns" in (leak.data or {})
+    document = {
+        "schema": 1,
+        "title": "a leak",
+        "data": {"source": str(folder / "table.csv"), **(leak.data or {})},
+        "schemes": [{"name": scheme, "copies": names, "aligned": True}],
+        "knowledge": ["perfect"],
+        "coalitions": ["all"],
+        "attacks": "all" if leak.categories else ["llse"],
+        "expect": [{"exposure": UNKNOWN | (CLOSE if numbers else {})}],
+    }
+    return auditor.run(document).expectations[0]
