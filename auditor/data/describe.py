@@ -172,7 +172,7 @@ def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str,
     """
     for key, cells in keys.reset_index(drop=True).items():
         size = cells.groupby(cells).transform("size")
-        several = (size > 1).to_numpy()
+        several = (size.fillna(1) > 1).to_numpy(dtype=bool)
         if several.sum() < FEWEST_ROWS:
             continue
         for name, column in columns.items():
