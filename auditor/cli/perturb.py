@@ -179,6 +179,11 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     is_flag=True,
     help="Round each column to the step that its values lie on: whole numbers, cents, days.",
 )
+@click.option(
+    "--unit",
+    metavar="COLUMN",
+    help="Households or persons: all records of one get one noise in columns that are constant within each.",
+)
 @several(
     "--dates",
     "forms",
@@ -289,6 +294,7 @@ def _release(
     form: str | None,
     precision: Precision,
     rounded: bool,
+    unit: str | None,
     clipped: dict[str, tuple[str, str]],
 ) -> None:
     from auditor.runs.copy_files import averages_out, is_nested, unperturbed, write_copies
@@ -316,7 +322,7 @@ def _release(
         levels, parameters, selection = _sized(
             data, scheme, parameters, currency, list(kept or ()), bounds, selection, rows, missing
         )
-    treatment = Treatment(missing, rounded, clipped, forms)
+    treatment = Treatment(missing, rounded, clipped, forms, unit=unit)
     with one_line_warnings():
         written = write_copies(
             data,

@@ -5,13 +5,13 @@ From all records, or a sample of a large file.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import sqrt
 
 import numpy as np
 
-from auditor.data.columns.checks import Series, check_rows, kind_of
+from auditor.data.columns.checks import Series, check_rows, column_floats, kind_of
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import FEWEST_EACH, MOST_NUMBERS, Column, column_of
 from auditor.data.columns.record_keys import follows_the_one_before, in_order_of
@@ -27,6 +27,8 @@ CSV.
 MOST_CELLS = 4_000_000
 """Cells sampled from a file with known record counts: some 200 MB."""
 FEWEST_ROWS = 200
+MOST_LEFT = 0.5
+"""Largest share of variance within groups for records that share values."""
 LEAST_FOLLOWED = 0.5
 """Least dependence on a column of the original for a column under another name."""
 LEAST_CORRELATION = 0.1
@@ -59,6 +61,8 @@ class Description:
     varied_by : float
         Fewest first records in which every usable column varies; infinite if the sample is too
         small.
+    grouped : dict
+        Column → columns that the records with one of its values share.
     """
 
     columns: tuple[Column, ...]
@@ -68,6 +72,7 @@ class Description:
     order: str | None
     dependent: dict[str, float]
     varied_by: float
+    grouped: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -134,8 +139,8 @@ def other_name(cells: Series, frame: pd.DataFrame) -> str | None:
 
     Examples
     --------
-    >>> copy = pd.DataFrame({"a": [7, 8, 9] * 9, "gender": [1, 1, 2] * 9})
-    >>> other_name(pd.Series(["m", "m", "f"] * 9), copy), other_name(pd.Series([3.5, 2, 1] * 9), copy)
+    >>> copy = pd.DataFrame({"a": [7, 8, 9] * 10, "gender": [1, 2] * 15})
+    >>> other_name(pd.Series(["m", "f"] * 15), copy), other_name(pd.Series([3.5, 2, 1] * 10), copy)
     ('gender', 'a')
     """
     found = {}
@@ -151,6 +156,34 @@ def other_name(cells: Series, frame: pd.DataFrame) -> str | None:
         if follows >= LEAST_FOLLOWED:
             found[str(name)] = follows
     return max(found, key=lambda name: found[name], default=None)
+
+
+def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str, str, float]]:
+    """Yield columns whose groups of equal values share another column, with the share left.
+
+    The share of the other column's variance that is left within groups: at most `MOST_LEFT`, of at
+    least `FEWEST_ROWS` records in groups of two or more.
+
+    Examples
+    --------
+    >>> keys = pd.DataFrame({"household": np.arange(400) // 2})
+    >>> list(grouped_by(keys, pd.DataFrame({"rent": np.arange(400) // 2 * 7 % 31})))
+    [('household', 'rent', 0.0)]
+    """
+    for key, cells in keys.reset_index(drop=True).items():
+        size = cells.groupby(cells).transform("size")
+        several = (size.fillna(1) > 1).to_numpy(dtype=bool)
+        if several.sum() < FEWEST_ROWS:
+            continue
+        for name, column in columns.items():
+            if name == key or kind_of(column) != "numbers":
+                continue
+            x, group = pd.Series(column_floats(column))[several], cells[several]
+            freedom = len(x) - group.nunique()
+            within = ((x - x.groupby(group).transform("mean")) ** 2).sum() / max(1, freedom)
+            left = float(within / x.var()) if x.var() > 0 else 1.0
+            if left <= MOST_LEFT:
+                yield str(key), str(name), left
 
 
 def renamed_in(source: str, found: Description, copies: Sequence[str]) -> dict[str, str]:
@@ -207,7 +240,14 @@ def describe_frames(
     varied_by = max(
         (_varied_by(runs[0][column.name]) for column in columns if column.used), default=0.0
     )
-    return Description(columns, 0, rows, seen, order, dependent, varied_by)
+    numbers = [column.name for column in columns if column.kind == "number"]
+    grouped: dict[str, list[str]] = {}
+    pairs = {(key, name) for key, name, _ in grouped_by(frame, frame[numbers])}
+    for key, name in sorted(pairs):
+        # of two that determine one another the finer one identifies
+        if (name, key) not in pairs or frame[key].nunique() > frame[name].nunique():
+            grouped.setdefault(key, []).append(name)
+    return Description(columns, 0, rows, seen, order, dependent, varied_by, grouped)
 
 
 def _sampled(pieces: Sequence[Piece], names: Sequence[str]) -> tuple[list[pd.DataFrame], int]:

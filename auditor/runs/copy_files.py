@@ -19,6 +19,7 @@ import numpy as np
 from auditor.data import arrivals
 from auditor.data.alignment import misaligned
 from auditor.data.columns.record_keys import RecordKeys, record_keys
+from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import column_as_written, pieces_of, whole_frame
 from auditor.data.formats.release_folder import (
     MANIFEST,
@@ -47,7 +48,7 @@ from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.text.column_names import listed
+from auditor.text.column_names import listed, quoted
 from auditor.types import Array
 
 NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
@@ -186,12 +187,27 @@ def _write(
         notes.append(
             f"left out: {listed(left)}; only columns that are perturbed, or named to be kept, are in the copies"
         )
+    if keep:
+        notes += _grouped(asked, keep, drawn.stated["attributes"])
     if asked.seed is None:
         notes += filter(None, [earlier_release(drawn.prints)])
         register_release(drawn.prints, folder)
     for note in notes:
         warnings.warn(AuditorWarning(note), stacklevel=3)
     return [*paths, stated]
+
+
+def _grouped(asked: Asked, keep: Sequence[str], perturbed: Sequence[str]) -> list[str]:
+    """Return warnings of kept columns whose groups of records share perturbed values."""
+    _, pieces = file_pieces(asked.data, [*keep, *perturbed], asked.rows)
+    frame = whole_frame(pieces[:1], [*keep, *perturbed], LOOKED_AT)
+    return [
+        f"column {quoted(key)} is kept, and within its groups {quoted(name)} has {left:.0%} of its variance: "
+        "means over a group average the noise out, and the group itself tells of the value; "
+        f"leave it out, or say --unit {key} if it names households or persons"
+        for key, name, left in grouped_by(frame[list(keep)], frame[list(perturbed)])
+        if key != asked.treatment.unit
+    ]
 
 
 def _earlier_copies(folder: Path, force: bool) -> set[str]:
@@ -436,6 +452,10 @@ def _no_release(folder: Path) -> AuditorError:
 def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, str]) -> Treatment:
     """Return the treatment of the first batch's copies, with its steps."""
     done = manifest.get("post_processing") or {}
+    if "unit" in done:
+        raise AuditorError(
+            f"the release has one noise per unit of {quoted(done['unit'])}, which no later batch knows; release the records anew"
+        )
     clips = done.get("clip", {}).items()
     bounds = {"" if name == "*" else name: (low, high) for name, (low, high) in clips}
     return Treatment(missing, "round" in done, bounds, forms, done.get("round"))

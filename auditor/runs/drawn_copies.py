@@ -22,12 +22,14 @@ from auditor.process.environment import one_thread
 from auditor.results.table_register import ColumnPrints
 from auditor.runs.finished_copies import (
     Treatment,
+    constant_in_units,
     filled_categories,
     finished,
     finishes,
     notes_of,
     notes_of_blanks,
     post_processing,
+    shared_in_units,
 )
 from auditor.runs.perturb import add_codes, checked_levels
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
@@ -124,6 +126,7 @@ class Asked:
             missing="mean" if missing == "keep" else missing,
             dates={name: self.treatment.forms.get(name) for name in dates},
             varied=self.earlier.scale is None,
+            unit=self.treatment.unit,
         )
 
     def numbers(self) -> tuple[dict[str, Stored], Table]:
@@ -201,6 +204,11 @@ def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
     key = replace(key, past=asked.earlier.past)
     prints = ColumnPrints(names)
     parts = _number_frames(scheme, table, levels, key, scale, prints)
+    if table.units is not None:
+        shared = constant_in_units(table)
+        parts = shared_in_units(parts, table.units, shared)
+        unit = f"records of one {quoted(treatment.unit)} have one noise in {listed(shared) or 'no column'}"
+        notes.append(f"{unit}; columns that vary within units have a noise for each record")
     if asked.precision == "single":
         parts = _in_single(parts, noise_deviations(scheme, table, levels, scale))
     grid = dict(zip(names, key.grid, strict=True)) if key.grid else None
@@ -220,7 +228,7 @@ def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
                 or (whole is not None and not treatment.rounded and columns[name].is_open)
             }
         stated["post_processing"] = post_processing(
-            columns if treatment.rounded else {}, treatment.bounds
+            columns if treatment.rounded else {}, treatment.bounds, treatment.unit
         )
         notes += notes_of(columns, treatment)
     if days and not treatment.rounded:

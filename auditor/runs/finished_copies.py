@@ -26,6 +26,7 @@ from auditor.errors import AuditorError
 from auditor.process.deferred import pa, pd
 from auditor.schemes.base.scheme import Scheme
 from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.types import Array, Indices
 
 Blank = Literal["refuse", "drop", "mean", "keep"]
 EXACT = 2.0**53
@@ -53,6 +54,9 @@ class Treatment:
         Date columns → the format of their text, if not ISO 8601; rounded copies have it, too.
     steps : mapping, optional
         Steps that earlier copies were rounded to; by default the values' own.
+    unit : str, optional
+        Column that identifies units. All records of one have the noise of its first record in
+        columns that are constant within every unit.
     """
 
     missing: Blank = "refuse"
@@ -60,11 +64,12 @@ class Treatment:
     bounds: Bounds = field(default_factory=dict)
     forms: Mapping[str, str] = field(default_factory=dict)
     steps: Mapping[str, float] | None = None
+    unit: str | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether copies are written as drawn."""
-        return not (self.rounded or self.bounds or self.missing == "keep")
+        return not (self.rounded or self.bounds or self.missing == "keep" or self.unit)
 
     def check(self, scheme: Scheme) -> None:
         """Refuse treatments that a scheme's copies do not allow."""
@@ -72,6 +77,10 @@ class Treatment:
         if (self.rounded or self.bounds) and categorical:
             raise AuditorError(
                 f"copies of {scheme.name} are of categories, which are neither rounded nor cut off at bounds"
+            )
+        if self.unit and not scheme.adds_noise:
+            raise AuditorError(
+                f"one noise per unit is for noise that is added; {scheme.name} adds none"
             )
         if not (self.is_plain or categorical or scheme.adds_noise):
             raise AuditorError(
@@ -280,14 +289,52 @@ def filled_categories(
     return product([attribute for attribute, _ in parts], [codes for _, codes in parts])
 
 
-def post_processing(columns: Mapping[str, Finish], bounds: Bounds) -> dict[str, Any]:
-    """Return a manifest's entry on rounding and bounds."""
+def shared_in_units(
+    parts: Iterator[Sequence[pd.DataFrame]], units: Indices, columns: Sequence[str]
+) -> Iterator[Sequence[pd.DataFrame]]:
+    """Yield copies whose records have the cells of their unit's first record in some columns.
+
+    Parameters
+    ----------
+    units : ndarray of shape (n,)
+        Unit of each record, from 0.
+    columns : sequence of str
+        Constant within every unit of the original.
+    """
+    start, kept = 0, dict[int, Array]()
+    for copies in parts:
+        which = units[start : start + len(copies[0])]
+        start += len(which)
+        number, first = np.unique(which, return_index=True)
+        for place, copy in enumerate(copies):
+            cells = copy[list(columns)].to_numpy()
+            seen = kept.setdefault(place, np.full((units.max() + 1, len(columns)), np.nan))
+            new = np.isnan(seen[number]).all(axis=1)
+            seen[number[new]] = cells[first[new]]
+            copy[list(columns)] = seen[which]
+        yield copies
+
+
+def constant_in_units(table: Table) -> list[str]:
+    """Return the columns that are constant within every unit of a table."""
+    assert table.units is not None
+    frame = pd.DataFrame(table.values, columns=list(table.attributes))
+    varies = frame.groupby(table.units).nunique().max() > 1
+    return [name for name in table.attributes if not varies[name]]
+
+
+def post_processing(
+    columns: Mapping[str, Finish], bounds: Bounds, unit: str | None = None
+) -> dict[str, Any]:
+    """Return a manifest's entry on rounding, bounds and units."""
     said: dict[str, Any] = {}
     steps = {name: finish.step for name, finish in columns.items() if not math.isnan(finish.step)}
     if steps:
         said["round"] = steps
     if bounds:
         said["clip"] = {name or "*": list(pair) for name, pair in bounds.items()}
+    if unit:
+        said["unit"] = unit
     return said
 
 
