@@ -24,7 +24,7 @@ FALSE_ALARM = 0.005
 MIXED = [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]]
 SERIAL = {
     "data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 600},
-    "attacks": ["serial-filter"],
+    "attacks": ["serial-filter", "neighbour-mixture"],
 }
 
 
@@ -123,6 +123,7 @@ def test_nor_does_any_attack_on_a_census_extract_from_a_second_copy_of_another_p
     assert fresh.to_numpy().min() > 0.05
 
 
+@pytest.mark.slow
 def test_nor_does_a_filter_along_the_rows_of_a_series() -> None:
     nested, fresh = (
         gains(scheme, **SERIAL, knowledge=["perfect"]) for scheme in ("corner-wave", "independent")

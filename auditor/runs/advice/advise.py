@@ -25,6 +25,7 @@ from auditor.runs.advice.candidates import (
     utility_of,
     weakest,
 )
+from auditor.runs.advice.checks import checked_place, shuffled_note
 from auditor.runs.advice.columns import Chosen, chosen
 from auditor.runs.advice.request import USES, Request
 from auditor.runs.output import rendered_advice
@@ -92,7 +93,7 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
     if best is None:
         raise AuditorError(trials.refusal(candidates[0]))
     trials.draw_out(candidates, *best[1:])
-    return _advice(request, table, asked, trials, *best[1:])
+    return _advice(request, table, asked, trials, *best[1:], listener)
 
 
 def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> str:
@@ -110,7 +111,13 @@ def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> st
 
 
 def _advice(
-    request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int
+    request: Request,
+    chosen: Chosen,
+    asked: Asked,
+    trials: Trials,
+    best: Candidate,
+    place: int,
+    listener: Listener,
 ) -> Advice:
     """Return the recommendation and the next weaker release that surely fails.
 
@@ -118,6 +125,14 @@ def _advice(
     """
     while place > 0 and trials.whole(best, place - 1).met:
         place -= 1
+    notes = list(chosen.notes)
+    if chosen.all_rows > asked.rows:
+        listener("checking the recommendation on the rows of the release")
+        place, found = checked_place(asked, best, place, trials.audit(best, place), chosen)
+        notes.append(found)
+    listener("looking for the level of shuffled records")
+    note = shuffled_note(asked, best, place, trials.audit(best, place))
+    notes += [note] if note else []
     taken = trials.whole(best, place)
     step = steps_apart(trials, best, place)
     title = f"{request.copies} {'copies that leave' if request.copies > 1 else 'copy that leaves'} {request.unknown:g} unknown"
@@ -142,7 +157,7 @@ def _advice(
         step="" if step is None else best.between(place - step, place),
         scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title),
         command=command(request, chosen, best, taken),
-        notes=chosen.notes,
+        notes=tuple(notes),
     )
 
 

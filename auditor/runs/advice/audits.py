@@ -278,10 +278,13 @@ class Trials:
         audit = self._audited(candidate.curve, candidate, alone)
         return self._noted(candidate, candidate.levels(place), audit)
 
+    def audit(self, candidate: Candidate, place: int) -> AuditResult:
+        """Return the audit of the whole release, made once."""
+        return self._audited(candidate.name, candidate, candidate.levels(place))
+
     def whole(self, candidate: Candidate, place: int) -> Tried:
         """Return the audit of the whole release."""
-        levels = candidate.levels(place)
-        audit = self._audited(candidate.name, candidate, levels)
+        levels, audit = candidate.levels(place), self.audit(candidate, place)
         return self._noted(candidate, levels, audit, in_full=True)
 
     def _audited(self, name: str, candidate: Candidate, levels: tuple[float, ...]) -> AuditResult:
