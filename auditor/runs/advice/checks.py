@@ -1,7 +1,7 @@
 """Check a recommendation on the rows to be released, and without their order.
 
-A level's share unknown is ``g·u(level)``, with u by closed form and g as last measured. So few
-audits of one draw find a level on other rows, or against other attacks.
+The odds of a level's share unknown are ``g`` times those of its closed form, with g as last
+measured. So few audits of one draw find a level on other rows, or against other attacks.
 """
 
 from __future__ import annotations
@@ -63,21 +63,31 @@ class Check:
         return self.asked.exposed(run_scenario(read_scenario(scenario))).unknown
 
     def first(self, place: int, share: float) -> int:
-        """Return the first place that leaves the target, from the share left at one place."""
+        """Return a place near the first that leaves the target, from the share left at one.
+
+        It was measured to leave it, unless no tried place did.
+        """
+        met = [place] if share >= self.asked.target else []
         for _ in range(MOST_TRIES):
             wanted = self._by_closed_form(place, share)
             if wanted == place:
                 break
             place, share = wanted, self.left(wanted)
-        return place
+            met += [place] if share >= self.asked.target else []
+        return min(met, default=place)
 
     def _by_closed_form(self, place: int, share: float) -> int:
         candidate = self.candidate
-        gain = share / candidate.unknown(candidate.levels(place))
+        gain = odds(share) / odds(candidate.unknown(candidate.levels(place)))
         for at in range(candidate.places):
-            if gain * candidate.unknown(candidate.levels(at)) >= self.asked.target:
+            if gain * odds(candidate.unknown(candidate.levels(at))) >= odds(self.asked.target):
                 return at
         return candidate.places - 1
+
+
+def odds(share: float) -> float:
+    """Return ``share/(1 − share)``, in proportion to the noise for linear attacks."""
+    return max(share, 1e-9) / max(1.0 - share, 1e-9)
 
 
 def checked_place(
