@@ -152,7 +152,7 @@ def test_a_safe_audit_names_attacks_that_it_did_not_try() -> None:
     assert "Not tried: joint. attacks: all tries every attack" in first_screen(result)
 
 
-def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept: AuditResult) -> None:
+def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept):
     named = swept.model_copy(update={"name": "li2012-fig5"})
     text = Terminal(width=100, full=False).render([named])
     assert "✗ Not all claims hold: 1 of 3 holds, 1 fails, 1 undecided" in text

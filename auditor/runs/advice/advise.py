@@ -26,6 +26,7 @@ from auditor.runs.advice.candidates import (
     utility_of,
     weakest,
 )
+from auditor.runs.advice.checks import checked_place, shuffled_note
 from auditor.runs.advice.columns import Chosen, chosen
 from auditor.runs.advice.request import USES, Request
 from auditor.runs.output import rendered_advice
@@ -101,7 +102,7 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
         if best is None:
             raise
         trials.closed, trials.stopped = True, stop.signal
-    return _advice(request, table, asked, trials, *best)
+    return _advice(request, table, asked, trials, *best, listener)
 
 
 def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> str:
@@ -126,6 +127,7 @@ def _advice(
     taken: Tried,
     best: Candidate,
     place: int,
+    listener: Listener,
 ) -> Advice:
     """Return the recommendation and the next weaker release that surely fails.
 
@@ -134,6 +136,19 @@ def _advice(
     while place > 0 and not trials.closed and trials.whole(best, place - 1).met:
         place -= 1
         taken = trials.whole(best, place)
+    notes = [*chosen.notes]
+    if trials.stopped is None:
+        try:
+            if asked.sampled:
+                listener("checking the recommendation on the rows of the release")
+                place, found = checked_place(asked, best, place, trials.audit(best, place), chosen)
+                notes.append(found)
+                taken = trials.whole(best, place)
+            listener("looking for the level of shuffled records")
+            note = shuffled_note(asked, best, place, trials.audit(best, place))
+            notes += [note] if note else []
+        except Interrupted as stop:
+            trials.closed, trials.stopped = True, stop.signal
     step = None if trials.closed else steps_apart(trials, best, place)
     weaker = trials.failing(best, place) if step is None else trials.whole(best, place - step)
     title = f"{request.copies} {'copies that leave' if request.copies > 1 else 'copy that leaves'} {request.unknown:g} unknown"
@@ -158,7 +173,7 @@ def _advice(
         step="" if weaker is None else best.between(best.place_of(weaker.levels), place),
         scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title),
         command=command(request, chosen, best, taken),
-        notes=(*chosen.notes, *trials.notes()),
+        notes=(*notes, *trials.notes()),
         stopped=trials.stopped,
     )
 

@@ -136,7 +136,11 @@ class Asked:
         AuditorError
             The data or the levels cannot be used, or an attack or the scheme failed.
         """
-        checked = read_scenario(self.scenario(scheme, levels, "", attacks, draws))
+        return self.measured(self.scenario(scheme, levels, "", attacks, draws))
+
+    def measured(self, scenario: dict[str, Any]) -> AuditResult:
+        """Return the results of a scenario; raises as `audit`, and Interrupted by a signal."""
+        checked = read_scenario(scenario)
         check_data(checked)
         result = run_scenario(checked)
         if result.partial is not None and result.partial.signal is not None:
@@ -144,7 +148,7 @@ class Asked:
         broken = next((record for record in result.measurements if record.status == "failed"), None)
         if broken is not None:
             raise AuditorError(
-                f"{scheme}: a part of the audit failed, and nothing can be advised on the rest: {broken.reason}"
+                f"a part of the audit failed, and nothing can be advised on the rest: {broken.reason}"
             )
         return result
 
@@ -385,10 +389,13 @@ class Trials:
         audit = self._audited(candidate.curve, candidate, alone)
         return self._noted(candidate, candidate.levels(place), audit)
 
+    def audit(self, candidate: Candidate, place: int) -> AuditResult:
+        """Return the audit of the whole release, made once."""
+        return self._audited(candidate.name, candidate, candidate.levels(place))
+
     def whole(self, candidate: Candidate, place: int) -> Tried:
         """Return the audit of the whole release."""
-        levels = candidate.levels(place)
-        audit = self._audited(candidate.name, candidate, levels)
+        levels, audit = candidate.levels(place), self.audit(candidate, place)
         return self._noted(candidate, levels, audit, in_full=True)
 
     def _audited(self, name: str, candidate: Candidate, levels: tuple[float, ...]) -> AuditResult:

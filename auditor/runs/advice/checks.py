@@ -1,0 +1,130 @@
+"""Check a recommendation on the rows to be released, and without their order.
+
+The odds of a level's share unknown are ``g`` times those of its closed form, with g as last
+measured. So few audits of one draw find a level on other rows, or against other attacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from auditor import registry
+from auditor.adversary.attack import Attack
+from auditor.results.model import AuditResult
+from auditor.runs.advice.audits import Asked
+from auditor.runs.advice.candidates import Candidate
+from auditor.runs.advice.columns import Chosen
+
+MOST_CHECKED = 50_000
+"""Rows, the first ones in order, on which a recommendation is checked."""
+MOST_TRIES = 6
+NEAR = 1.2
+"""Attacks that leave at most so many times the least share are tried in a check."""
+LESS = 1.25
+"""Least factor of shares, without serial attacks over with them, that advice mentions."""
+
+
+def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
+    """Return the least share that each attack leaves of any attribute."""
+    left: dict[str, float] = {}
+    for name in {str(record.attack) for record in result.measurements if record.attack}:
+        alone = [record for record in result.measurements if record.attack == name]
+        if any(record.metric == "normalized_error" for record in alone):
+            part = result.model_copy(update={"measurements": alone})
+            left[name] = asked.exposed(part).unknown
+    return left
+
+
+def is_serial(name: str) -> bool:
+    """Return whether an attack uses the order of rows."""
+    attack: type[Attack] = registry.get("attack", name)
+    return attack.serial
+
+
+@dataclass(frozen=True)
+class Check:
+    """Audits of one draw, on some rows and against some attacks."""
+
+    asked: Asked
+    candidate: Candidate
+    data: Mapping[str, Any]
+    attacks: Sequence[str]
+
+    def left(self, place: int) -> float:
+        """Return the share unknown of the worst attribute at a place of the grid."""
+        candidate = self.candidate
+        levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
+        scenario = self.asked.scenario(candidate.name, levels)
+        scenario |= {"data": dict(self.data), "attacks": list(self.attacks), "replicates": 1}
+        return self.asked.exposed(self.asked.measured(scenario)).unknown
+
+    def first(self, place: int, share: float) -> int:
+        """Return a place near the first that leaves the target, from the share left at one.
+
+        It was measured to leave it, unless no tried place did.
+        """
+        met = [place] if share >= self.asked.target else []
+        for _ in range(MOST_TRIES):
+            wanted = self._by_closed_form(place, share)
+            if wanted == place:
+                break
+            place, share = wanted, self.left(wanted)
+            met += [place] if share >= self.asked.target else []
+        return min(met, default=place)
+
+    def _by_closed_form(self, place: int, share: float) -> int:
+        candidate = self.candidate
+        gain = odds(share) / odds(candidate.unknown(candidate.levels(place)))
+        for at in range(candidate.places):
+            if gain * odds(candidate.unknown(candidate.levels(at))) >= odds(self.asked.target):
+                return at
+        return candidate.places - 1
+
+
+def odds(share: float) -> float:
+    """Return ``share/(1 − share)``, in proportion to the noise for linear attacks."""
+    return max(share, 1e-9) / max(1.0 - share, 1e-9)
+
+
+def checked_place(
+    asked: Asked, candidate: Candidate, place: int, result: AuditResult, chosen: Chosen
+) -> tuple[int, str]:
+    """Return a place that meets the target on the rows of a release, and a note.
+
+    ``result`` is the audit of the sample at ``place``. No weaker place is returned.
+    """
+    rows = min(chosen.all_rows, MOST_CHECKED)
+    shares = shares_left(asked, result)
+    near = NEAR * min(shares.values())
+    attacks = sorted(name for name, share in shares.items() if share <= near or is_serial(name))
+    check = Check(asked, candidate, {**chosen.data, "rows": rows}, attacks)
+    share = check.left(place)
+    note = f"checked on the first {rows:,} records, in order"
+    if share >= asked.target:
+        return place, f"{note}: {share:.3f} stays unknown"
+    return max(
+        place, check.first(place, share)
+    ), f"{note}, which need more noise than the sample: there {share:.3f} stays unknown"
+
+
+def shuffled_note(
+    asked: Asked, candidate: Candidate, place: int, result: AuditResult
+) -> str | None:
+    """Return a note on the noise that would do without the order of rows, if much less."""
+    shares = shares_left(asked, result)
+    serial = [share for name, share in shares.items() if is_serial(name)]
+    others = {name: share for name, share in shares.items() if not is_serial(name)}
+    if not serial or not others or min(others.values()) < LESS * min(serial):
+        return None
+    least = min(others.values())
+    attacks = [name for name, share in others.items() if share <= NEAR * least]
+    there = Check(asked, candidate, asked.data, attacks).first(place, least)
+    if there >= place:
+        return None
+    now, then = candidate.levels(place)[0], candidate.levels(there)[0]
+    return (
+        f"the order of the records tells of them: if they are shuffled first, {candidate.name} at about "
+        f"{then:g} in place of {now:g} would do"
+    )
