@@ -203,4 +203,4 @@ def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(
         assert "of the variance of the others unknown (partial)." in " ".join(text.split())
     page = html.Html().render([case])
     assert "are over the attributes that were not given in clear" in page
-    assert ", given in clear</dd>" in page
+    assert ", given in clear</bdi></dd>" in page
