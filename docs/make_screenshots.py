@@ -22,7 +22,6 @@ SHOTS = (
     ("report-400", 400, "light"),
 )
 """Name, width in pixels, colour scheme."""
-COLOURS = 256
 
 
 def main() -> None:
@@ -35,10 +34,6 @@ def main() -> None:
         for name, width, scheme in SHOTS:
             content = _shot(browser, page, width, scheme)
             picture = Image.open(BytesIO(content)).convert("RGB")
-            # the mode that keeps colours of few pixels, as a thin line's
-            picture = picture.quantize(
-                COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-            )
             picture.save(DOCS / f"{name}.png", optimize=True)
         browser.close()
 

@@ -203,7 +203,7 @@ XIAO2009 = (
         ),
         (
             Picture(
-                "measures",
+                "collusion",
                 "Share of the records that the best guess gets right",
                 (("figure", "accuracy"),),
             ),

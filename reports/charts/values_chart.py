@@ -86,11 +86,9 @@ def _add(rows: Rows, one: Picture) -> None:
     reading, point = rows.reading, rows.reading.point_of(one.sweep)
     deviation = reading.deviation_of(point, one.attribute)
     mean = reading.mean_of(point, one.attribute) if deviation else 0.0
-    unit = "categories by frequency"
-    if one.width:
-        unit = "" if deviation else "standard deviations from the mean"
-        unit = "from the mean" if deviation and not mean else unit
-    title = ": ".join(filter(None, (clipped(attribute_text(one.attribute), 40), unit)))
+    unit = "" if mean else " from the mean" if deviation else ", standard deviations from the mean"
+    unit = unit if one.width else ": categories by frequency"
+    title = f"{clipped(attribute_text(one.attribute), 40)}{unit}"
     option = described(reading, one), clean(title)
     setting = Setting(point, one.scheme, one.knowledge, one.attack)
 

@@ -190,20 +190,14 @@ def gathered(gaps: Iterable[Gap]) -> list[tuple[str, str, str]]:
     An adversary is named once per reason: ``ica (knowledge: perfect) against rotation (3 cells)``.
     """
     found = grouped(((gap.status, gap.attack, gap.knowledge, gap.reason), gap) for gap in gaps)
-    groups = [
-        (status, f"{without_figures(attack, known, schemes)} ({counted(cells, 'cell')})", reason)
-        for (status, attack, known, reason), held in found.items()
-        for schemes in [unique(gap.scheme for gap in held)]
-        for cells in [sum(gap.cells for gap in held)]
-    ]
+    groups = []
+    for (status, attack, knowledge, reason), held in found.items():
+        known = f" (knowledge: {clipped(knowledge, 60)})" if knowledge else ""
+        against = listed([clipped(name, 60) for name in unique(gap.scheme for gap in held)])
+        who = f"{clean(attack) if attack else 'the release'}{known} against {against}"
+        cells = counted(sum(gap.cells for gap in held), "cell")
+        groups.append((status, f"{who} ({cells})", reason))
     return sorted(groups, key=lambda group: group[0] != "failed")
-
-
-def without_figures(attack: str | None, knowledge: str | None, schemes: Sequence[str]) -> str:
-    """Name an adversary: ``ica (knowledge: perfect) against rotation``."""
-    known = f" (knowledge: {clipped(knowledge, 60)})" if knowledge else ""
-    against = listed([clipped(name, 60) for name in schemes])
-    return f"{clean(attack) if attack else 'the release'}{known} against {against}"
 
 
 def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..charts.chart import Chart
 from ..figures.figures import Severity, Text, clipped, percent
-from ..wording.detail import Assumption, Fact
+from ..wording.detail import Fact
 from ..wording.headline import Bar, Headline
 from ..wording.method import Definition
 from ..wording.sentences import share
@@ -77,7 +77,7 @@ class Detail(NamedTuple):
     attack: str
     scheme: str
     facts: Sequence[Fact] = ()
-    assumed: Sequence[Assumption] = ()
+    assumed: Sequence[Fact] = ()
     why: str = ""
 
 

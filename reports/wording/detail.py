@@ -22,17 +22,9 @@ MARKS = f"{BEST} strongest against its scheme  {NEAR} not told apart from it by 
 
 
 class Fact(NamedTuple):
-    """One line of a detail: a number if ``figure``."""
+    """One line of a detail."""
 
     term: str
-    text: str
-    figure: bool = True
-
-
-class Assumption(NamedTuple):
-    """An assumption of attack or scheme."""
-
-    who: str
     text: str
 
 
@@ -45,16 +37,16 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
     levels = ", ".join(map(number, shown.levels[:LEVELS]))
     levels += " …" if len(shown.levels) > LEVELS else ""
     who = copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point))
-    found = [Fact("Knowledge", knowledge, False), Fact("Sweep point", where, False)]
-    found += [Fact("Worst coalition", who, False)]
+    found = [Fact("Knowledge", knowledge), Fact("Sweep point", where)]
+    found += [Fact("Worst coalition", who)]
     found += [Fact("Its level" if alone else "Its levels", levels)]
     if cell.guesses:
         found += _guessed(cell, cell.guesses)
     if cell.worst:
         found += [Fact("Normalized error", with_error(cell.worst))]
-        found += [Fact("Theory", _theory(cell.worst), False)]
+        found += [Fact("Theory", _theory(cell.worst))]
     runs = f"{shown.replicates} replicate{'s' if shown.replicates != 1 else ''}"
-    found += [Fact("Error bar from", f"{shown.error_bar}, {runs}", False)]
+    found += [Fact("Error bar from", f"{shown.error_bar}, {runs}")]
     if cell.pooled and cell.single:
         alone_by = f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})"
         found += [Fact("Most revealing single copy", alone_by)]
@@ -87,27 +79,20 @@ def _with_theory(shown: Figure) -> str:
 def _theory(shown: Figure) -> str:
     if shown.theory is None:
         return "no closed form"
-    return f"{number(shown.theory, shown.half)}, {agreement(shown)}"
+    distance, judged = _distance_to_theory(shown), "no error bar to judge it by"
+    if distance is not None:
+        verb = "agrees" if distance <= FAR else "disagrees"
+        judged = f"{verb}, {distance:.1f} standard errors apart"
+    return f"{number(shown.theory, shown.half)}, {judged}"
 
 
-def agreement(shown: Figure) -> str:
-    """State the distance of measurement and closed form."""
-    distance = _distance_to_theory(shown)
-    if distance is None:
-        return "no error bar to judge it by"
-    if distance < 0.05:
-        return "agrees with the measurement"
-    verb = "agrees" if distance <= FAR else "disagrees"
-    return f"{verb}, {distance:.{1 if distance <= FAR else 0}f} standard errors apart"
-
-
-def assumptions(reading: Reading, attack: str, scheme: str) -> list[Assumption]:
+def assumptions(reading: Reading, attack: str, scheme: str) -> list[Fact]:
     """Return the assumptions of a cell's attack and scheme."""
     found = []
     for plugin in reading.result.plugins:
         if (plugin.kind, plugin.id) in (("attack", attack), ("scheme", scheme)):
-            found += [Assumption(f"The {plugin.kind} assumes", plugin.assumes)]
-            found += [Assumption("When it wins and fails", plugin.wins)]
+            found += [Fact(f"The {plugin.kind} assumes", plugin.assumes)]
+            found += [Fact("When it wins and fails", plugin.wins)]
     return [one for one in found if one.text]
 
 

@@ -92,6 +92,8 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     bar = bars[0] if bars else _least(one)
     several = len(found) > 1
     reasons = _of_schemes(reading, found, one) if several else _of_one(reading, one, bar)
+    tried = len({attack for _, attack in reading.adversaries})
+    reasons.append(f"Strongest attack, of {tried} tried: {one.who}.")
     if state == "good":  # says first what was not tried or not used
         kinds, more = untried_kinds(result)
         unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
@@ -233,8 +235,7 @@ def _of_one(reading: Reading, one: Verdict, bar: Bar) -> list[Text]:
     name = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
     left = f"{share(bar.left)} of "
     goal = f" {'stays' if bar.attribute else 'stay'} unknown; the target is at least {percent(bar.target)}."
-    strongest = f"Strongest attack, of {_tried(reading)}: {one.who}."
-    return [(left, name, goal), *_away(one), one.sentence, strongest]
+    return [(left, name, goal), *_away(one), one.sentence]
 
 
 def _away(one: Verdict) -> list[Text]:
@@ -260,12 +261,7 @@ def _of_schemes(reading: Reading, found: Sequence[Verdict], worst: Verdict) -> l
         Name(bar.attribute) if bar.attribute else "the records",
         f" unknown; the target is at least {percent(bar.target)}.",
     )
-    strongest = f"Strongest attack, of {_tried(reading)}: {worst.who}."
-    return [least, *_away(worst)[:1], *([pooled] if helped else []), strongest]
-
-
-def _tried(reading: Reading) -> str:
-    return f"{len({attack for _, attack in reading.adversaries})} tried"
+    return [least, *_away(worst)[:1], *([pooled] if helped else [])]
 
 
 def _names(schemes: Sequence[str]) -> str:
