@@ -1,30 +1,114 @@
-"""Measure everything, write docs/evidence/performance.md and its charts, and exit 1 when a bar is missed by more than 5 %.
+"""Measure the rows and write docs/evidence/performance.md: `python -m benchmarks --long --write`.
 
-`python -m benchmarks` runs it all; further words go to pytest: `python -m benchmarks -k filters`,
-which writes nothing."""
+Programs of a row run one after another, round by round. Ratios are of one round. Exit status 1 if a
+bar is missed by more than 5 %.
+"""
 
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
 import sys
-
-import pytest
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks import FOLDER
+from benchmarks.rows import Row, rows
+
+PAGE = FOLDER.parent / "docs/evidence/performance.md"
+INTRODUCTION = """\
+# Performance
+
+<!-- Written by `python -m benchmarks --write`; do not edit. -->
+
+Each row is a command as a user types it, in a process of its own, beside a peer and a floor (`benchmarks/rows.py`). The peer is what a
+competent person would write with numpy, pyarrow or scikit-learn; where no peer exists it draws as many normals as the audit's releases.
+The floor is work that the task cannot do without. Seconds are processor seconds, imports included, on one thread of linear algebra.
+Ratios are medians over rounds, with their range. Rows marked long are measured with `--long`.
+
+"""
 
 
-def main(arguments: list[str]) -> int:
-    """Run the benchmarks under pytest."""
-    page = [] if arguments else ["--write-page"]
-    return int(
-        pytest.main(
-            [
-                str(FOLDER),
-                "--ignore-glob=*.yaml",
-                "--benchmark-only",
-                "--benchmark-quiet",
-                *page,
-                *arguments,
-            ]
-        )
+class Run(NamedTuple):
+    """Processor seconds and peak megabytes of one program."""
+
+    seconds: float
+    megabytes: float
+
+
+def measured(program: Sequence[str]) -> Run:
+    """Return the cost of a program.
+
+    Raises
+    ------
+    RuntimeError
+        It failed; an audit that finds a fault has status 1 and does not fail.
+    """
+    process = subprocess.Popen(
+        program,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"status {process.returncode}: {' '.join(program)[:200]}")
+    return Run(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def line(row: Row, folder: Path, rounds: int) -> tuple[str, bool]:
+    """Return a row of the table, and whether its bar is met within 5 %."""
+    script = [sys.executable, "-c"]
+    ours, peers, floors = [], [], []
+    for _ in range(rounds):
+        for made in ("parquet", "csv"):
+            shutil.rmtree(folder / made, ignore_errors=True)
+        ours.append(measured([sys.executable, "-m", "auditor", *row.command]))
+        peers.append(measured([*script, row.peer, str(folder / "big.parquet")]))
+        floors.append(measured([*script, row.floor, str(folder / "big.parquet")]))
+    cells = [
+        f"{statistics.median(run.seconds for run in runs):.2f} s, {max(run.megabytes for run in runs):,.0f} MB"
+        for runs in (ours, peers, floors)
+    ]
+    ratios = sorted(a.seconds / b.seconds for a, b in zip(ours, peers, strict=True))
+    ratio = statistics.median(ratios)
+    met = "yes" if ratio <= row.bar else "within 5 %" if ratio <= 1.05 * row.bar else "**no**"
+    spread = f"{ratio:.3g} ({ratios[0]:.3g}–{ratios[-1]:.3g})"
+    return f"| {row.what} | {' | '.join(cells)} | {spread} | {row.bar:g} | {met} |", met != "**no**"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure and print the table; write the page if wanted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="rows whose title contains this text")
+    parser.add_argument("--long", action="store_true", help="rows of a minute and more, too")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--write", action="store_true", help="write the page")
+    given = parser.parse_args(arguments)
+    text = [
+        f"Measured with Python {platform.python_version()} on {os.cpu_count()} cores, {given.rounds} rounds, "
+        f"load average {os.getloadavg()[0]:.1f}.\n",
+        "| command | ours | peer | floor | ours / peer (range) | bar | met |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    good = True
+    with tempfile.TemporaryDirectory() as name:
+        for row in rows(Path(name)):
+            if given.only in row.what and (given.long or not row.long):
+                told, met = line(row, Path(name), given.rounds)
+                good &= met
+                text.append(told)
+                print(told, flush=True)
+                if given.write:
+                    PAGE.write_text(INTRODUCTION + "\n".join(text) + "\n")
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
+from math import log, sqrt
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,11 +29,45 @@ from auditor.registry import get
 from auditor.results.model import AuditResult
 from auditor.results.records import cells, pooled
 from auditor.schemes.base.scheme import Key, RowsOf, table_moments
-from benchmarks.scaling import Curve
-from benchmarks.tables import levels_of, table_of
-from benchmarks.timing import seconds
 
 Part = dict[str, Any]
+
+
+def table_of(n: int, N: int) -> Table:
+    """Return a table of correlated attributes."""
+    rng = np.random.default_rng(0)
+    mixing = rng.standard_normal((N, N)) + 2 * np.eye(N)
+    values = np.ascontiguousarray(rng.standard_normal((n, N)) @ mixing.T + 5.0)
+    return Table(tuple(f"x{j}" for j in range(N)), values)
+
+
+def levels_of(M: int) -> tuple[float, ...]:
+    """Return levels, in no order."""
+    return tuple(np.random.default_rng(1).uniform(0.25, 1.0, M).tolist())
+
+
+def seconds(work: Callable[[], object], timer: Callable[[], float]) -> float:
+    """Return the time of one call."""
+    start = timer()
+    work()
+    return timer() - start
+
+
+def exponent(sizes: tuple[float, ...], costs: tuple[float, ...]) -> tuple[float, float]:
+    """Return b and its standard error in ``cost ≈ a·size^b``, by least squares on logarithms.
+
+    Examples
+    --------
+    >>> exponent((1.0, 2.0, 4.0), (3.0, 12.0, 48.0))
+    (2.0, 0.0)
+    """
+    x, y = [log(size) for size in sizes], [log(cost) for cost in costs]
+    n, x_mean, y_mean = len(x), sum(x) / len(x), sum(y) / len(y)
+    spread = sum((u - x_mean) ** 2 for u in x)
+    b = sum((u - x_mean) * (v - y_mean) for u, v in zip(x, y, strict=True)) / spread
+    left = sum((v - y_mean - b * (u - x_mean)) ** 2 for u, v in zip(x, y, strict=True))
+    return b, sqrt(max(0.0, left) / (n - 2) / spread)
+
 
 INTRODUCTION = """\
 # The papers' figures at full strength
@@ -279,11 +314,13 @@ def page_of_algorithms(part: Part) -> str:
         "| --- | --- | --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for name, (_, *stated) in ALGORITHMS.items():
-        for variable, (setting, _, _) in GROWTH.items():
+        for variable in GROWTH:
             rows = [r for r in part["rows"] if (r["algorithm"], r["variable"]) == (name, variable)]
             sizes, last = tuple(float(r["size"]) for r in rows), rows[-1]
+            half = len(sizes) // 2
             (b, error), (c, other) = (
-                Curve(variable, setting, "", sizes, tuple(float(r[what]) for r in rows)).exponent
+                # the larger half, where fixed work counts least
+                exponent(sizes[half:], tuple(float(r[what]) for r in rows)[half:])
                 for what in ("seconds", "bytes")
             )
             first = (name, *stated) if variable == next(iter(GROWTH)) else ("", "", "")

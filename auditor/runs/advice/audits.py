@@ -400,8 +400,10 @@ class Trials:
 
     def _audited(self, name: str, candidate: Candidate, levels: tuple[float, ...]) -> AuditResult:
         if (name, levels) not in self.audits:
-            strong = self.strong.get(candidate.curve or candidate.name, ())
-            found = self.audits[name, levels] = self.asked.audit(candidate.name, levels, strong)
+            shared = candidate.curve or candidate.name
+            asked: list[Any] = [candidate.name, levels]
+            asked += [self.strong[shared]] if shared in self.strong else []
+            found = self.audits[name, levels] = self.asked.audit(*asked)
             one, said = self.asked.exposed(found), self.asked.verdict(found)
             left = f"{one.unknown:.3f} ± {one.half:.3f} unknown to {one.attack}, target {said}"
             self.listener(f"{candidate.name} at {', '.join(f'{x:g}' for x in levels)}: {left}")
