@@ -8,11 +8,9 @@ from plugin_packages import BROKEN_ATTACKS, install
 import auditor
 from auditor import registry
 from auditor.errors import PluginError
-from auditor.process.shipped import shipped_scenarios
 from auditor.registry import Plugin, register
 from auditor.results import bibliography
 from auditor.runs.perturb import Release
-from auditor.scenario.read import read_scenario
 from auditor.testing import check_attack, check_plugin, check_scheme, check_source
 from tests.programs import environment, python
 from tests.test_citations import SECTIONS
@@ -116,16 +114,6 @@ def test_an_attack_and_a_scheme_say_where_in_their_papers_they_stand():
             assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(
                 bibliography.keys_in(reference)
             )
-
-
-def test_an_example_scenario_uses_it():
-    for kind, section in [("attack", "attacks"), ("scheme", "schemes")]:
-        used = {
-            use.name
-            for path in shipped_scenarios()
-            for use in getattr(read_scenario(path), section)
-        }
-        assert used >= set(registry.names(kind))
 
 
 SCHEMES = [

@@ -462,29 +462,6 @@ def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder,
     assert (status, "average out" in err) == (0, False)
 
 
-def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, auditor):
-    for month, first in (("january", 0), ("february", 100)):
-        pd.DataFrame({"id": np.arange(first, first + 9), "a": np.arange(9.0) ** 2}).to_csv(
-            f"{month}.csv", index=False
-        )
-    common = (*"january.csv --scheme corner-wave --levels 1,0.5 --columns a --output out".split(),)
-    assert auditor("perturb", *common)[0] == 0
-    batch = (*"perturb february.csv --append out --earlier january.csv --key id".split(),)
-    status, _, err = auditor(*batch, "--levels", "1")
-    assert (status, "--levels is that of the release that --append names" in err) == (2, True)
-    status, out, err = auditor(*batch)
-    assert (status, "copy-2-batch-2.csv" in out) == (0, True)
-    assert "9 of 9 records of the batch equal one that is out already" in err
-    assert (
-        "name the originals of each batch that is out, in order, each by --earlier FILE: 2; got 1"
-        in auditor(*batch)[2]
-    )
-    assert "--earlier goes with --append" in auditor("perturb", *common, "--earlier", "x.csv")[2]
-    assert (
-        "missing option --levels" in auditor("perturb", "january.csv", "--scheme", "corner-wave")[2]
-    )
-
-
 @pytest.mark.parametrize(("arguments", "shown"), [
     (("cps", "--scheme", "corner-wav", "--levels", "1"), "did you mean 'corner-wave'"),
     (("cps", "--scheme", "corner-wave", "--levels", "1,x"), "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'"),

@@ -27,17 +27,6 @@ def test_a_script_is_written_where_the_shell_looks_for_it(home, monkeypatch, com
     assert (home / place).read_text() == script
 
 
-def test_a_shell_that_is_not_known_is_asked_for(home, monkeypatch, command):
-    monkeypatch.setenv("SHELL", "/bin/dash")
-    status, out, err = command("--install-completion")
-    assert (status, out, err) == (
-        2,
-        "",
-        "error: completion is there for bash, zsh, fish: say which, as --install-completion bash\n",
-    )
-    assert list(home.iterdir()) == []
-
-
 def completed(*words, site):
     done = python(
         "-m", "auditor", cwd=site,

@@ -8,7 +8,7 @@ import auditor
 MAKERS = {
     "quickstart": report_cases.quickstart, "prefixes": report_cases.prefixes_only,
     "failed": report_cases.failed, "swept": report_cases.swept, "hostile": report_cases.hostile,
-    "six": report_cases.six, "advice": report_cases.advice,
+    "advice": report_cases.advice,
     "uniform": lambda: auditor.run("xiao2009-examples"),
 }  # fmt: skip
 

@@ -245,20 +245,6 @@ def quickstart():
     return Case().result()
 
 
-def six():
-    case = Case(schemes=(*SCHEMES, "random-projection", "rotation-noise"))
-    case.plugin |= {"random-projection": "independent", "rotation-noise": "corner-wave"}
-    whole = case.result(title="Six schemes", name="six")
-    unsuited = [
-        measurement(
-            scheme=scheme, knowledge="perfect", attack="distribution-analysis", coalition=(1,), levels=(0.46,), metric="normalized_error",
-            status="not-applicable", reason=UNSUITED,
-        )
-        for scheme in case.schemes
-    ]  # fmt: skip
-    return whole.model_copy(update={"measurements": [*whole.measurements, *unsuited]})
-
-
 def prefixes_only():
     return Case(coalitions="prefixes").result(name="prefixes")
 

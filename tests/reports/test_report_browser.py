@@ -43,7 +43,7 @@ needs_axe = pytest.mark.skipif(
 FLAGS = [
     *("--no-sandbox --disable-gpu --disable-quic --disable-background-networking " "--disable-component-update").split(),
 ]  # fmt: skip
-CASES = ("quickstart", "swept", "hostile", "six")
+CASES = ("quickstart", "swept", "hostile")
 
 
 @pytest.fixture(scope="module")

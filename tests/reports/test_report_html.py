@@ -78,10 +78,7 @@ def pages(request):
 
 @pytest.mark.parametrize(
     "case",
-    [
-        case if case == "hostile" else pytest.param(case, marks=pytest.mark.slow)
-        for case in (*CASES, "six")
-    ],
+    [case if case == "hostile" else pytest.param(case, marks=pytest.mark.slow) for case in CASES],
 )
 def test_every_chart_is_what_the_schema_allows(case, request):
     made = charts(Reading(request.getfixturevalue(case)), "a")

@@ -3,8 +3,8 @@ import random
 import pytest
 
 from auditor.results.records import ExpectationRecord
-from auditor_reports.figures.figures import Figure, Name, number, plus_minus
-from auditor_reports.figures.reading import ERROR, Reading, paired_gain
+from auditor_reports.figures.figures import Figure, number, plus_minus
+from auditor_reports.figures.reading import Reading, paired_gain
 from auditor_reports.wording.verdict import verdict, verdicts
 
 
@@ -20,22 +20,6 @@ def of(value, half=None, coalition=(1,)):
 ])  # fmt: skip
 def test_a_figure_is_written_to_the_precision_of_its_error_bar(value, half, text):
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
-
-
-def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart):
-    found = verdict(Reading(quickstart), "correlated")
-    assert found.exposed is not None
-    assert found.exposed.attribute == "salary"
-    assert Name("salary") in found.exposure
-    alike = [
-        r._replace(value=0.1, ci_low=0.09, ci_high=0.11, std_error=0.005)
-        if r.metric == ERROR
-        else r
-        for r in quickstart.measurements
-    ]
-    found = verdict(Reading(quickstart.model_copy(update={"measurements": alike})), "correlated")
-    assert found.exposed is not None
-    assert found.exposed.tied == ("salary",)
 
 
 def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar():

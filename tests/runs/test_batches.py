@@ -112,20 +112,6 @@ def test_what_is_no_batch_is_refused(batch, why):
     assert why in refusal(auditor.perturb(PEOPLE, "corner-wave", [0.5], seed=1).append, batch)
 
 
-@pytest.mark.parametrize(("scheme", "replacement", "share"), [("uniform", "uniform", 0.25), ("uniform-multilevel", "prior", 0.4)])  # fmt: skip
-def test_categories_keep_their_domain_and_are_perturbed_by_the_same_law(scheme, replacement, share):
-    X, batch = pd.Series(list("aabcd" * 40)), pd.Series(["a"] * 8_000)
-    release = auditor.perturb(X, scheme, [0.6, 0.3], seed=1, replacement=replacement).append(
-        batch, seed=1
-    )
-    for level, copy in zip(release.levels, release.copies, strict=True):
-        kept, expected = (copy[200:] == "a").mean(), level + (1 - level) * share
-        assert abs(kept - expected) < 5 * np.sqrt(expected * (1 - expected) / 8_000)
-    assert set(release.copies[1][200:]) == set("abcd")
-    assert len(release.extend([0.5], seed=2).copies[2]) == 8_200
-    assert "outside the declared domain" in refusal(release.append, pd.Series(["e"]))
-
-
 def written(tmp_path, form="csv", scheme="corner-wave", precision="double", **more):
     rng = np.random.default_rng(3)
     for number, month in enumerate(("january", "february", "march")):

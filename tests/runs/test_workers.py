@@ -88,32 +88,3 @@ with interrupt.interruptible(), Crew(2) as crew:
 @needs_fork
 def test_copies_leave_ctrl_c_to_the_program_and_end_by_a_signal_to_them():
     assert python("-c", WORKERS, check=True).stdout.split() == ["True"] * 12
-
-
-WANT_OF_PROCESSES = """
-import os
-from auditor.errors import WorkersLost
-import auditor
-from auditor.process import environment
-from auditor.runs.workers import Crew
-environment.begin_program()
-def locked(task):
-    raise BlockingIOError("a lock")
-def no_more():
-    raise BlockingIOError("no more processes")
-for fork in (os.fork, no_more):
-    os.fork = fork
-    try:
-        list(Crew(2).as_done(locked, [1, 2]))
-    except (WorkersLost, BlockingIOError) as error:
-        print(error)
-"""
-
-
-@needs_fork
-def test_a_task_s_own_error_is_no_want_of_processes():
-    done = python("-c", WANT_OF_PROCESSES, check=True)
-    assert done.stdout.splitlines() == [
-        "a lock",
-        "the system starts no more processes; try fewer --workers",
-    ]
