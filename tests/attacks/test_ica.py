@@ -1,12 +1,14 @@
 """Independent component analysis."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from auditor.data.sources.components import DRAW
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
-from auditor_attacks._fastica import Unmixing, fixed_point, orthogonal, whitened
+from auditor_attacks._fastica import Unmixing, fixed_point, leak_deviation, orthogonal, whitened
 
 SHAPES = ("exponential", "uniform", "laplace", "bimodal")
 
@@ -62,6 +64,17 @@ def test_a_step_is_that_of_the_paper():
     found = fixed_point(z, W, 1)[0]
     assert found * np.sign((found * new).sum(axis=1))[:, None] == pytest.approx(new, abs=1e-12)
     assert ((found * W).sum(axis=1) >= 0).all()
+
+
+def test_leaks_between_components_deviate_as_written_out():
+    s = np.random.default_rng(1).laplace(size=(3, 50)) / 2
+    g = np.tanh(s)
+    own, squares = (s * g).mean(axis=1), (g * g).mean(axis=1)
+    tau, gamma = own - 1 + squares, squares - own**2
+    found = leak_deviation(s)
+    for k, j in itertools.permutations(range(3), 2):
+        variance = (gamma[k] + gamma[j] + tau[j] ** 2) / (abs(tau[k]) + abs(tau[j])) ** 2 / 50
+        assert found[k, j] == pytest.approx(np.sqrt(variance))
 
 
 def unmatched(X, count, seed):

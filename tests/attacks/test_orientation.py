@@ -7,7 +7,7 @@ import pytest
 
 from auditor.numerics.statistics import column_ranks
 from auditor.types import Array
-from auditor_attacks._orientation import orientation
+from auditor_attacks._orientation import orientation, recodings
 
 RNG = np.random.default_rng
 
@@ -52,3 +52,8 @@ def test_copies_the_right_way_up_are_not_turned(noise: str) -> None:
             )
             == 1.0
         ).all()
+
+
+def test_every_recoding_is_increasing():
+    for x in (np.linspace(0.5, 9.0, 50), np.linspace(-3.0, 4.0, 50), np.arange(30.0)):
+        assert all((np.diff(found) > 0).all() for found in recodings(x))

@@ -24,18 +24,10 @@ def audit(table, copies, tmp_path, exposure, tolerance=None, attacks=("ndr", "ll
         names.append(str(tmp_path / f"copy-{place}.csv"))
         copy.to_csv(names[-1], index=False)
     data = {"source": str(tmp_path / "table.csv")}
-    return auditor.run(
-        {
-            "schema": 1,
-            "title": "closeness",
-            "data": data if tolerance is None else data | {"tolerance": tolerance},
-            "schemes": [{"name": "published", "copies": names}],
-            "knowledge": ["perfect"],
-            "coalitions": ["singles"],
-            "attacks": list(attacks),
-            "expect": [{"exposure": exposure}],
-        }
-    )
+    return auditor.run({
+        "data": data if tolerance is None else data | {"tolerance": tolerance}, "schemes": [{"name": "published", "copies": names}],
+        "knowledge": ["perfect"], "coalitions": ["singles"], "attacks": list(attacks), "expect": [{"exposure": exposure}],
+    })  # fmt: skip
 
 
 def figures(result, attack, metric):
@@ -64,12 +56,16 @@ def test_constant_guesses_agree_with_a_search_over_all_of_them():
 
 def test_figures_of_the_copy_itself_are_the_naive_ones(tmp_path):
     table = pd.DataFrame({"pay": RNG.lognormal(3, 1, N), "age": RNG.uniform(20, 60, N)})
-    copy = table + RNG.normal(size=table.shape) * [5.0, 3.0]
+    table["size"] = RNG.lognormal(size=N)
+    copy = table + RNG.normal(size=table.shape) * [5.0, 3.0, 0.2]
     tolerance = {"pay": 2.0, "age": {"relative": 0.05}}
     result = audit(table, [copy], tmp_path, {"close": {"at-most": 0.9}}, tolerance)
     close, ratio = (figures(result, "ndr", metric) for metric in ("close", "median_error_ratio"))
     x, y = table["pay"].to_numpy(), copy["pay"].to_numpy()
     assert close.value["pay"] == pytest.approx(naive(x, y, 2.0), abs=2e-3)
+    x, y = table["size"].to_numpy(), copy["size"].to_numpy()
+    tenth = 0.1 * np.subtract(*np.quantile(x, [0.75, 0.25]))
+    assert close.value["size"] == pytest.approx(naive(x, y, tenth), abs=2e-3)
     x, y = table["age"].to_numpy(), copy["age"].to_numpy()
     assert close.value["age"] == pytest.approx(naive(x, y, 0.05 * x), abs=2e-3)
     expected = np.median(np.abs(y - x)) / least_median_error(x)

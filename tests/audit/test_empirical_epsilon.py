@@ -25,7 +25,7 @@ def k_ary(value: int, k: int, epsilon: float, trials: int, rng: np.random.Genera
     )
 
 
-@pytest.mark.parametrize(("k", "trials", "confidence"), [(2, 300, 0.8), (25, 400, 0.95)])
+@pytest.mark.parametrize(("k", "trials", "confidence"), [(5, 400, 0.5), (25, 400, 0.5)])
 @pytest.mark.slow_after_first
 def test_the_bound_corrected_for_the_search_stays_below_the_truth(k, trials, confidence):
     # 1,000 audits of k-ary randomized response at ε = 1: the bound may exceed ε in a share 1 −

@@ -28,13 +28,16 @@ def audited(replicates):
 
 
 def test_replicates_replace_redraws_from_five_on():
-    bars = {m.attack: m.error_bar for m in audited(4)}
+    found = audited(4)
+    bars = {m.attack: m.error_bar for m in found}
     assert bars == {
         "udr-learnt": "redraws",
         "map-estimate": "redraws",
         "distribution-analysis": "redraws",
         "llse": "closed-form",
     }
+    for m in (m for m in found if m.attack == "llse"):
+        assert m.ci_high - m.value == pytest.approx(1.959964 * m.std_error)
     cells = audited(5)
     assert {m.error_bar for m in cells if m.attack != "llse"} == {"replicates"}
     assert {m.error_bar for m in cells if m.attack == "llse"} == {"closed-form"}

@@ -165,6 +165,17 @@ def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_proce
     )
 
 
+def test_uniform_noise_tells_some_records_apart_for_certain():
+    law, reach = product_law("uniform", [1.0, 1.0], [1.0, 4.0]), 2 * math.sqrt(3.0)
+    found = Guarantees(law, np.array([1e-7, 1e-7]), 1e-6).of([1])
+    assert found["epsilon_at_delta"].value == 0.0
+    assert math.isinf(found["epsilon"].value)
+    share = 1 - (1 - 1 / reach) * (1 - 0.5 / reach)
+    for copies, told in (([1], share), ([1, 2], 1 - (1 - share) ** 2)):
+        note = Guarantees(law, np.ones(2), DELTA).of(copies)["epsilon_at_delta"].note
+        assert f"at most {told:.3g}" in note
+
+
 def test_skellam_delta_is_the_sum_over_its_probabilities():
     k = np.arange(-300, 301)
     naive = np.maximum(0, skellam.pmf(k, 10, 10) - math.exp(0.4) * skellam.pmf(k - 2, 10, 10)).sum()

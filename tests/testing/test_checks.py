@@ -75,12 +75,8 @@ def test_an_honest_attack_passes(cls):
     check_attack(cls)
 
 
-def but(base, **attributes):
+def but(base=Average, **attributes):
     return type("Broken", (base,), {"__doc__": base.__doc__, **attributes})
-
-
-def attack_that(base=Average, **attributes):
-    return but(base, **attributes)
 
 
 def offset(of):
@@ -150,7 +146,7 @@ class TakesAnything(PluginParameters):
 
 
 def first(estimate):
-    return attack_that(First, estimate=lambda self, copies: estimate(copies))
+    return but(First, estimate=lambda self, copies: estimate(copies))
 
 
 COUNT = itertools.count()
@@ -161,32 +157,32 @@ ANSWERS, SHAPE = "answers or refuses", "finite and of the right shape"
 @pytest.mark.parametrize(
     ("cls", "name", "words"),
     [
-        (attack_that(affine=writes_to_the_view), WRITES, ["by corner-wave"]),
-        (attack_that(affine=lambda self, view: writes_to_the_view(self, view, True)), WRITES, []),
+        (but(affine=writes_to_the_view), WRITES, ["by corner-wave"]),
+        (but(affine=lambda self, view: writes_to_the_view(self, view, True)), WRITES, []),
         (first(lambda copies: copies[0].__isub__(1.0)), WRITES, []),
-        (attack_that(First, estimate=writes_to_the_copies_by_force), WRITES, []),
-        (attack_that(**offset(lambda self, view: np.random.default_rng().normal(size=view.width))), RANDOM, ["copies [1, 2, 3]"]),
-        (attack_that(**offset(lambda self, view: np.full(view.width, 1.0 * next(COUNT)))), RANDOM, []),
-        (attack_that(**offset(lambda self, view: np.full(view.width, 1.0 * seen(self)))), RANDOM, []),
-        (attack_that(affine=refuses_now_and_then), RANDOM, []),
+        (but(First, estimate=writes_to_the_copies_by_force), WRITES, []),
+        (but(**offset(lambda self, view: np.random.default_rng().normal(size=view.width))), RANDOM, ["copies [1, 2, 3]"]),
+        (but(**offset(lambda self, view: np.full(view.width, 1.0 * next(COUNT)))), RANDOM, []),
+        (but(**offset(lambda self, view: np.full(view.width, 1.0 * seen(self)))), RANDOM, []),
+        (but(affine=refuses_now_and_then), RANDOM, []),
         (first(lambda copies: copies[0] - copies[0].mean(axis=0)), "record by record", []),
-        (attack_that(affine=exits), ANSWERS, ["SystemExit"]),
-        (attack_that(check=refuses_by_a_key), ANSWERS, ["KeyError", "additive"]),
+        (but(affine=exits), ANSWERS, ["SystemExit"]),
+        (but(check=refuses_by_a_key), ANSWERS, ["KeyError", "additive"]),
         (first(lambda copies: copies[0] + 0.0 * copies[0][1]), ANSWERS, ["IndexError"]),
-        (attack_that(**offset(lambda self, view: np.linalg.inv(view.data_moments[1])[0])), ANSWERS, ["LinAlgError", "Singular matrix"]),
-        (attack_that(**offset(lambda self, view: np.zeros(view.width) + view.copies[1])), ANSWERS, ["IndexError", "copies [1]"]),
-        (attack_that(**offset(lambda self, view: np.eye(view.width)[2])), ANSWERS, ["IndexError", "on one attribute by"]),
-        (attack_that(affine=lambda self, view: refuses(self, view, "")), ANSWERS, ["a reason"]),
-        (attack_that(**offset(lambda self, view: np.full(view.width, np.nan))), SHAPE, []),
-        (attack_that(affine=lambda self, view: Affine(np.eye(view.width + 1), np.zeros(view.width))), SHAPE, []),
+        (but(**offset(lambda self, view: np.linalg.inv(view.data_moments[1])[0])), ANSWERS, ["LinAlgError", "Singular matrix"]),
+        (but(**offset(lambda self, view: np.zeros(view.width) + view.copies[1])), ANSWERS, ["IndexError", "copies [1]"]),
+        (but(**offset(lambda self, view: np.eye(view.width)[2])), ANSWERS, ["IndexError", "on one attribute by"]),
+        (but(affine=lambda self, view: refuses(self, view, "")), ANSWERS, ["a reason"]),
+        (but(**offset(lambda self, view: np.full(view.width, np.nan))), SHAPE, []),
+        (but(affine=lambda self, view: Affine(np.eye(view.width + 1), np.zeros(view.width))), SHAPE, []),
         (first(lambda copies: copies[0][1:].copy()), SHAPE, []), (NoProbabilities, SHAPE, []),
-        (attack_that(affine=refuses), "answers somewhere", []),
-        (attack_that(families=frozenset({"no-such-family"})), "answers somewhere", []),
-        (attack_that(knowledge=("perfect",), check=lambda self, family, knowledge: None), "refuses unusable knowledge", []),
-        (attack_that(knowledge=("perfekt",)), "refuses unusable knowledge", []),
-        (attack_that(__doc__="Short."), "documented", []), (attack_that(Parameters=Undescribed), "parameters described", []),
-        (attack_that(Parameters=TakesAnything), "unknown parameters refused", []),
-        (attack_that(wins=""), "says when it wins", []),
+        (but(affine=refuses), "answers somewhere", []),
+        (but(families=frozenset({"no-such-family"})), "answers somewhere", []),
+        (but(knowledge=("perfect",), check=lambda self, family, knowledge: None), "refuses unusable knowledge", []),
+        (but(knowledge=("perfekt",)), "refuses unusable knowledge", []),
+        (but(__doc__="Short."), "documented", []), (but(Parameters=Undescribed), "parameters described", []),
+        (but(Parameters=TakesAnything), "unknown parameters refused", []),
+        (but(wins=""), "says when it wins", []),
     ],
 )  # fmt: skip
 def test_an_attack_that_breaks_its_contract_is_caught(cls, name, words):
