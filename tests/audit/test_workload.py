@@ -66,7 +66,7 @@ def test_what_does_not_apply_takes_nothing() -> None:
 def test_trees_are_taught_where_an_expectation_asks_what_pooling_buys() -> None:
     asked = scenario(expect=[{"no-collusion-gain": {}}])
     assert tree_seconds(scenario(), ROWS, WIDTH, COPIES) == 0
-    assert tree_seconds(asked, ROWS, WIDTH, 1) == tree_seconds(asked, 500, WIDTH, COPIES) == 0
+    assert tree_seconds(asked, ROWS, WIDTH, 1) == tree_seconds(asked, 300, WIDTH, COPIES) == 0
     few, many = (tree_seconds(asked, rows, WIDTH, COPIES) for rows in (ROWS, 10**9))
     assert 0 < few < many < 10  # a bounded number of rows is looked at
 
