@@ -27,8 +27,9 @@ HEADING = """# Planted faults
 <!-- Written by `python -m benchmarks.law_detection > docs/evidence/faults.md`; do not edit. -->
 
 p-values of faulty noise after Holm's correction, with the test that finds it. In italics: not found at 10⁻⁴. The last column is the
-smallest number of rows, of {ladder}, at which {needed} of {releases} releases are found. [The method](../method.md) explains the tests,
-[mistakes](mistakes.md) lists copies without a law, [mended](mended.md) the faults of the program.
+smallest number of rows, of {ladder}, at which {needed} of {releases} releases are found. Faults called *new* were
+invented when the tests were finished. [The method](../method.md) explains the tests,
+[self-test](selftest.md) lists more faults, [mistakes](mistakes.md) copies without a law, [mended](mended.md) faults of the program.
 """
 LEVEL = 1e-4
 """Chance of a false «fails» at which `noise-follows-law` decides."""
@@ -55,12 +56,14 @@ def of_categories(
 
 
 def faults() -> dict[str, Make]:
-    """Return all faults by name."""
+    """Return all faults by name; those of the self-test have a page of their own."""
     coins = {
         f"categories: {name}": partial(of_categories, fault)
         for name, fault in planted_coins.FAULTS.items()
     }
-    return {name: fault.tests for name, fault in law_faults.FAULTS.items()} | coins
+    every = law_faults.FAULTS | law_faults.invented()
+    own = {name: fault.tests for name, fault in every.items() if fault.change is not None}
+    return own | coins
 
 
 def detected(name: str) -> tuple[str, list[bool]]:
@@ -157,12 +160,17 @@ def main() -> None:
     names = [name for name in faults() if arguments.only in name]
     with ProcessPoolExecutor(arguments.jobs) as pool:
         batches = pool.map(honest_batch, range(-(-arguments.honest // BATCH)))
-        found = list[list[bool]]()
-        for line, at in pool.map(detected, names):
-            print(line, flush=True)
-            found.append(at)
-        counts = " | ".join(f"{count} of {len(found)}" for count in np.sum(found, axis=0))
-        print(f"| found | {counts} | |\n\n## False alarms\n")
+        for new in (False, True):  # new faults come last
+            found = list[list[bool]]()
+            some = [name for name in names if name.startswith("new: ") == new]
+            for line, at in pool.map(detected, some):
+                print(line, flush=True)
+                found.append(at)
+            counts = (
+                [f"{count} of {len(found)}" for count in np.sum(found, axis=0)] if found else []
+            )
+            print(f"| *{'new ' * new}found* | " + " | ".join(counts) + " | |", flush=True)
+        print("\n## False alarms\n")
         print("\n".join(false_alarms(list(batches))))
 
 

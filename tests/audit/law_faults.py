@@ -409,6 +409,64 @@ CASES = {case.name: case for case in planted_cases.all_cases()}
 FAULTS = _faults()
 
 
+def invented() -> dict[str, Fault]:
+    """Return faults that were invented when the tests were finished."""
+
+    def by_two_rows_before(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        sign = np.sign(np.roll(z, 1, axis=0) * np.roll(z, 2, axis=0))
+        return np.where(rng.random(z.shape) < 0.3, np.abs(z) * sign, z)
+
+    def by_week(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        return z * (1.0 + 0.15 * np.sin(2.0 * np.pi * np.arange(len(z)) / 168.0))[:, None]
+
+    def drifting(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        return z + 0.12 * z.std(axis=0) * np.sin(3.0 * np.pi * np.arange(len(z)) / len(z))[:, None]
+
+    def every_fiftieth(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        rows = np.arange(len(z))
+        return z[np.where(rows % 50 == 49, rows - 49, rows)]
+
+    def winsorised(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        return np.clip(z, -2.5 * z.std(axis=0), 2.5 * z.std(axis=0))
+
+    def in_eighths(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        step = z.std(axis=0) / 8.0
+        return np.rint(z / step) * step
+
+    def inwards(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        far = x > np.quantile(x, 0.95, axis=0)
+        return np.where(far & (rng.random(z.shape) < 0.5), -np.abs(z), z)
+
+    def mirrored(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        pairs = rng.random((len(z), 1)) < 0.1
+        pairs[len(z) // 2 :] = pairs[: len(z) - len(z) // 2][::-1]
+        return np.where(pairs & (np.arange(len(z)) >= len(z) // 2)[:, None], -z[::-1], z)
+
+    def by_tenths(g: Array, x: Array, rng: np.random.Generator) -> Array:
+        number = np.floor(scores(x, rng) * 10.0)
+        return np.sin(12.9898 * number + 78.233 * number**2) * math.sqrt(2.0)
+
+    def crossed(first: Array, z: Array, x: Array, rng: np.random.Generator) -> Array:
+        return math.sqrt(1.0 - 0.15**2) * z + 0.15 * first[:, ::-1] * (
+            z.std(axis=0) / first[:, ::-1].std(axis=0)
+        )
+
+    changes: dict[str, Change] = {
+        "a sign by the two rows before, three in ten": of_noise(by_two_rows_before, 0),
+        "15 % louder by week": of_noise(by_week), "12 % of a slow wave": of_noise(drifting, 0),
+        "every fiftieth row from the row 49 before": of_noise(every_fiftieth),
+        "clipped at 2.5 deviations": of_noise(winsorised), "in steps of an eighth": of_noise(in_eighths),
+        "inwards for half of the largest twentieth": of_noise(inwards, 0),
+        "one row in ten mirrored at the middle": of_noise(mirrored),
+        "30 % by a hash of tenths": of_noise(mixed(0.3, by_tenths), 0),
+        "15 % of another column of another copy": second_from_first(crossed),
+    }  # fmt: skip
+    return {f"new: {name}": Fault(change) for name, change in changes.items()}
+
+
+# -- honest releases
+# -----------------------------------------------------------------------------------------------------
+
 HONEST: list[tuple[str, Sequence[float], dict[str, Any]]] = [
     ("independent", [0.25, 1.0], {}), ("independent", [0.25, 0.5], {"distribution": "uniform"}),
     ("independent", [0.5, 0.5], {"distribution": "uniform", "noise": "data"}), ("correlated", [0.3, 0.3, 2.0], {}),
