@@ -27,8 +27,13 @@ METRICS = ("normalized_error", "median_error_ratio", "close")
 COMMAND = "python -m benchmarks.exposure --write docs/evidence/exposure.md"
 
 
-def honest(rows: int, number: int, folder: Path) -> str:
+def honest(rows: int, number: int) -> str:
     """Return the worst status of all expectations of a new scenario on a normal table."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _status(rows, number, Path(folder))
+
+
+def _status(rows: int, number: int, folder: Path) -> str:
     rng = np.random.default_rng([SEED, rows, number])
     width = 2 + number % 3
     X = rng.normal(size=(rows, width)) @ rng.normal(size=(width, width))
@@ -88,8 +93,7 @@ def page(counts: dict[int, int], leaks: int, draws: int) -> Iterator[str]:
     yield f"Honest releases by `auditor new` and `auditor run`, {sum(counts.values())} in total.\n"
     yield "| records | releases | holds | undecided | fails |\n| --: | --: | --: | --: | --: |"
     for rows, count in counts.items():
-        with tempfile.TemporaryDirectory() as folder:
-            found = Counter(honest(rows, number, Path(folder)) for number in range(count))
+        found = Counter(honest(rows, number) for number in range(count))
         shown = " | ".join(str(found[status]) for status in ("holds", "undecided", "fails"))
         yield f"| {rows:,} | {count} | {shown} |"
     yield f"\nLeaking releases of {len(KINDS)} kinds (`benchmarks/leaks.py`), {leaks} of each.\n"

@@ -1,23 +1,22 @@
-"""Exposure: bounds on what the strongest adversary knows of the worst attribute.
+"""Exposure: bounds on the strongest adversary's knowledge of the worst attribute.
 
 | bound | figure of one attribute | exposed |
 | --- | --- | --- |
 | ``unknown`` | the smaller of the normalized error and the squared ratio of median errors | 0 |
 | ``close`` | share of records estimated within the tolerance, minus the share without copies | 1 |
 
-Every attribute is judged alone, for every attack and coalition that the filter selects. A mean over
-attributes would hide the one that is rebuilt. Attributes known in clear are not judged.
+Every attribute, attack and coalition that the filter selects must meet the bounds. Attributes known
+in clear are not judged.
 
-- Classes of records: ``unknown`` is also the share of sensitive values that no attack claims
-  rightly beyond chance.
-- Copies without a stated law: ``unknown`` is also the share of values that no copy shows exactly.
-  If records without noise lie among others, the verdict is undecided instead of «holds».
-- Several categorical columns: ``unknown`` is also the doubt left of the value that is disclosed
-  most.
-- Copies from files that lack records, cells or columns: a lower bound is undecided if the part that
-  is not audited carries less noise.
+- ``by``: also errors and close guesses in every group of records.
+- Units of different sizes: also with equal weights of all units.
+- Classes of records: ``unknown`` is also the share of sensitive values without a right claim.
+- Copies without a law: ``unknown`` is also the share of values that no copy shows exactly. Exact
+  values among others leave the verdict undecided instead of «holds».
+- Several categorical columns: ``unknown`` is also the doubt left of the most disclosed value.
+- Copies from files that lack records, cells or columns: undecided if the rest carries less noise.
 
-The verdict holds against the attacks tried, and states their number.
+The verdict states the number of attacks.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class Limits(PluginParameters):
 
 @register
 class Exposure(Expectation):
-    """At least a share of every attribute stays unknown to every adversary measured, from single copies and pooled ones (Holm)."""
+    """Every attribute stays unknown, to every measured adversary, at least in part (Holm)."""
 
     name = "exposure"
     needs_closeness = True
@@ -179,7 +178,7 @@ def shares_unknown(
     copies: dict[tuple[str, str], int],
 ) -> list[Measurement]:
     """Return the judged shares; ``copies`` are numbers of copies by sweep point and scheme."""
-    # all attributes together are judged where they are asked for
+    # '*' is judged only by request
     whole = filters.attribute is not None
     metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
     errors, away, *clear = (
@@ -196,7 +195,7 @@ def shares_unknown(
     ]
     measured = _not_in_clear(measured)
     judged = [*filter(errors, measured), *map(_kept, filter(away, measured))]
-    # of the value that is given away most, or shown: others are given away less
+    # shown and disclosed values matter for lower bounds alone
     if asked.at_least is not None and judged:
         judged += map(_kept, filter(lambda r: any(each(r) for each in clear), measured))
         medians = selector(filters, MEDIAN, copies, each_attribute=True)
@@ -278,12 +277,12 @@ def _squared(record: Measurement) -> Measurement:
 
 
 def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:
-    """Return whose cell it is: of one column of categories, or of those that somebody was not given, there is but the error of all."""
+    """Return the sweep point, scheme, knowledge and attack of a record."""
     return str(record.sweep), record.scheme, record.knowledge, record.attack
 
 
 def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
-    """Return the schemes that some records are of, and whose records or columns beyond those audited are more exposed."""
+    """Return judged schemes whose unaudited records or columns are more exposed."""
     judged = {(str(record.sweep), record.scheme) for record in found}
     worse = [
         release
@@ -294,7 +293,7 @@ def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
 
 
 def _kept(record: Measurement) -> Measurement:
-    """Return the share of records whose value is not given away, or shown."""
+    """Return the share of records whose value stays hidden."""
     value, low, high, theory = (
         None if each is None else 1 - each
         for each in (record.value, record.ci_high, record.ci_low, record.theory)

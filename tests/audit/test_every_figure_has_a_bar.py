@@ -55,10 +55,7 @@ def test_every_figure_of_files_has_an_error_bar(tmp_path, law):
     assert found.std_error.notna().all()
     assert result.expectations[0].status == "holds"
     if law:
-        assert set(found[found.attack == "distribution-analysis"].error_bar) == {
-            "sampling",
-            "redraws",
-        }
+        assert set(found[found.attack == "distribution-analysis"].error_bar) == {"redraws"}
 
 
 def test_some_records_of_a_large_table_give_the_error_bar_of_all(tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ TREES = 480
 MOST_SUMMED, MOST_COPIES = 3, 12
 """Copies that are summed modulo the number of values, and copies that are features."""
 REMAINDERS = (2, 3, 4, 5, 7)
-CERTAIN, RIGHT, FEWEST_KEPT = 0.95, 0.99, 20
+CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
 """Belief and accuracy from which shown values count as kept, and the fewest of them."""
 
 

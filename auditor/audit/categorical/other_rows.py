@@ -1,25 +1,19 @@
-"""What other rows tell of a record, in copies of categories that nobody states a law of: moved rows, values of those near, shared noise.
+"""Information in other rows, for copies of categories without a law.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``x``, ``y`` | values of the records, and one copy's, in the table's order | (n,) |
-| ``A_k`` | records whose value the copy shows k rows further, ``Σ_t [x_t = y_(t+k)]``; or k from the end, ``Σ_t [x_t = y_(-t-k)]`` | (n,) |
-| ``μ``, ``v`` | mean and variance of ``A_k`` where rows are paired at random: with a_v and b_v records and cells of value v | |
+| ``x``, ``y`` | values of the records and of one copy, in the table's order | (n,) |
+| ``A_k`` | agreements k rows on, ``Σ_t [x_t = y_(t+k)]``, or k from the end, ``Σ_t [x_t = y_(-t-k)]`` | (n,) |
+| ``μ``, ``v`` | mean and variance of ``A_k`` for random pairing, with a_v records and b_v cells of value v | |
 | | ``μ = Σ a_v·b_v / n``, ``v = (Σ a_v(n − a_v)b_v(n − b_v) + (Σ a_v·b_v)² − Σ (a_v·b_v)²) / (n²(n − 1))`` | |
-| ``C_k`` | ``Σ_v Σ_t e_tv e_(t+k)v`` of ``e_tv = [y_t = v] − T[x_t, v]``, T the copy's shares given the original | scalar |
-| ``P`` | posterior by the coalition's cells of a record and of the rows that stand out; the other half teaches the law | (n, s) |
+| ``C_k`` | ``Σ_v Σ_t e_tv e_(t+k)v``, ``e_tv = [y_t = v] − T[x_t, v]``, T the copy's shares given the original | scalar |
+| ``P`` | posterior given the cells of a record and of conspicuous rows; the law is estimated from the other half | (n, s) |
 
-The law of a record's own cells says nothing of a copy whose rows were all moved by one, or in which
-values were replaced by those of the row before: it would look as safe as a shuffled one. Who made
-it knows where they went. Distances are all counted at once, by Fourier transforms of each value's
-indicator; of a series or a sorted table one that stands out is a neighbour's, which tells of a
-record, too. The cells found are taken for one more copy each
-(``auditor.schemes.replacement.estimated_law``). So are those of rows moved by blocks, each by a
-distance of its own (``moved_blocks``). Rows whose noise is one draw agree with one another more
-often than their originals make them: at the distance k of the largest C_k a cell that neither row
-so far off agrees with was kept. *Not found*: moved rows whose values were given other names
-besides; coins that are shared, and not what replaces values, which tell whoever knows other
-originals.
+The law of a record's own cells misses moved rows. Fourier transforms of each value's indicator count
+all distances at once. Conspicuous rows count as one more copy each
+(``auditor.schemes.replacement.estimated_law``), as do blocks of moved rows (``moved_blocks``). Rows
+with shared noise agree more often than their originals do. At the distance of the largest C_k, a
+cell that agrees with neither such row was kept. *Not found*: moved rows with recoded values.
 """
 
 from __future__ import annotations
@@ -48,26 +42,24 @@ from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated
 from auditor.types import Array, Codes, Indices
 
 NAME, KNOWLEDGE = "other-rows", "perfect"
-"""What records call it."""
+"""Attack and knowledge in records."""
 FEWEST_TOLD = 0.01
-"""Share of the records, beyond those by chance, that another row must show to be worth a look."""
+"""Least share of records that another row shows, beyond chance."""
 BEYOND = 1.2
-"""Times as many records as agree with the one before them that must agree with the cells that their
-neighbours say."""
+"""Least ratio of agreements with predicted cells to agreements of successive records."""
 MOST_COUNTED = 64
-"""Values whose agreement is counted, the commonest: each takes two transforms of the table's
-length."""
+"""Values whose agreements are counted, the commonest."""
 
 
 def other_row_records(
     release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, NDArray[np.intp]]
 ) -> list[Measurement]:
-    """Return what whoever holds each copy that shows records elsewhere makes of it, and of all copies; nothing where none does.
+    """Return figures of copies that show records elsewhere, single and all together.
 
     Parameters
     ----------
     release : UniformRelease
-        Copies from files; of any other nothing is returned.
+        Only copies from files have records.
     halves : sequence of two Half
         Of its records.
     parts : dict of str to ndarray of shape (s,)
@@ -129,20 +121,20 @@ def other_row_records(
 
 
 def law_of(x: Codes, cells: Sequence[Codes], taught: Indices, shape: Sequence[int]) -> EstimatedLaw:
-    """Return the law of some cells of every record, shape (n,) each, as copies of it, that the records in places ``taught`` teach."""
+    """Return the law of cells, shape (n,) each, estimated from the records ``taught``."""
     copies = {number: cell[taught] for number, cell in enumerate(cells, start=1)}
     return estimated(x[taught], copies, shape, [tuple(copies)])
 
 
 def posterior(law: EstimatedLaw, cells: Sequence[Codes], prior: Array) -> Array:
-    """Return ``P`` of records with these cells, shape (b,) each; the prior where the law has them impossible."""
+    """Return ``P`` given cells, shape (b,) each; the prior for impossible cells."""
     likely = prior * law.likelihood(cells)
     total = likely.sum(axis=1, keepdims=True)
     return np.asarray(np.where(total > 0, likely / np.where(total > 0, total, 1.0), prior))
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
-    """Return the cells that show records elsewhere, each of shape (n,): further on, from the end, the strongest of either, or by blocks.
+    """Return cells that show records elsewhere, shape (n,) each: shifted, reversed, in blocks.
 
     Examples
     --------
@@ -179,11 +171,11 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
 
 
 def sharing(x: Codes, y: Codes, size: int, values: Indices) -> list[Codes]:
-    """Return the cells of rows that share their noise with a record, shape (n,): those that agree with its own, if either of two does.
+    """Return cells of rows that share their noise with a record, shape (n,).
 
-    ``Var C_k ≤ Σ_t Σ_uv cov(e_tu, e_tv)²``, equal where rows k apart are alike (Cauchy), with
-    ``Σ_uv cov² = Σ_v T² − 2T³ + (Σ_v T²)²``. Far out the tail of rare values is a Poisson law's and
-    no normal one's, so the bound is one like Bernstein's.
+    ``Var C_k ≤ Σ_t Σ_uv cov(e_tu, e_tv)²``, by Cauchy, with
+    ``Σ_uv cov² = Σ_v T² − 2T³ + (Σ_v T²)²``. Rare values have Poisson tails,
+    so the bound is like Bernstein's.
     """
     n = len(x)
     T = (
@@ -204,10 +196,9 @@ def sharing(x: Codes, y: Codes, size: int, values: Indices) -> list[Codes]:
 
 
 def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:
-    """Return the cells where near records say that each one went, shape (n,); none where no more than ``least`` agree with the record.
+    """Return cells at places that near records predict, shape (n,), if more than ``least`` agree.
 
-    A record is placed among those that its neighbours are like, and in a series it is like them:
-    more must agree than with the one before.
+    In a series, more must agree than successive records do.
     """
     n = len(x)
     if n < 2 * WINDOW:

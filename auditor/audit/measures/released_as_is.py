@@ -1,25 +1,20 @@
-"""Values that a copy shows as they are: squared error, in which a few large values count for most, may not show them at all.
+"""Values that a copy shows exactly, which a squared error may hide.
 
 | symbol | meaning |
 | --- | --- |
-| ``s`` | share of the records whose released value rounds to the original; of a continuous column: is it, in single precision |
-| | of several copies: the value that most of them show, if two or more do |
-| ``c`` | share of the records with the commonest value: what always naming that one is right of |
-| ``1 − (1 − s)/(1 − c)`` | of the values that this misses, the share that are shown; 0 where a copy shows no more |
-| ``u`` | how far a cell, or a guess, is from the value, over how near it must be to round to it; at most 1 is a hit |
-| ``C, A, B`` | records that are hit; with ``1 < u ≤ 2w + 1``, where w is the least with 64 in A; with ``2w + 1 < u ≤ 4w + 1`` |
-| ``μ`` | hits that noise makes whose law goes on smoothly, or with a peak as Laplace's: ``A/2 · 1/Σ_{k ≤ w} q^k``, ``q = (B/A)^(1/w)``; |
-| | or, if that is more, hits of ``y_t`` by the 16 records with cells nearest to ``y_t`` but not equal: values that are exchanged |
+| ``s`` | share of records whose released value rounds to the original |
+| | for several copies: the value that two or more of them agree on |
+| ``c`` | share of records with the commonest value |
+| ``1 − (1 − s)/(1 − c)`` | share shown, beyond a guess of the commonest value |
+| ``u`` | distance of a cell or guess from the value, over the largest one that rounds to it |
+| ``C, A, B`` | records with ``u ≤ 1``, ``1 < u ≤ 2w + 1`` and ``2w + 1 < u ≤ 4w + 1``; A is 64 or more |
+| ``μ`` | hits by chance, for a smooth law: ``A/2 · 1/Σ_{k ≤ w} q^k``, ``q = (B/A)^(1/w)`` |
+| | or, if larger, hits by the cells of the 16 records with nearest but unequal cells |
 
-A copy that is cut off at its 97th percentile keeps nine tenths of the variance of a long tail
-unknown, and shows 97 of 100 values. Of copies whose noise follows a law ``noise-follows-law`` looks
-for records without any; those without a law have this figure.
-
-Of copies from files some records may stand as they were among others that are perturbed, in every
-second row or in one of a hundred: to a mean over records they are as nothing, and to whoever knows
-which they are the table. ``C − μ`` of them are too many. Values that 2 % of the records have are
-left out, and 0, as bounds that are cut off at, fillings and what is multiplied are hit without
-having been kept.
+A copy that is cut off at its 97th percentile keeps 90 % of a long tail's variance unknown, and
+shows 97 % of the values. The test of a stated law finds records without noise; copies without a law
+have these figures. ``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do
+not count: bounds and fillings are hit by chance.
 """
 
 from __future__ import annotations
@@ -37,20 +32,17 @@ from auditor.types import Array, Coalition, Indices
 
 Mask = NDArray[np.bool_]
 SINGLE = 2.0**-23
-"""What single precision keeps of a value, as a share of its size."""
+"""Relative precision of single precision."""
 MOST_COMPARED = 16
-"""Copies of which it is asked which agree: the first."""
+"""Copies that are compared, the first ones."""
 HEAPED = 0.02
-"""Share of a column's cells from which one value is a heap."""
+"""Share of a column's cells from which a value does not count."""
 NEAREST, BESIDE = 64, 8
-"""Records that tell how many are hit by chance: by their distance, and on either side by their
-cells."""
+"""Records for the estimate of chance hits: near misses, and neighbours on either side."""
 WIDER = 1.0, 2.0**7, 2.0**14
-"""Times single precision, how near a continuous value counts as kept: one that is off by a
-millionth is known as well."""
+"""Multiples of single precision within which a continuous value counts as kept."""
 TOO_MANY, FEWEST_KEPT = 5.0, 6
-"""Deviations of ``C − μ``, of variance 4 μ + 1 with what μ itself is off by, and hits, from which
-on values were kept."""
+"""Least deviations of ``C − μ``, with variance 4 μ + 1, and least hits."""
 
 
 def shown_records(
@@ -60,7 +52,7 @@ def shown_records(
     asked: Sequence[Coalition],
     steps: Array,
 ) -> list[Measurement]:
-    """Return the share of each attribute's values that each copy shows as they are, and that all copies show two times at least.
+    """Return the share of values that each copy shows, and that two copies agree on.
 
     Parameters
     ----------
@@ -68,9 +60,9 @@ def shown_records(
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N)
     asked : sequence of tuple of int
-        The coalitions that are audited: others are left out.
+        Audited coalitions.
     steps : ndarray of shape (N,)
-        What values are recorded in, NaN of continuous columns.
+        Recording steps, NaN for continuous columns.
     """
     common, records = np.array([commonest(x) for x in X.T]), list[Measurement]()
     for coalition in (one for one in asked if len(one) in (1, len(copies))):
@@ -99,7 +91,7 @@ def shown_records(
 
 
 def said(copies: Sequence[Array]) -> Array:
-    """Return the values of a copy, or those that two of several copies agree on and NaN elsewhere, shape (n, N)."""
+    """Return values of one copy, or values that two agree on (else NaN), shape (n, N)."""
     if len(copies) == 1:
         return copies[0]
     found = [
@@ -110,7 +102,7 @@ def said(copies: Sequence[Array]) -> Array:
 
 
 def most_shown(Y: Array) -> tuple[Array, Indices]:
-    """Return the value that most of some copies' cells hold, and how many do, shapes (n,), of cells of shape (n, k); of ties the first.
+    """Return the commonest value of each record's cells, (n, k), and its count, shapes (n,).
 
     Examples
     --------
@@ -131,7 +123,7 @@ def kept_records(
     coalition: Coalition,
     attack: str | None = None,
 ) -> list[Measurement]:
-    """Return the share of each attribute's values that were kept, of those with any: by the guess, shape (n, N) or (n, 1), with most."""
+    """Return the largest share of kept values over guesses, (n, N) or (n, 1), if above 0."""
     found, knowledge = list[Measurement](), None if attack is None else "perfect"
     for x, name, step, *cells in zip(
         X.T,
@@ -152,7 +144,7 @@ def kept_records(
 
 
 def kept(x: Array, y: Array, step: float) -> float:
-    """Return ``C − μ`` as a share of the records that may be among them, where it is too much for chance, else 0.
+    """Return ``C − μ`` as a share of eligible records, or 0 if chance explains it.
 
     Examples
     --------
@@ -179,7 +171,7 @@ def _kept(x: Array, y: Array, reach: Array) -> float:
 
 
 def by_noise(left: Array, reach: Array) -> float:
-    """Return how many records noise hits, as those that it does not hit tell."""
+    """Return the number of hits by smooth noise, estimated from near misses."""
     with np.errstate(over="ignore"):
         u = np.sort(left / reach)
         w = np.ceil((u[min(NEAREST, len(u)) - 1] - 1.0) / 2.0) if len(u) else 0.0
@@ -191,7 +183,7 @@ def by_noise(left: Array, reach: Array) -> float:
 
 
 def by_others(x: Array, y: Array, reach: Array, free: Mask) -> float:
-    """Return how many cells of the records ``free`` are hit by the value of another with a cell beside theirs."""
+    """Return the number of hits by values of records with neighbouring cells."""
     order, places = np.argsort(y, kind="stable"), np.arange(1, BESIDE + 1)[:, None]
     cells, reach = y[free], reach[free]
     below, above = (
@@ -203,7 +195,7 @@ def by_others(x: Array, y: Array, reach: Array, free: Mask) -> float:
 
 
 def within(X: Array, steps: Array | float) -> Array:
-    """Return how near a value must be to round to the original, shape as X."""
+    """Return the largest distance that rounds to the original, shape as X."""
     return np.asarray(np.where(np.isnan(steps), SINGLE * np.abs(X), (0.5 - 1e-9) * steps))
 
 
