@@ -72,7 +72,7 @@ def test_missing():
     )
     assert (
         refusal(gaps, missing="median")
-        == "missing must be one of 'refuse', 'drop', 'mean'; got 'median'"
+        == "missing must be one of 'refuse', 'drop', 'mean', 'value'; got 'median'"
     )
 
 
