@@ -59,7 +59,7 @@ from auditor.adversary.knowledge import (
 )
 from auditor.adversary.view import View
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
-from auditor.data.source import RecordLaw, RecordShape, Source
+from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, PluginError
 from auditor.expectations.base import Expectation, Filter, Judgement
@@ -121,6 +121,7 @@ __all__ = [
     "NoiseDensity",
     "NoiseLaw",
     "NotApplicable",
+    "Outline",
     "Perfect",
     "Plugin",
     "PluginError",

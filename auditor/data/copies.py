@@ -281,17 +281,16 @@ def with_sets(table: Table, paths: Sequence[Path]) -> Table:
     data = table.categorical
     if data is None or data.streamed:
         return table
-    labels = {a.name: dict.fromkeys(a.labels) for a in data.attributes if a.edges is None}
-    for path in paths:
-        names = [name for name in reading.header(path) if name in labels]
-        for name, cells in read_columns(name_of(path), names).items() if names else ():
-            known = data.attributes[data.names.index(str(name))].labels
-            other = cells[codes_in(known, cells) < 0].dropna().drop_duplicates()
-            labels[str(name)] |= {c: None for c in other if stands_for_some(c, known)}
-    wider = [
-        Attribute(a.name, tuple(labels[a.name])) if len(labels.get(a.name, ())) > a.size else a
-        for a in data.attributes
-    ]
+    wider, known = [], [reading.header(path) for path in paths]
+    for attribute in data.attributes:
+        labels = dict.fromkeys(attribute.labels)
+        for path, names in zip(paths, known, strict=True):
+            if attribute.edges is None and attribute.name in names:
+                cells = read_columns(name_of(path), [attribute.name])[attribute.name].dropna()
+                cells = cells[codes_in(attribute.labels, cells) < 0].drop_duplicates()
+                labels |= {c: None for c in cells if stands_for_some(c, attribute.labels)}
+        more = len(labels) > attribute.size
+        wider.append(Attribute(attribute.name, tuple(labels)) if more else attribute)
     if domain_size(wider) == data.size:
         return table
     return replace(table, categorical=product(wider, split(data, data.codes)))

@@ -211,11 +211,11 @@ def _finished(
         checks.check_varied(table.attributes, scan.low, scan.high, np.diag(scan.covariance))
     else:  # a copy may be constant, but its variance must be computable
         checks.check_variance(table.attributes, np.diag(scan.covariance))
-    categorical = found.categories(table.content, scan)
+    categorical = found.categories(table.records, scan)
     if categorical is not None and files:
         spelt = tuple(as_spelt(files, attribute) for attribute in categorical.attributes)
         categorical = replace(categorical, attributes=spelt)
-    content = _scaled(table.content, Scale.of(scan)) if standardize else table.content
+    content = _scaled(table.records, Scale.of(scan)) if standardize else table.records
     return replace(
         table, content=content, categorical=categorical, scanned=scan, standardized=standardize
     )

@@ -6,14 +6,16 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from auditor import registry
+from auditor.data.columns.checks import check_rows
 from auditor.data.request import DataUse, is_file
+from auditor.data.table import Promised, Table
 from auditor.errors import DataError, PluginError, PluginFailed
 from auditor.process.containment import contained
 from auditor.process.deferred import pd, scipy
@@ -21,6 +23,25 @@ from auditor.process.memory import check_room
 from auditor.registry import Plugin, PluginParameters, get
 from auditor.text.column_names import listed, nearest, quoted
 from auditor.types import Array
+
+
+class Outline(NamedTuple):
+    """Properties of a source's table known in advance.
+
+    Attributes
+    ----------
+    columns : tuple of N str
+    rows : int
+        ``n``.
+    mean : ndarray of shape (N,)
+    covariance : ndarray of shape (N, N)
+        Divisor n; exact up to rounding, like the mean.
+    """
+
+    columns: tuple[str, ...]
+    rows: int
+    mean: Array
+    covariance: Array
 
 
 class Source(Plugin):
@@ -46,6 +67,14 @@ class Source(Plugin):
 
     def law(self) -> RecordLaw | None:
         """Return the law of independent records; None if unknown or dependent."""
+        return None
+
+    def outline(self, rows: int | None) -> Outline | None:
+        """Return the known properties of ``frame`` for ``rows`` records, or None.
+
+        ``auditor check`` then need not build it. Only for complete, finite numeric columns that
+        vary.
+        """
         return None
 
     public: ClassVar[bool] = False
@@ -154,6 +183,58 @@ class RecordLaw:
 
 OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
 """Options of every source in addition to its own parameters."""
+
+
+def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
+    """Return a table whose records are made on first use by ``make``.
+
+    None if the records must be read first.
+
+    Raises
+    ------
+    DataError
+        The source refuses the request.
+    """
+    looked_at = (
+        use.bins,
+        use.categorical,
+        use.dates,
+        use.hierarchies,
+        use.order,
+        use.key,
+        use.unit,
+        use.bounds,
+        use.first_batch,
+    )
+    if is_file(use.source) or any(looked_at):
+        return None
+    with asked_source(use.source, use.parameters, use.rows) as made:
+        known = made.outline(use.rows)
+        if known is None:
+            return None
+        N, (mean, K) = len(known.columns), map(np.asarray, (known.mean, known.covariance))
+        if (
+            mean.shape != (N,)
+            or K.shape != (N, N)
+            or not np.isfinite([mean @ mean, np.abs(K).sum()]).all()
+        ):
+            raise PluginError(
+                f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None"
+            )
+        names = tuple(select(known.columns, use.columns, made.labels))
+        places = [known.columns.index(name) for name in names]
+        moments = mean[places], K[np.ix_(places, places)]
+    check_rows(known.rows, use.rows)
+    content, dropped = Promised((known.rows, len(names)), moments, make), use.missing == "drop"
+    return Table(
+        names,
+        content,
+        use.source,
+        made.description,
+        made.licence,
+        standardized=use.standardize,
+        dropped=dropped,
+    )
 
 
 def law_of(use: DataUse) -> RecordLaw | None:

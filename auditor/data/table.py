@@ -39,6 +39,31 @@ class Cut:
 
 
 @dataclass(frozen=True, eq=False)
+class Promised:
+    """Records that are made on first use.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        ``(n, N)``.
+    moments : (ndarray of shape (N,), ndarray of shape (N, N))
+        Mean and covariance with divisor n, before standardisation and without the records'
+        rounding.
+    make : callable
+        Returns the table with its records in memory.
+    """
+
+    shape: tuple[int, int]
+    moments: tuple[Array, Array] = field(repr=False)
+    make: Callable[[], Table] = field(repr=False)
+
+    @cached_property
+    def table(self) -> Table:
+        """The table with its records."""
+        return self.make()
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
     """Numeric microdata: ``n`` records (rows) by ``N`` attributes (columns).
 
@@ -46,7 +71,7 @@ class Table:
     ----------
     attributes : tuple of str
         Column names, unique.
-    content : ndarray of shape (n, N), or FileRows
+    content : ndarray of shape (n, N), FileRows or Promised
         Finite, C-contiguous float64, in data units.
     source, description, licence : str
         Name of the data, as in the scenario, and its origin.
@@ -77,7 +102,7 @@ class Table:
     """
 
     attributes: tuple[str, ...]
-    content: Array | FileRows = field(repr=False)
+    content: Array | FileRows | Promised = field(repr=False)
     source: str = "array"
     description: str = ""
     licence: str = ""
@@ -108,9 +133,14 @@ class Table:
     @property
     def streamed(self) -> bool:
         """Whether the records stay in their file."""
-        return not isinstance(self.content, np.ndarray) or (
+        return not isinstance(self.content, (np.ndarray, Promised)) or (
             self.categorical is not None and self.categorical.streamed
         )
+
+    @property
+    def records(self) -> Array | FileRows:
+        """The content, made on first use."""
+        return self.content.table.records if isinstance(self.content, Promised) else self.content
 
     @property
     def values(self) -> Array:
@@ -118,7 +148,7 @@ class Table:
 
         A large file is read into memory on every access.
         """
-        records = self.content
+        records = self.records
         return records if isinstance(records, np.ndarray) else records.read(0, self.rows)
 
     @property
@@ -174,7 +204,7 @@ class Table:
 
         Read-only.
         """
-        records = self.content
+        records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
     def shares(self, column: int) -> tuple[Array, Array]:
@@ -191,6 +221,8 @@ class Table:
     @cached_property
     def scan(self) -> Scan:
         """Result of a pass over the records, before standardisation."""
+        if isinstance(self.content, Promised):
+            return self.content.table.scan
         return (
             self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
         )
@@ -213,7 +245,7 @@ class Table:
         """Questions to the owner on the first records."""
         return (
             []
-            if self.standardized
+            if self.standardized or isinstance(self.content, Promised)
             else missing_codes(self.attributes, self.read(0, min(self.rows, LOOKED_AT)))
         )
 
@@ -224,11 +256,15 @@ class Table:
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
     def _reader(self) -> Callable[[int, int], Array]:
-        return self.read if isinstance(self.content, np.ndarray) else replace(self.content).read
+        return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
     def moments(self) -> tuple[Array, Array]:
         """Return the exact mean, (N,), and covariance with divisor n, (N, N)."""
-        mean, K = self.scan.mean, self.scan.covariance
+        mean, K = (
+            self.content.moments
+            if isinstance(self.content, Promised)
+            else (self.scan.mean, self.scan.covariance)
+        )
         if not self.standardized:
             return mean, K
         std = np.sqrt(np.diag(K))

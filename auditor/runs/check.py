@@ -28,7 +28,7 @@ from auditor.errors import (
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.results import metrics
-from auditor.runs.tables import table_of
+from auditor.runs.tables import outlined
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
@@ -82,7 +82,7 @@ def check_data(scenario: Scenario) -> Tables:
 
 def _check_point(here: Scenario, found: Problems) -> Table | None:
     try:
-        table, moments = table_of(here)
+        table, moments = outlined(here)
     except PluginFailed:  # not the request's fault
         raise
     except AuditorError as error:

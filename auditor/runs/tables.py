@@ -11,6 +11,7 @@ from auditor.data.bounds import check_bounds
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.hierarchy import hierarchy_of
 from auditor.data.request import is_file
+from auditor.data.source import outlined_table
 from auditor.data.table import Table
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
@@ -30,6 +31,12 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
         states = ((path, path.stat()) for path in table_files(scenario))
         stamp = tuple((str(path), state.st_mtime_ns, state.st_size) for path, state in states)
         return _table(spec, declared, base, scenario.seed, stamp)
+
+
+def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
+    """Return the table and moments for a check, records loaded if needed."""
+    table = outlined_table(scenario.data, lambda: table_of(scenario)[0])
+    return table_of(scenario) if table is None else (table, table_moments(table))
 
 
 def table_files(scenario: Scenario) -> list[Path]:

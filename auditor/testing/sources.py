@@ -36,7 +36,7 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     ContractError
         With the name of the check: one of ``check_plugin``, or ``describes its data``, ``a table``,
         ``unique names``, ``as many rows as asked``, ``same seed, same table``, ``finite``, ``labels
-        and domains``, ``a law``, ``follows its law``.
+        and domains``, ``an outline``, ``a law``, ``follows its law``.
 
     Notes
     -----
@@ -73,11 +73,26 @@ class _SourceContract(Contract):
         for name, domain in domains.items():
             inside = frame[name].dropna().isin(domain).all()
             require("labels and domains", inside, f"every value of {name!r} in its domain")
+        self._check_outline(frame)
         self._check_law()
 
     def _frame(self, rows: int) -> Any:
         with self.no_other_error("a table"):
             return self.make().frame(rows, np.random.default_rng(SEED))
+
+    def _check_outline(self, frame: pd.DataFrame) -> None:
+        with self.no_other_error("an outline"):
+            known = self.make().outline(ROWS)
+            if known is None:
+                return
+            x = frame.to_numpy(dtype=np.float64)
+            covariance = np.cov(x.T, ddof=0).reshape(x.shape[1], -1)
+            right = (known.columns, known.rows) == (tuple(frame.columns), len(frame)) and all(
+                np.allclose(stated, found, rtol=1e-9, atol=1e-9 * float(np.abs(found).max()))
+                for stated, found in ((known.mean, x.mean(axis=0)), (known.covariance, covariance))
+            )
+        expected = "columns, number of records, mean and covariance (divisor n) of its table"
+        self.require("an outline", right, expected)
 
     def _check_law(self) -> None:
         with self.no_other_error("a law"):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from auditor import registry
 from auditor.data.load import load_table
-from auditor.data.source import Source
+from auditor.data.request import DataUse
+from auditor.data.source import Source, outlined_table
+from auditor.data.sources import shipped as cps
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 
@@ -47,6 +51,61 @@ def test_cps():
     np.testing.assert_array_equal(
         load("cps", rows=10, columns=["salary", "age"]).values, table.values[:10, [1, 0]]
     )
+
+
+def test_the_outline_of_cps_is_what_its_file_holds():
+    """In whole numbers, so that nothing is lost before the one rounding."""
+    values = load("cps").values.astype(np.int64)
+    n, sums, products = len(values), values.sum(axis=0), values.T @ values
+    assert (n, np.abs(values).max() ** 2 * n < 2**63) == (cps.ROWS, True)
+    mean = [float(Fraction(int(total), n)) for total in sums]
+    covariance = [
+        [
+            float(Fraction(n * int(products[i, j]) - int(sums[i]) * int(sums[j]), n * n))
+            for j in range(6)
+        ]
+        for i in range(6)
+    ]
+    known = cps.Cps().outline(None)
+    assert (known.columns, known.rows) == (load("cps").attributes, n)
+    np.testing.assert_array_equal(known.mean, mean)
+    np.testing.assert_array_equal(known.covariance, covariance)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"columns": ("state_tax", "age")},
+        {"rows": 193_682},
+        {"standardize": True},
+        {"missing": "drop"},
+    ],
+    ids=str,
+)
+def test_cps_is_promised_as_it_is(asked):
+    table, whole = outlined_table(DataUse("cps", **asked), NotImplemented), load("cps", **asked)
+    described = (
+        "attributes",
+        "rows",
+        "width",
+        "source",
+        "description",
+        "licence",
+        "standardized",
+        "dropped",
+        "streamed",
+        "categorical",
+    )
+    assert [getattr(table, name) for name in described] == [
+        getattr(whole, name) for name in described
+    ]
+    for known, found in zip(table.moments(), whole.moments(), strict=True):
+        np.testing.assert_allclose(known, found, rtol=1e-12, atol=1e-12)
+
+
+def test_of_fewer_records_of_cps_nothing_is_promised():
+    assert outlined_table(DataUse("cps", rows=cps.ROWS - 1), NotImplemented) is None
 
 
 def test_wisconsin():

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from auditor.data.load import load_table
+from auditor.data.request import DataUse
+from auditor.data.source import Outline, outlined_table
 from auditor.data.sources import census_like, gaussian
 from auditor.data.sources.components import SHAPES, Components, Intervals
 from auditor.data.table import Table
-from auditor.errors import DataError
-from auditor.testing import check_source
+from auditor.errors import DataError, PluginError
+from auditor.testing import ContractError, check_source
 
 
 def load(source: str, seed: int = 0, rows: int | None = None, **parameters: object) -> Table:
@@ -47,6 +49,69 @@ def test_moments_are_exact_at_any_size_and_correlation(rows, rho, seed):
     np.testing.assert_allclose(values.mean(axis=0), [50.06, 16.57], rtol=1e-10)
     np.testing.assert_allclose(values.var(axis=0), [303.03, 219.92], rtol=1e-10)
     assert np.corrcoef(values.T)[0, 1] == pytest.approx(rho, abs=1e-9)
+
+
+def test_its_records_are_made_when_one_is_asked_for():
+    whole, made = (
+        load_table("census-like", columns=["income"], rows=50, rng=np.random.default_rng(0)),
+        [],
+    )
+    table = outlined_table(
+        DataUse("census-like", columns=("income",), rows=50), lambda: made.append(whole) or whole
+    )
+    assert (table.attributes, table.rows, table.width, table.streamed) == (
+        ("income",),
+        50,
+        1,
+        False,
+    )
+    for known, found in zip(table.moments(), whole.moments(), strict=True):
+        np.testing.assert_allclose(known, found, rtol=1e-12)
+    assert not made
+    assert table.fingerprint() == whole.fingerprint()
+    np.testing.assert_array_equal(table.values, whole.values)
+    np.testing.assert_array_equal(
+        table.part(np.array([1, 3]), np.array([0])).values, whole.values[[1, 3]]
+    )
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"rows": 2},
+        {"rows": 10**12},
+        {"columns": ("age", "wage")},
+        {"parameters": {"correlation": 2.0}},
+    ],
+    ids=["rows", "room", "column", "parameter"],
+)
+def test_what_cannot_be_drawn_is_refused_without_being_drawn(asked):
+    with pytest.raises(DataError) as ahead:
+        outlined_table(DataUse("census-like", **asked), NotImplemented)
+    with pytest.raises(DataError) as drawn:
+        load_table("census-like", rng=np.random.default_rng(0), **asked)
+    assert str(ahead.value) == str(drawn.value)
+
+
+@pytest.mark.parametrize(
+    "covariance", [np.eye(3), np.full((2, 2), np.nan)], ids=["shape", "finite"]
+)
+def test_an_outline_that_is_none_is_refused(covariance, monkeypatch):
+    wrong = Outline(("age", "income"), 50, np.zeros(2), covariance)
+    monkeypatch.setattr(census_like.CensusLike, "outline", lambda self, rows: wrong)
+    with pytest.raises(PluginError, match="'census-like' broke its contract: `outline`"):
+        outlined_table(DataUse("census-like", rows=50), NotImplemented)
+    with pytest.raises(ContractError, match="an outline"):
+        check_source(census_like.CensusLike)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"bounds": {"age": (0.0, 120.0)}}, {"order": "age"}, {"first_batch": 9}, {"source": "iris"}],
+)
+def test_a_table_that_must_be_looked_at_has_no_outline(changed):
+    assert outlined_table(DataUse(**{"source": "census-like"} | changed), NotImplemented) is None
 
 
 def test_laws_have_the_moments_of_table_3():

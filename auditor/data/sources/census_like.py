@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from auditor.data.source import Synthetic
+from auditor.data.source import Outline, Synthetic
 from auditor.errors import DataError
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
@@ -81,6 +81,17 @@ class CensusLike(Synthetic):
         n, rho = enough(rows), self.parameters.correlation
         age, income = with_correlation(*draw(n, rho, rng), rho)
         return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}
+
+    def outline(self, rows: int | None) -> Outline:
+        """Return the moments, which are equal in every draw."""
+        mean, std = np.array([AGE.mean, INCOME.mean]), np.sqrt([AGE.variance, INCOME.variance])
+        rho = self.parameters.correlation
+        return Outline(
+            ("age", "income"),
+            enough(rows),
+            mean,
+            np.array([[1.0, rho], [rho, 1.0]]) * np.outer(std, std),
+        )
 
 
 def enough(rows: int | None) -> int:
