@@ -138,7 +138,7 @@ def test_a_large_file_is_parsed_once_into_a_file_without_a_name(tmp_path, monkey
         pieces, "text_frame", lambda *args, real=pieces.text_frame: parsed.append(1) or real(*args)
     )
     table = load_table(str(path), columns=["a", "b"], rng=np.random.default_rng(0))
-    number = len(table.records.pieces)
+    number = len(table.content.pieces)
     assert len(parsed) == number > 5
     np.testing.assert_array_equal(table.values, values)
     np.testing.assert_array_equal(table.read(17, 900), values[17:900])
@@ -146,7 +146,7 @@ def test_a_large_file_is_parsed_once_into_a_file_without_a_name(tmp_path, monkey
     assert len(parsed) == number
     # another process of this user reads the same records, and no name leads to them
     assert list((tmp_path / "scratch").iterdir()) == []
-    (tmp_path / "sent").write_bytes(pickle.dumps(table.records))
+    (tmp_path / "sent").write_bytes(pickle.dumps(table.content))
     program = (
         "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).read(17, 19).tolist())"
     )

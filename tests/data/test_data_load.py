@@ -65,7 +65,7 @@ def test_missing():
     )
     assert (
         refusal(gaps, missing="median")
-        == "missing must be one of 'refuse', 'drop', 'mean'; got 'median'"
+        == "missing must be one of 'refuse', 'drop', 'mean', 'value'; got 'median'"
     )
 
 
