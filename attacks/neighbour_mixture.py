@@ -61,7 +61,7 @@ from .serial_filter import Filtered, SerialFilter
 WINDOWS = (2, 5, 15, 50, 150)
 """Rows of a mean, on either side."""
 MOST_WINDOWED = 12
-"""Coordinates with neighbours and means among the features: those most alike in adjacent rows."""
+"""Coordinates with neighbours and means among the features, the most alike in adjacent rows."""
 FOLDS, FEWEST_ROWS = 4, 200
 RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
 """Tried ridges per row, in units of the features' variance."""
@@ -80,7 +80,7 @@ class NeighbourMixture(RowAttack):
     name = "neighbour-mixture"
     attack_kind = "serial"
     serial = combines = True
-    cost = Cost(6e-3, 8e-6)
+    cost = Cost(1.5e-2, 2e-5)
     reference = "bovy2011; huang2005, section 3"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
@@ -112,7 +112,10 @@ class NeighbourMixture(RowAttack):
         seen, s = alone.seen, 1.0 - alone.seen.pencil.share
         if not s.any():
             return alone
-        near = Neighbourhood(alone, filtered, np.arange(len(s))[:MOST_WINDOWED])
+        start = seen.coordinates(next(iter(blocks)))
+        alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
+        windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
+        near = Neighbourhood(alone, filtered, windowed)
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
         B, P = ridge_by_fold(f, u, fold, f.shape[1] - near.ridged)
