@@ -69,8 +69,8 @@ def test_features_and_the_map_do_not_use_the_row_itself():
 
 def test_features_by_hand():
     found = around(np.arange(5.0)[:, None], np.array([0, 2]))
-    assert found[1, :4].tolist() == [3.0, 1.0, 0.5, 3.5]  # next, last, means of two on either side
-    assert found[0, :4].tolist() == [1.0, 0.0, 0.0, 1.5]
+    assert found[1].tolist() == [2.0, 2.0, 2.0, 2.0]  # of 1 and 3; of 0, 1, 3 and 4
+    assert found[0].tolist() == [1.0, 2.0, 2.5, 2.5]
 
 
 def test_weights_of_least_risk_by_hand():
