@@ -59,7 +59,7 @@ def test_plots_are_altair_charts_of_the_page_s_rows(quickstart: AuditResult) -> 
     assert "var(--" not in str(document)
     rows = document["datasets"]["rows"]
     assert {row["s"] for row in rows} == set(report_cases.SCHEMES)
-    assert quickstart.plot.available == ["collusion", "coalitions", "errors", "frontier"]
+    assert quickstart.plot.available == ["values", "collusion", "coalitions", "errors", "frontier"]
 
 
 @pytest.mark.parametrize(
