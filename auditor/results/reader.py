@@ -164,6 +164,14 @@ def read(file: Path) -> dict[str, Any]:
         if len(spread.edges) != len(spread.shares) + 1:
             why = "must have one share between every two edges"
             raise no_results(file, f"distributions[{place}] {why}")
+    for place, picture in enumerate(document["pictures"]):
+        whole = [picture.original, picture.estimate, *([picture.shown] if picture.shown else [])]
+        ends = [[0, *(stop for _, stop, _ in bins)] for bins in whole]
+        joined = [[*(first for first, _, _ in bins), picture.cells] for bins in whole]
+        pairs = [one[at : at + 2] for one in picture.joint for at in (0, 2)]
+        pairs += [one[:2] for bins in whole for one in bins]
+        if ends != joined or any(not 0 <= a < b <= picture.cells for a, b in pairs):
+            raise no_results(file, f"pictures[{place}] has bins that are no runs of its cells")
     return document
 
 

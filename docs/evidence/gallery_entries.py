@@ -183,7 +183,7 @@ HUANG2005 = tuple(
                 "not quite the correlations that noise and data are given.",
             ),
             (
-                "Noise like the data: whoever knows everything gains nothing on looking at one attribute at a time.",
+                "Noise with the data's correlations: full knowledge has no gain over one attribute at a time.",
             ),
         ),
     )

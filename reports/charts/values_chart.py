@@ -35,7 +35,7 @@ def described(reading: Reading, one: Picture) -> str:
     total = reading.copies_of(one.scheme, reading.point_of(one.sweep))
     name, attack = clipped(attribute_text(one.attribute), 40), clipped(one.attack, 40)
     held = f"{copies(one.coalition, total)} of {clipped(one.scheme, 40)}"
-    return f"{name}, as {attack} rebuilds it from {held}"
+    return f"{name}, by {attack} from {held}"
 
 
 def heights(one: Picture) -> list[tuple[str, list[float]]]:

@@ -351,7 +351,7 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     if not remedy.levels:
         return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
     instead = f"; or {other}, which pooling does not weaken" if other else ""
-    return f"{name} with {_levels(remedy.kind, remedy.levels)} would leave half of {what} unknown ({basis}){instead}."
+    return f"{name} at {_levels(remedy.kind, remedy.levels)} would leave half of {what} unknown ({basis}){instead}."
 
 
 def _levels(kind: str, levels: Sequence[float]) -> str:

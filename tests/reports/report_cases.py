@@ -13,6 +13,7 @@ from auditor.results.records import (
     Distribution,
     ExpectationRecord,
     Measurement,
+    Picture,
 )
 from auditor_reports.charts.inert import inflated
 
@@ -209,6 +210,14 @@ class Case:
             expectations=self.expectations(),
             measurements=[*self.measurements(), *self.gaps()],
             distributions=self.distributions(),
+            pictures=[
+                Picture(
+                    self.sweep, scheme, "perfect", "llse", (1, 2), self.attributes[0], 1, 1000, 4, 0.5,
+                    ((0, 1, 0.2), (1, 3, 0.5), (3, 4, 0.3)), ((0, 2, 0.6), (2, 4, 0.4)), ((0, 4, 1.0),),
+                    ((0, 1, 0, 4, 0.2), (1, 3, 0, 4, 0.5), (3, 4, 0, 4, 0.3)),
+                )
+                for scheme in self.schemes
+            ],
         )  # fmt: skip
 
     def data(self):

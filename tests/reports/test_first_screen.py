@@ -82,6 +82,24 @@ def headline_texts(result):
     return [said(text) for text in (first.gate, first.number, *first.reasons, first.action)]
 
 
+@pytest.mark.parametrize("name", ["quickstart", *SCENARIOS])
+def test_the_first_level_is_short(audits, name):
+    page = Html().render([audits[name]])
+    folded = re.sub(
+        r'<details class="section".*?</details>\s*(?=<details|</article>)',
+        "",
+        page,
+        flags=re.DOTALL,
+    )
+    assert (
+        len(Page(re.sub(r"<details.*?</details>", "", folded, flags=re.DOTALL)).text.split()) <= 600
+    )
+    assert "Values before and after" in folded
+    lines = Terminal(width=80, full=False).render([audits[name]]).splitlines()
+    assert len(lines) <= 65  # 45 of an audit whose expectations hold
+    assert "--full" in lines[-3] + lines[-4]
+
+
 def error(value, half, name="age", **changes):
     low, high = (None, None) if half is None else (value - half, value + half)
     fields = {

@@ -57,7 +57,7 @@ def released(**remedy):
 def test_a_remedy_in_words():
     assert (
         released(levels=[1.0])
-        == "s with levels of at least 1 would leave half of age unknown (llse, closed form)."
+        == "s at levels of at least 1 would leave half of age unknown (llse, closed form)."
     )
     assert "(estimate)" in released(levels=[1.0], estimated=True)
     assert "; or corner-wave at levels of at least 1.1, which pooling does not weaken" in released(
