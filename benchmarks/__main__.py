@@ -88,6 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     """Measure and print the table; write the page if wanted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="rows whose title contains this text")
+    parser.add_argument("--skip", default="-", help="rows that are left out, likewise")
     parser.add_argument("--long", action="store_true", help="rows of a minute and more, too")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="write the page")
@@ -101,7 +102,8 @@ def main(arguments: Sequence[str]) -> int:
     good = True
     with tempfile.TemporaryDirectory() as name:
         for row in rows(Path(name)):
-            if given.only in row.what and (given.long or not row.long):
+            chosen = given.only in row.what and given.skip not in row.what
+            if chosen and (given.long or not row.long):
                 told, met = line(row, Path(name), given.rounds)
                 good &= met
                 text.append(told)
