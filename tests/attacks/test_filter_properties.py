@@ -16,7 +16,7 @@ from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, NotApplicable
-from auditor.runs.estimate import in_blocks
+from auditor.runs.estimate_numbers import in_blocks
 from auditor.runs.perturb import table_moments
 from auditor.scenario.read_knowledge import parse_knowledge
 from tests.audited import as_audited

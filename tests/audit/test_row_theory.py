@@ -87,7 +87,7 @@ def test_an_adversary_with_a_sample_learnt_from_the_rows_it_is_judged_on_others_
             return asked[knowledge.label]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("auditor.runs.estimate.RowSelection", Spy)
+        patch.setattr("auditor.runs.estimate_numbers.RowSelection", Spy)
         for knowledge in ({"known-sample": 40}, {"known-records": 40}, {"unmatched-records": 40}):
             attack("ica", perturb(X, "rotation", [0], seed=1), knowledge=knowledge)
     assert isinstance(parse_knowledge({"known-sample": 40}), KnownSample)
