@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
     from auditor.results.model import AuditResult
     from auditor.results.records import Measurement
-    from auditor.runs.estimate import Estimate, attack
+    from auditor.runs.estimate import attack
+    from auditor.runs.estimate_numbers import Estimate
     from auditor.runs.folder_release import read_release
     from auditor.runs.perturb import Release, perturb
     from auditor.scenario.model import Scenario
@@ -32,7 +33,7 @@ _HOMES = {
     "Release": "auditor.runs.perturb",
     "EpsilonAudit": "auditor.audit.measures.empirical_epsilon",
     "empirical_epsilon": "auditor.audit.measures.empirical_epsilon",
-    "Estimate": "auditor.runs.estimate",
+    "Estimate": "auditor.runs.estimate_numbers",
     "AuditResult": "auditor.results.model",
     "Measurement": "auditor.results.records",
     "Scenario": "auditor.scenario.model",

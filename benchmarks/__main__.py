@@ -30,7 +30,7 @@ INTRODUCTION = """\
 Each row is a command as a user types it, in a process of its own, beside a peer and a floor (`benchmarks/rows.py`). The peer is what a
 competent person would write with numpy, pyarrow or scikit-learn; where no peer exists it draws as many normals as the audit's releases.
 The floor is work that the task cannot do without. Seconds are processor seconds, imports included, on one thread of linear algebra.
-Ratios are medians over rounds, with their range. Rows marked long are measured with `--long`.
+Ratios are medians over rounds, with their range. Rows of a minute and more are measured with `--long`.
 
 """
 
@@ -88,12 +88,13 @@ def main(arguments: Sequence[str]) -> int:
     """Measure and print the table; write the page if wanted."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="rows whose title contains this text")
+    parser.add_argument("--skip", default="-", help="rows that are left out, likewise")
     parser.add_argument("--long", action="store_true", help="rows of a minute and more, too")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--write", action="store_true", help="write the page")
     given = parser.parse_args(arguments)
     text = [
-        f"Measured with Python {platform.python_version()} on {os.cpu_count()} cores, {given.rounds} rounds, "
+        f"Measured with Python {platform.python_version()} on {os.cpu_count()} cores, rounds: {given.rounds}, "
         f"load average {os.getloadavg()[0]:.1f}.\n",
         "| command | ours | peer | floor | ours / peer (range) | bar | met |",
         "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
@@ -101,7 +102,8 @@ def main(arguments: Sequence[str]) -> int:
     good = True
     with tempfile.TemporaryDirectory() as name:
         for row in rows(Path(name)):
-            if given.only in row.what and (given.long or not row.long):
+            chosen = given.only in row.what and given.skip not in row.what
+            if chosen and (given.long or not row.long):
                 told, met = line(row, Path(name), given.rounds)
                 good &= met
                 text.append(told)

@@ -22,7 +22,6 @@ from auditor.audit.base.uses import make_scheme
 from auditor.audit.numeric.limits import ROWS_AGAIN
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.numerics.blocks import BLOCK_VALUES, moment_groups, row_blocks
 from auditor.process.containment import contained
 from auditor.process.memory import KEPT_BYTES
@@ -59,7 +58,6 @@ KEEP_BYTES, TESTED_VALUES, FITTED_COLUMN = 2**29, 2**20, 350_000
 """Copies kept in memory at most; values of tested noise; an attack on rows, per attribute."""
 CELLS, CELL_BYTES, EVENT_BYTES, SCORED = 2**22, 48, 160, 2**21
 """Categories: most counted cells, their bytes, a record's events in the process, tested codes."""
-MOST_MOMENT_BYTES = 4 * 2**30
 
 
 class Workload(NamedTuple):
@@ -73,30 +71,6 @@ class Workload(NamedTuple):
     seconds: float
     memory: int
     results: int
-
-
-def check_size(scheme: Scheme, table: Table, copies: int) -> None:
-    """Refuse numbers with joint moments that do not fit into memory.
-
-    Raises
-    ------
-    AuditorError
-        With the memory that they need; it grows with the square of copies × attributes.
-    PluginError
-        The scheme names an unknown engine.
-    """
-    if by_engine({"numeric": False, "categorical": True}, scheme):
-        return
-    width = table.width
-    if width == 0:
-        raise AuditorError("the table has no column of numbers to add noise to")
-    columns = width * (1 + copies * (scheme.output_width(width) == width))
-    size = 8 * columns**2 * (1 + moment_groups(table.rows, width, columns)[-1][-1][0])
-    if size > MOST_MOMENT_BYTES:
-        raise AuditorError(
-            f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
-            f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
-        )
 
 
 def workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workload:

@@ -12,7 +12,6 @@ from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowable import check_knowledge
 from auditor.audit.base.uses import make_scheme, release_copies, release_levels
-from auditor.audit.workload import check_size
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.request import is_file
 from auditor.data.table import Table
@@ -26,6 +25,7 @@ from auditor.errors import (
     did_you_mean,
 )
 from auditor.expectations.base import listed
+from auditor.numerics.blocks import moment_groups
 from auditor.process.containment import contained
 from auditor.results import metrics
 from auditor.runs.tables import outlined
@@ -34,9 +34,10 @@ from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine
 from auditor.schemes.draw import check_takes_batches, released_grid
 
+MOST_MOMENT_BYTES = 4 * 2**30
 MOST_RECORDS = 5_000_000
 """Rows of results: seven gigabytes while they are written, and 200 MB of Parquet."""
 
@@ -183,6 +184,30 @@ def _check_scheme(
             found.add(("coalitions", number), f"cannot be had of scheme {use.id}: {error}")
     if len(found.found) == possible:
         _check_records(here, use, copies, table.width, found)
+
+
+def check_size(scheme: Scheme, table: Table, copies: int) -> None:
+    """Refuse numbers with joint moments that do not fit into memory.
+
+    Raises
+    ------
+    AuditorError
+        With the memory that they need; it grows with the square of copies × attributes.
+    PluginError
+        The scheme names an unknown engine.
+    """
+    if by_engine({"numeric": False, "categorical": True}, scheme):
+        return
+    width = table.width
+    if width == 0:
+        raise AuditorError("the table has no column of numbers to add noise to")
+    columns = width * (1 + copies * (scheme.output_width(width) == width))
+    size = 8 * columns**2 * (1 + moment_groups(table.rows, width, columns)[-1][-1][0])
+    if size > MOST_MOMENT_BYTES:
+        raise AuditorError(
+            f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
+            f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
+        )
 
 
 def _check_records(

@@ -128,7 +128,8 @@ def workers_worth(scenario: Scenario, tables: Tables) -> int:
     possible, or a plugin fails, which the run will record.
     """
     with contained():
-        if seconds_of(lines := plan_lines(scenario, tables)) >= WORTH_SHARING and may_fork():
+        work = seconds_of(lines := plan_lines(scenario, tables)) - SECONDS_PER_RUN
+        if work >= WORTH_SHARING and may_fork():
             return max(1, min(processors(), free() // (2 * memory_of(lines))))
     return 1
 

@@ -97,6 +97,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     if state == "good":  # says first what was not tried or not used
         kinds, more = untried_kinds(result)
         unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
+        unused = unused[1:] if result.left_out else unused  # the budget's note names the attacks
         reasons = [*filter(None, unused), *reasons]
     return Headline(
         state,
@@ -141,7 +142,7 @@ def _gate(
     state: State, result: AuditResult, found: Sequence[Verdict], one: Verdict, bar: Bar
 ) -> str:
     if state == "good":
-        return SAFE
+        return f"{SAFE} within the budget" if result.left_out else SAFE
     if state == "bad":
         bad, every = sum(each.state == "bad" for each in found), len(found)
         which = (

@@ -12,7 +12,7 @@ from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, PluginError
-from auditor.runs.estimate import in_blocks
+from auditor.runs.estimate_numbers import in_blocks
 from auditor.runs.perturb import table_moments
 from auditor.scenario.read_knowledge import parse_knowledge
 from auditor_attacks.partial_disclosure import given as given_known

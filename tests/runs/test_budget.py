@@ -64,14 +64,18 @@ def test_other_budgets_are_refused(budget: object) -> None:
 
 
 def test_command_python_and_scenario_agree_and_the_report_names_the_rest(tmp_path, command) -> None:
+    safe = {"exposure": {"unknown": {"at-least": 0.1}}}
+    noisy = [{"name": "corner-wave", "levels": [5.0, 6.0, 7.0, 8.0, 9.0]}]
+    quiet = SCENARIO | {"schemes": noisy, "expect": [safe]}
     (tmp_path / "audit.yaml").write_text(
-        json.dumps(SCENARIO | {"attacks": ["llse", "udr", "mixture-estimate"]})
+        json.dumps(quiet | {"attacks": ["llse", "udr", "mixture-estimate"]})
     )
     status, shown, _ = command(
         "run", tmp_path / "audit.yaml", "--budget", "1.5s", "-o", tmp_path / "out", "-j", "1"
     )
     words = " ".join(shown.split())
     assert status == 0
+    assert "Safe against everything tried within the budget" in words
     assert "The budget of 1.5 s of work left out: " in words
     assert "1 of 3 attacks (mixture-estimate)" in words
     saved = json.loads((tmp_path / "out/audit/results.json").read_text())

@@ -403,10 +403,7 @@ class Trials:
             shared = candidate.curve or candidate.name
             asked: list[Any] = [candidate.name, levels]
             asked += [self.strong[shared]] if shared in self.strong else []
-            found = self.audits[name, levels] = self.asked.audit(*asked)
-            one, said = self.asked.exposed(found), self.asked.verdict(found)
-            left = f"{one.unknown:.3f} ± {one.half:.3f} unknown to {one.attack}, target {said}"
-            self.listener(f"{candidate.name} at {', '.join(f'{x:g}' for x in levels)}: {left}")
+            self.audits[name, levels] = self.asked.audit(*asked)
         return self.audits[name, levels]
 
     def draw_out(self, candidates: Sequence[Candidate], best: Candidate, place: int) -> None:
@@ -451,6 +448,10 @@ class Trials:
             known.in_full,
         ):
             self.tried[candidate.name, levels] = made
+            if exposed is not None:
+                left = f"{exposed.unknown:.3f} ± {exposed.half:.3f} unknown to {exposed.attack}"
+                places = ", ".join(f"{level:g}" for level in levels)
+                self.listener(f"{candidate.name} at {places}: {left}, target {verdict}")
         return made
 
     def refusal(self, candidate: Candidate) -> str:

@@ -1,0 +1,196 @@
+"""Attacks on copies of numbers from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.affine import Affine
+from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAttack
+from auditor.adversary.handed_back import check_affine
+from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import View
+from auditor.audit.numeric.error_bars import with_total
+from auditor.audit.numeric.known_rows import RowSelection, with_row_theory
+from auditor.audit.numeric.linear_maps import Maps, closed_form, held_out_theory
+from auditor.audit.numeric.neighbours import rows_of
+from auditor.audit.numeric.reconstruct import CopyBlocks
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.data.microdata import numbers_like
+from auditor.data.table import Table
+from auditor.errors import AuditorError, NotApplicable
+from auditor.numerics.blocks import row_blocks
+from auditor.numerics.moments import Moments
+from auditor.numerics.read_only import readable
+from auditor.parameters import is_number
+from auditor.process.environment import one_thread
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.scheme import Scheme, TableMoments
+from auditor.types import Array, Coalition, Microdata
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A reconstruction of the original, and its error.
+
+    Attributes
+    ----------
+    values : array or DataFrame
+        ``X̂``, like the original.
+    theory : float or None
+        Closed-form distortion (mean squared error over rows and attributes, squared data units),
+        if it exists.
+    distortion : float
+        Measured distortion, over the records that the adversary was not given in clear.
+    normalized_error : float
+        ``N·D/Tr(K_X)``: 0 is exact, 1 no better than guessing the mean.
+    coalition : tuple of int
+        The copies used.
+    """
+
+    values: Microdata = field(repr=False)
+    theory: float | None
+    distortion: float
+    normalized_error: float
+    coalition: Coalition
+    _fitted: Reconstruction | None = field(default=None, repr=False, compare=False)
+    _copies: Sequence[Array] = field(default=(), repr=False, compare=False)
+
+    def chances(self, tolerance: float) -> Array | None:
+        """Return each record's chance of exact reconstruction, if the attack has one.
+
+        As the adversary can compute it; None if the attack cannot.
+
+        Parameters
+        ----------
+        tolerance : float
+            A record counts as rebuilt with ``‖x̂ − x‖ ≤ tolerance·‖x‖``; above 0.
+
+        Returns
+        -------
+        ndarray of shape (n,) or None
+            In order of rows; its ``argmax`` is the record that is most exposed. Records given in
+            clear are certain.
+
+        Raises
+        ------
+        AuditorError
+            The tolerance is not a number above 0.
+
+        Examples
+        --------
+        >>> import auditor
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> estimate = attack("known-io-rotation", auditor.perturb(X, "rotation", [0], seed=1), knowledge={"known-records": 1})
+        >>> estimate.chances(0.5).shape
+        (50,)
+        """
+        if not is_number(tolerance) or not 0 < tolerance < np.inf:
+            raise AuditorError(f"the tolerance must be a number above 0; got {tolerance!r}")
+        return (
+            None if self._fitted is None else self._fitted.chances(self._copies, float(tolerance))
+        )
+
+
+class Held(NamedTuple):
+    """Copies of one coalition, and the table that its adversary wants.
+
+    ``copies`` are their numbers, ``arrays`` their values.
+    """
+
+    scheme: Scheme
+    table: Table
+    moments: TableMoments
+    copies: Coalition
+    levels: tuple[float, ...]
+    arrays: list[Array]
+    law: NoiseLaw | None
+
+
+def measured(plugin: Attack, held: Held, X: Microdata, knows: Knowledge, seed: int) -> Estimate:
+    """Return an attack's estimate in the form of ``X``, which has the table's values."""
+    table = held.table
+    with one_thread():
+        values, theory, fitted, given = rebuilt(plugin, held, knows, seed)
+    errors = np.delete(table.values - values, given, axis=0).reshape(-1)
+    distortion = float(errors @ errors) / errors.size
+    scale = float(np.trace(held.moments.covariance)) / table.width
+    return Estimate(
+        values=numbers_like(X, values),
+        theory=theory,
+        distortion=distortion,
+        normalized_error=distortion / scale,
+        coalition=held.copies,
+        _fitted=fitted,
+        _copies=held.arrays,
+    )
+
+
+def rebuilt(
+    plugin: Attack, held: Held, knows: Knowledge, seed: int
+) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
+    """Return estimates, theory's distortion, the fit, and the rows in clear.
+
+    Estimates have shape (n, N); only attacks on rows have a fit.
+
+    Raises
+    ------
+    NotApplicable
+        The pairing makes no sense; the message is the reason.
+    PluginError
+        The attack returned no estimate.
+    """
+    scheme, table, moments, copies, levels, arrays, law = held
+    blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
+    rows = RowSelection(table, [knows], seed, 1)
+    released = ReleasedCopies(
+        table, moments, levels, law, blocks, joint, public=scheme.public, numbers=copies
+    )
+    view, given = Gathered(released, rows, late=True).view(knows), rows.given(knows)
+    if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
+        # moments of transformed copies about the original's mean would be lost in rounding
+        plugin = plugin.over_rows()
+    if isinstance(plugin, LinearAttack):
+        affine = plugin.affine(view)
+        check_affine(affine, view)
+        values = affine.apply(arrays, view.centre, np.empty_like(table.values))
+        if affine.known is not None:
+            values += (table.values - view.centre) @ affine.known.T
+        return values, _linear_theory(affine, view, held, given), None, given
+    if not isinstance(plugin, RowAttack):
+        raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
+    fitted = plugin.fit(
+        view, CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
+    )
+    values = rows_of(fitted, blocks())
+    expected = fitted.expected(np.delete(table.values, given, axis=0))
+    squares = np.array([np.nan if expected is None else float(expected.sum())])
+    theory = float(with_row_theory(squares, [fitted], *rows.originals(knows))[0])
+    theory /= (table.rows - given.size) * table.width
+    return values, None if np.isnan(theory) else theory, fitted, given
+
+
+def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+    """Return a function that yields block number, a table's rows and its copies' rows."""
+    bounds = row_blocks(table.rows, table.width)
+    return lambda: (
+        (k, table.read(a, b), readable([copy[a:b] for copy in arrays]))
+        for k, (a, b) in enumerate(bounds)
+    )
+
+
+def _linear_theory(affine: Affine, view: View, held: Held, given: NDArray[np.intp]) -> float | None:
+    if view.law is None or not (affine.fixed or (affine.apart and given.size)):
+        return None
+    known = None if affine.known is None else affine.known[None]
+    maps = Maps(affine.weights[None], affine.offset[None], affine.fixed, known)
+    if affine.fixed:
+        moments = held.moments
+        found = closed_form(maps, moments.covariance, view.law, moments.rows).expected
+        return float(with_total(found)[0, -1])
+    judged = Moments.of(np.delete(held.table.values, given, axis=0) - view.centre)
+    return float(held_out_theory(maps, judged, view.law)[0, -1])
