@@ -69,9 +69,9 @@ INTRODUCTION = f"""\
 
 <!-- Written by `python -m benchmarks.strongest`; do not edit. -->
 
-Share of the variance that stays unknown, averaged over attributes, of one corner-wave copy at variance {LEVEL:g}: the strongest attack of
-each kind and its 95 % interval over {len(SEEDS)} draws of the noise. *Before* is the strongest attack of the kind in an earlier run.
-Measured on the first {MOST_ROWS:,} records.
+Squared error over the variance, summed over attributes in their own units, of one corner-wave copy at variance {LEVEL:g}:
+the strongest attack of each kind and its 95 % interval over {len(SEEDS)} draws of the noise.
+*Before* is the strongest attack of the kind in an earlier run. Measured on the first {MOST_ROWS:,} records.
 
 """
 
