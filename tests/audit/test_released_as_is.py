@@ -93,7 +93,7 @@ def test_records_that_stand_as_they_were_among_perturbed_ones_are_not_acquitted(
     assert found["b"] == pytest.approx(as_it_was.mean(), abs=0.002)
     assert result.expectations[0].status == "undecided"
     assert verdict.state == "bad"
-    assert "are unperturbed" in verdict.text
+    assert "follow exactly from copy 1, more than by chance" in verdict.text
     honest, verdict = published(tmp_path, X, loud(rng, X))
     assert "kept" not in {r.metric for r in honest.measurements}
     assert (honest.expectations[0].status, verdict.state) == ("holds", "good")

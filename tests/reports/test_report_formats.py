@@ -221,7 +221,7 @@ def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(case, width, 
         else request.getfixturevalue(case)
     )
     shown = re.search(
-        r'<pre id="audit-1-scenario-yaml"[^>]*>(.*?)</pre>', Html().render([result]), re.DOTALL
+        r'<pre id="audit-1-yaml"[^>]*>(.*?)</pre>', Html().render([result]), re.DOTALL
     )
     assert shown
     page = html.unescape(shown[1]).rstrip("\n")
@@ -233,7 +233,7 @@ def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(case, width, 
     )
     assert printed.startswith(page + "\n\n")
     fence, held = re.findall(
-        r"^### Scenario as run\n\n(`{3,})yaml\n(.*?)\n\1$",
+        r"^#{3,4} Scenario as run\n\n(`{3,})yaml\n(.*?)\n\1$",
         Markdown().render([result]),
         re.MULTILINE | re.DOTALL,
     )[0]
