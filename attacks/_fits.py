@@ -10,7 +10,7 @@ import numpy as np
 
 from auditor.plugin import Array
 
-MOST_FITS = 128
+MOST_FITS = 256
 """Fits that are kept, some kilobytes each: `attacks: all` takes 1.6 times as long without them."""
 T = TypeVar("T")
 _kept: dict[bytes, Any] = {}

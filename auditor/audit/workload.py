@@ -22,7 +22,7 @@ from auditor.audit.base.uses import make_scheme
 from auditor.audit.numeric.limits import ROWS_AGAIN
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table
-from auditor.numerics.blocks import BLOCK_VALUES, moment_groups, row_blocks
+from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.process.containment import contained
 from auditor.process.memory import KEPT_BYTES
 from auditor.results.records import FEWEST_REPLICATES
@@ -142,7 +142,7 @@ def _seconds(
     levels = () if use.levels is None else use.levels.resolve(here.seed)
     making = scheme.making_seconds(levels, n, N) if scheme is not None and levels else 0.0
     replicated = here.replicates >= FEWEST_REPLICATES
-    share = 1.0 if n * N <= BLOCK_VALUES else ROWS_AGAIN / n
+    share = min(1.0, ROWS_AGAIN / n)
     draws = 1.0 if replicated else 1.0 + (DRAWS - 1) * share
     drawn = CODE * n * (M + 1) if s else VALUE * n * N * (M + 1) + PRODUCT * n * (N * (M + 1)) ** 2
     seconds = RELEASE + making + drawn

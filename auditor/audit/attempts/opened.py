@@ -126,9 +126,10 @@ class Opened:
     def again_table(self) -> Table:
         """The table, or runs of its records if it is large, to be perturbed again."""
         table = self.release.table
-        if table.rows * table.width <= BLOCK_VALUES:
+        most = ROWS_AGAIN if self._steadied else max(RUN, BLOCK_VALUES // table.width)
+        if table.rows <= most:
             return table
-        apart = -(-table.rows // max(RUN, min(ROWS_AGAIN, BLOCK_VALUES // table.width)))
+        apart = -(-table.rows // most)
         starts = range(0, table.rows, apart * RUN)
         rows = np.concatenate([table.read(a, min(a + RUN, table.rows)) for a in starts])
         return replace(table.head(1), content=rows, units=None)
@@ -136,10 +137,13 @@ class Opened:
     @property
     def again_share(self) -> float:
         """Share of the records that redraws have; 1 if more records would not be steadier."""
+        return self.again_table.rows / self.release.table.rows if self._steadied else 1.0
+
+    @property
+    def _steadied(self) -> bool:
+        """Whether errors over more records are steadier, by the law."""
         independent = self.law is not None and self.law.tells_spread
-        if not independent or self.release.transformed is not None:
-            return 1.0
-        return self.again_table.rows / self.release.table.rows
+        return independent and self.release.transformed is None
 
     def released_again(self, draws: int | None = None) -> Iterator[Opened]:
         """Yield other draws of this release, or of some of its records.
