@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release, WhiteRelease, open_release
@@ -26,13 +25,13 @@ from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES, ErrorBar
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Blocks, Coalition
+from auditor.types import Blocks, Coalition, Indices
 
 RUN = 64
 """Neighbouring records of a large table that are perturbed again together."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Opened:
     """A release, and the coalitions that attack it.
 
@@ -56,8 +55,8 @@ class Opened:
     gathered: Gathered
     coalitions: Sequence[Coalition]
     pooling: bool = False
-    redraws: dict[str, Redraws] = field(default_factory=dict, repr=False)
-    again: dict[int, Opened] = field(default_factory=dict, repr=False)
+    redraws: dict[str, Redraws] = field(default_factory=dict)
+    again: dict[int, Opened] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -204,7 +203,7 @@ class Opened:
         return self.scenario.replicates_of(self.release.use) >= FEWEST_REPLICATES
 
     @property
-    def compared(self) -> NDArray[np.intp] | None:
+    def compared(self) -> Indices | None:
         """Places of the single copies that coalitions are paired with, for pooling."""
         if not self.pooling or self.law is None:
             return None

@@ -56,7 +56,7 @@ def number_cells(values: Array, mean: float, deviation: float) -> Indices:
     return np.clip(place, 0, CELLS - 1).astype(np.intp)
 
 
-@dataclass
+@dataclass(repr=False)
 class JointCounts:
     """Counts of cells: of originals by estimates, and of the members' copies.
 
@@ -72,9 +72,9 @@ class JointCounts:
 
     cells: int
     members: Coalition
-    joint: NDArray[np.int64] = field(init=False, repr=False)
-    copies: NDArray[np.int64] = field(init=False, repr=False)
-    moved: NDArray[np.int64] = field(init=False, repr=False)
+    joint: NDArray[np.int64] = field(init=False)
+    copies: NDArray[np.int64] = field(init=False)
+    moved: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with no record."""

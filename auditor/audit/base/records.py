@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +22,7 @@ ALL = "*"
 UNBOUNDED = -math.inf, math.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CellContext:
     """Common part of the records of one release.
 
@@ -39,7 +39,7 @@ class CellContext:
     levels: tuple[float, ...]
     replicate: int
     attributes: tuple[str, ...]
-    variances: Array = field(repr=False)
+    variances: Array
     copies: int
 
     def __post_init__(self) -> None:

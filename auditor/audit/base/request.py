@@ -24,7 +24,7 @@ Step = Callable[["ReleaseRequest"], Any]
 """Part of an audit that any process can carry out, given the request; can be pickled."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReleaseRequest:
     """One scheme at one sweep point in one replicate.
 
@@ -57,10 +57,10 @@ class ReleaseRequest:
     use: SchemeUse
     replicate: int = 1
     pooling: bool = False
-    share: Callable[[Sequence[Step]], Iterator[Any]] | None = field(default=None, repr=False)
-    tell: Tell | None = field(default=None, repr=False)
+    share: Callable[[Sequence[Step]], Iterator[Any]] | None = None
+    tell: Tell | None = None
     brief: bool = False
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    kept: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
@@ -83,11 +83,11 @@ class ReleaseRequest:
         return table_moments(self.table)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stripes:
     """Step that does a job on stripes ``first`` to ``stop`` (exclusive) of a release."""
 
-    job: Job[Any] = field(repr=False)
+    job: Job[Any]
     open: Callable[[ReleaseRequest], Any]
     width: int
     first: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
@@ -32,7 +32,7 @@ from auditor.results.records import Measurement
 from auditor.types import Coalition
 
 
-@dataclass
+@dataclass(repr=False)
 class AttackRecords:
     """Figures of one attack with one state of knowledge, by coalition.
 
@@ -53,10 +53,10 @@ class AttackRecords:
     release: UniformRelease
     name: Try
     view: CategoricalView
-    fit: Fit = field(repr=False)
-    fitted: Fitted = field(repr=False)
-    sums: Mapping[Coalition, Sums] = field(repr=False)
-    gaps: Mapping[Coalition, Gap] = field(repr=False)
+    fit: Fit
+    fitted: Fitted
+    sums: Mapping[Coalition, Sums]
+    gaps: Mapping[Coalition, Gap]
 
     def __post_init__(self) -> None:
         """Compute closed forms, and error bars for coalitions without them."""

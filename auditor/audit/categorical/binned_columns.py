@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.records import CellContext
@@ -39,7 +38,7 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
-from auditor.types import Array, Blocks, Coalition, Codes
+from auditor.types import Array, Blocks, Coalition, Codes, Indices
 
 FINENESS = 16
 REACH = 7.0
@@ -191,7 +190,7 @@ class _Grid:
         """Numbers in memory: counts, probabilities and posteriors."""
         return 4 * self._counts.size
 
-    def _place(self, values: Array) -> NDArray[np.intp]:
+    def _place(self, values: Array) -> Indices:
         return np.rint((values - self._low) / self._width).astype(np.intp)
 
     def count(self, x: Array, codes: Codes) -> None:
@@ -212,7 +211,7 @@ class _Grid:
         self.sums = Sums(data.size, groups)
         self.closed = expected(given, data.prior, self._quantities, data.rows)
 
-    def measure(self, copies: Array, codes: NDArray[np.intp], group: NDArray[np.intp]) -> None:
+    def measure(self, copies: Array, codes: Indices, group: Indices) -> None:
         """Measure the records of one block, with copies of shape (k, b)."""
         place = np.clip(self._place(self._weights @ copies), *self._reached)
         self.sums.add(self._quantities, place, codes, group)
@@ -226,4 +225,4 @@ class _Grid:
         spread = spread[:, reach : reach + self._counts.shape[1]]
         spread = np.where(spread > 1e-9, spread, 0.0)  # below: rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(spread, total, out=np.zeros_like(spread), where=total > 0))
+        return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)

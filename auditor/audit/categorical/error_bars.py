@@ -40,7 +40,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import CategoricalView, Inference
 from auditor.adversary.given import KnownPairs, SampleCounts
@@ -61,7 +60,7 @@ from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES
 from auditor.schemes.replacement.draws import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
-from auditor.types import Array, Coalition, Codes
+from auditor.types import Array, Coalition, Codes, Indices
 
 Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
 """Fits an attack to a view of all copies and a coalition."""
@@ -243,7 +242,7 @@ class Seen:
         A record of each cell, and the cell of each record; cells are ordered by value.
     """
 
-    def __init__(self, x: NDArray[np.intp], copies: Sequence[Codes], size: int) -> None:
+    def __init__(self, x: Indices, copies: Sequence[Codes], size: int) -> None:
         self.size = size
         _, first, outcome = np.unique(
             Packing([size] * len(copies)).pack(copies), return_index=True, return_inverse=True
@@ -362,9 +361,7 @@ def prediction(a: Array, q: Array, p: float, g: float, fresh: float | Array) -> 
     # 0: a copy without noise
     over_D = np.divide(1.0, D, out=np.zeros_like(D), where=D > 1e-12)
     beta = a * over_D
-    return np.asarray(
-        beta - np.outer(beta @ q, g * q * over_D / (1.0 + g * float(q @ (q * over_D))))
-    )
+    return beta - np.outer(beta @ q, g * q * over_D / (1.0 + g * float(q @ (q * over_D))))
 
 
 def mixture_bar(m: Array, w: Array) -> Bar:

@@ -16,7 +16,7 @@ from auditor.schemes.replacement.draws import Between
 from auditor.types import Codes
 
 
-@dataclass
+@dataclass(repr=False)
 class Counted:
     """Result of the pass.
 
@@ -39,12 +39,12 @@ class Counted:
         Time of the requests.
     """
 
-    transitions: dict[tuple[int, int], Counts] = field(default_factory=dict, repr=False)
+    transitions: dict[tuple[int, int], Counts] = field(default_factory=dict)
     between: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     history: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    samples: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
-    known: dict[str, list[tuple[Codes, list[Codes]]]] = field(default_factory=dict, repr=False)
-    rows: list[list[Codes]] = field(default_factory=list, repr=False)
+    samples: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    known: dict[str, list[tuple[Codes, list[Codes]]]] = field(default_factory=dict)
+    rows: list[list[Codes]] = field(default_factory=list)
     seconds: float = 0.0
 
     def add(self, other: Counted) -> None:
@@ -79,7 +79,7 @@ def _plus(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]
     return total
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CountJob(Job[Counted]):
     """Counts of pairs of values, and chosen records.
 
@@ -105,7 +105,7 @@ class CountJob(Job[Counted]):
     size: int
     singles: tuple[int, ...]
     between: Sequence[Between]
-    draws: Mapping[str, Draw] = field(repr=False)
+    draws: Mapping[str, Draw]
     history: bool
     sources: Sequence[tuple[int, int]] = ()
     scored: tuple[int, ...] = ()

@@ -133,7 +133,7 @@ def predicted(
         for stage, found in zip(STAGES, P, strict=True):
             found[tested] = chances[min(stage, len(chances)) - 1] @ within[trees.classes_]
     errors = [(found**2).sum() - 2 * found[np.arange(len(rows)), x[rows]].sum() for found in P]
-    return np.asarray(P[int(np.argmin(errors))])
+    return P[int(np.argmin(errors))]
 
 
 def features_of(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,19 @@ class KnownPart:
         The combination of each value, 0 … G − 1. None: no attribute is known.
     """
 
-    known: NDArray[np.intp] | None
+    known: Indices | None
 
-    def of(self, x: NDArray[np.intp]) -> NDArray[np.intp] | int:
+    def of(self, x: Indices) -> Indices | int:
         """Return the combination of values x."""
         return 0 if self.known is None else self.known[x]
 
     def reduced(self, function: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
         """Reduce values of shape (u, s) within each combination, shape (u, G)."""
         if self.known is None:
-            return np.asarray(function.reduce(values, axis=1, keepdims=True))
+            return function.reduce(values, axis=1, keepdims=True)
         order = np.argsort(self.known, kind="stable")
         starts = np.flatnonzero(np.diff(self.known[order], prepend=-1))
-        return np.asarray(function.reduceat(values[:, order], starts, axis=1))
+        return function.reduceat(values[:, order], starts, axis=1)
 
     def posterior(self, P: Array) -> Array:
         """Return ``P(z | the combination is z's)``, shape (u, s) as P.
@@ -54,10 +54,10 @@ class KnownPart:
             share > 0, np.divide(P, share, out=np.zeros_like(P), where=share > 0), uniform
         )
 
-    def best(self, P: Array) -> NDArray[np.intp]:
+    def best(self, P: Array) -> Indices:
         """Return the likeliest value of each combination, the first of ties, shape (u, G)."""
         if self.known is None:
-            return np.asarray(P.argmax(axis=1)[:, None])
+            return P.argmax(axis=1)[:, None]
         highest = self.reduced(np.maximum, P)[:, self.known]
         places = np.where(highest == P, np.arange(self.known.size), self.known.size)
         return np.asarray(self.reduced(np.minimum, places), dtype=np.intp)

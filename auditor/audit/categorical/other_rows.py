@@ -22,7 +22,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.categorical.cell_records import FILES, Cell, belief_record, cell_records
 from auditor.audit.categorical.error_bars import jackknifed
@@ -52,7 +51,7 @@ MOST_COUNTED = 64
 
 
 def other_row_records(
-    release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, NDArray[np.intp]]
+    release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, Indices]
 ) -> list[Measurement]:
     """Return figures of copies that show records elsewhere, single and all together.
 
@@ -130,7 +129,7 @@ def posterior(law: EstimatedLaw, cells: Sequence[Codes], prior: Array) -> Array:
     """Return ``P`` given cells, shape (b,) each; the prior for impossible cells."""
     likely = prior * law.likelihood(cells)
     total = likely.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(total > 0, likely / np.where(total > 0, total, 1.0), prior))
+    return np.where(total > 0, likely / np.where(total > 0, total, 1.0), prior)
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:

@@ -24,17 +24,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.categorical.known_attributes import KnownPart
-from auditor.types import Array
+from auditor.types import Array, Flags, Indices
 
-Mask = NDArray[np.bool_]
 FEWEST = 20
 """Fewest records of a value for a figure on the growth of belief in it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Frame:
     """Reference that posteriors are measured against.
 
@@ -60,12 +58,12 @@ class Frame:
     prior_is_exact: bool = True
     scores: Array | None = None
     rho: tuple[float, float] | None = None
-    predicates: Mapping[str, Mask] = field(default_factory=dict)
-    known: NDArray[np.intp] | None = field(default=None, repr=False)
-    parts: Mapping[str, NDArray[np.intp]] = field(default_factory=dict, repr=False)
+    predicates: Mapping[str, Flags] = field(default_factory=dict)
+    known: Indices | None = None
+    parts: Mapping[str, Indices] = field(default_factory=dict)
 
 
-Lookup = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
+Lookup = Callable[[Indices, Indices], Array]
 
 
 class Quantities(NamedTuple):
@@ -117,9 +115,7 @@ def error_without_copies(prior: Array, frame: Frame) -> float:
     return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
 
 
-def _add_attribute(
-    lookups: dict[str, Lookup], name: str, values: NDArray[np.intp], P: Array
-) -> None:
+def _add_attribute(lookups: dict[str, Lookup], name: str, values: Indices, P: Array) -> None:
     own = P @ np.eye(values.max() + 1)[values]  # P(x_j = v)
     squares, best = (own**2).sum(axis=1), own.argmax(axis=1)
     lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(
@@ -132,7 +128,7 @@ def _add_predicate(
     lookups: dict[str, Lookup],
     growth: dict[str, Array],
     name: str,
-    holds: Mask,
+    holds: Flags,
     chances: tuple[Array, Array],
     rho: tuple[float, float] | None,
     part: KnownPart,
@@ -157,9 +153,9 @@ def _information(posterior: Array, prior: Array) -> Array:
     return np.where(np.isfinite(bits), bits, 0.0)
 
 
-def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Mask:
+def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
     """Return where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
-    return np.asarray(((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1)))
+    return ((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1))
 
 
 class Sums:
@@ -189,9 +185,9 @@ class Sums:
     def add(
         self,
         found: Quantities,
-        places: NDArray[np.intp],
-        x: NDArray[np.intp],
-        group: NDArray[np.intp],
+        places: Indices,
+        x: Indices,
+        group: Indices,
         weight: Array | None = None,
     ) -> None:
         """Add records: posterior rows, true values, row groups and multiplicities, shape (b,)."""
@@ -241,11 +237,11 @@ class Sums:
         return max(0.0, float(m[best] - q[best]) / left), error / left
 
 
-def _bincount(index: NDArray[np.intp], weight: Array, size: int) -> Array:
+def _bincount(index: Indices, weight: Array, size: int) -> Array:
     return np.asarray(np.bincount(index, weight, size), dtype=np.float64)
 
 
-def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+def group_of(groups: Sequence[tuple[int, int, int]]) -> Indices:
     """Return the row group of each record of a block, from ``(group, start, stop)``."""
     return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])
 

@@ -30,7 +30,7 @@ from auditor.numerics.read_only import readable, seal
 from auditor.process.containment import contained
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Coalition
+from auditor.types import Coalition, Flags, Indices
 
 Try = tuple[str, str]
 """An attack's id and a state of knowledge's label."""
@@ -43,7 +43,7 @@ MOST_OUTCOMES = 2**18
 """Outcomes times values up to which closed forms are summed, and records counted by stripe."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """One attack with one state of knowledge, fitted to every coalition.
 
@@ -54,8 +54,8 @@ class Fitted:
         Name of the known rows, which are not attacked; None if there are none.
     """
 
-    inferences: Mapping[Coalition, Inference] = field(repr=False)
-    frames: Mapping[Coalition, Frame] = field(repr=False)
+    inferences: Mapping[Coalition, Inference]
+    frames: Mapping[Coalition, Frame]
     hidden: str | None
 
     @property
@@ -64,13 +64,13 @@ class Fitted:
         return any(inference.serial for inference in self.inferences.values())
 
 
-@dataclass
+@dataclass(repr=False)
 class Found:
     """Sums by attack, knowledge and coalition; reasons of failures; counts of the stripe."""
 
-    sums: dict[Try, dict[Coalition, Sums]] = field(default_factory=dict, repr=False)
+    sums: dict[Try, dict[Coalition, Sums]] = field(default_factory=dict)
     failed: dict[Try, tuple[str, str]] = field(default_factory=dict)
-    waiting: dict[tuple[Coalition, str | None], Counts] = field(default_factory=dict, repr=False)
+    waiting: dict[tuple[Coalition, str | None], Counts] = field(default_factory=dict)
 
     def add(self, other: Found) -> None:
         """Add the results of later stripes."""
@@ -82,7 +82,7 @@ class Found:
                 mine.setdefault(coalition, Sums(sums.counts.size, sums.sizes.size)).join(sums)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasureJob(Job[Found]):
     """Sums of every attack's posteriors on every coalition.
 
@@ -98,9 +98,9 @@ class MeasureJob(Job[Found]):
     """
 
     size: int
-    groups: Sequence[Sequence[tuple[int, int, int]]] = field(repr=False)
-    fitted: Mapping[Try, Fitted] = field(repr=False)
-    draws: Mapping[str, Draw] = field(repr=False)
+    groups: Sequence[Sequence[tuple[int, int, int]]]
+    fitted: Mapping[Try, Fitted]
+    draws: Mapping[str, Draw]
 
     def begin(self) -> Found:
         """Return an empty result."""
@@ -138,7 +138,7 @@ class MeasureJob(Job[Found]):
         into.waiting = {}
 
     def _in_order(
-        self, name: Try, fitted: Fitted, block: CodeBlock, groups: NDArray[np.intp], into: Found
+        self, name: Try, fitted: Fitted, block: CodeBlock, groups: Indices, into: Found
     ) -> None:
         """Measure a block's records at once, by an attack that uses neighbouring records."""
         x, weight = block.x.astype(np.intp), None
@@ -155,7 +155,7 @@ class MeasureJob(Job[Found]):
         if failure.error is not None:
             into.failed[name] = (failure.status, failure.reason)
 
-    def _left(self, hidden: str, block: CodeBlock) -> NDArray[np.bool_]:
+    def _left(self, hidden: str, block: CodeBlock) -> Flags:
         left = np.ones(block.x.size, dtype=bool)
         left[self.draws[hidden].within(block.first, block.first + block.x.size)[0]] = False
         return left

@@ -45,7 +45,7 @@ class Half(NamedTuple):
     law: EstimatedLaw
 
 
-@dataclass
+@dataclass(repr=False)
 class UniformRelease:
     """One release of categories.
 
@@ -66,9 +66,9 @@ class UniformRelease:
     use: SchemeUse
     context: CellContext
     key: Key
-    share: Callable[[Job[Any]], Iterator[Any]] | None = field(default=None, repr=False)
-    table: Table | None = field(default=None, repr=False)
-    _kept: dict[int, dict[int, Codes]] = field(default_factory=dict, repr=False)
+    share: Callable[[Job[Any]], Iterator[Any]] | None = None
+    table: Table | None = None
+    _kept: dict[int, dict[int, Codes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         scheme, M = make_scheme(self.use, self.scenario.base, self.table), self.context.copies

@@ -54,7 +54,7 @@ class Shown:
         if not blank.any():
             return flat
         mean = np.where(blank, 0.0, flat).sum(axis=0) / np.maximum((~blank).sum(axis=0), 1)
-        return np.asarray(np.where(blank, mean, flat))
+        return np.where(blank, mean, flat)
 
     @cached_property
     def filled(self) -> Array:

@@ -28,7 +28,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.learner import WEAK, fit, grower, halves, least_squares
@@ -41,7 +40,7 @@ from auditor.audit.numeric.limits import (
 )
 from auditor.results.evidence import InsiderGain
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain, undo_root
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 MOST_VALUES = 2**23
 """Values of copies that rows are taken for; of hundreds of copies they are fewer."""
@@ -147,7 +146,7 @@ def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
     return undo_root(of_two[:N, :N] - of_two[:N, N:] - of_two[N:, :N] + of_two[N:, N:])
 
 
-def _runs(length: int, wanted: int) -> NDArray[np.intp]:
+def _runs(length: int, wanted: int) -> Indices:
     """Return places of rows in evenly spread runs of neighbours."""
     blocks = (
         np.arange(length).reshape(1, -1)
@@ -217,8 +216,8 @@ def _with_another(best: Array, copies: Sequence[Array], shift: int) -> list[Arra
     return [best, *(best + np.roll(copy - best, shift, axis=0) for copy in copies[1:])]
 
 
-def _by_best(best: Array, x: Array, taught: NDArray[np.intp]) -> Array:
+def _by_best(best: Array, x: Array, taught: Indices) -> Array:
     """Return the prediction of x, shape (n,), from the best copy alone."""
     first = least_squares(best, x, taught)
     left = (x - first)[taught]
-    return np.asarray(first + grower(WEAK, len(taught)).fit(best[taught], left).predict(best))
+    return first + grower(WEAK, len(taught)).fit(best[taught], left).predict(best)

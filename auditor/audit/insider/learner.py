@@ -22,7 +22,7 @@ Assumed, *not checked*: records are perturbed alike, except for what a column sh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +79,7 @@ class Encoder(NamedTuple):
 
     def __call__(self, v: Array | Indices) -> Array:
         """Return the means for each value, shape (n, T); 0 for codes that were not met."""
-        return np.asarray(self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)])
+        return self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)]
 
 
 class Chosen(NamedTuple):
@@ -160,7 +160,7 @@ def edges_of(v: Array | Indices) -> Array | None:
         return None
     some, bins = np.sort(v[:: max(1, len(v) // (16 * BINS))]), min(BINS, max(8, len(v) // 100))
     edges = some[len(some) * np.arange(1, bins) // bins]
-    return np.asarray(edges[np.concatenate([[True], edges[1:] > edges[:-1]])])
+    return edges[np.concatenate([[True], edges[1:] > edges[:-1]])]
 
 
 def binned(v: Array | Indices, edges: Array | None) -> Indices:
@@ -182,7 +182,7 @@ def bin_means(bins: Indices, targets: Array, size: int) -> Array:
     shrink = np.divide(
         within, signal, out=np.full(len(signal), np.inf), where=signal > 1e-12 * within
     )
-    return np.asarray(means / (1.0 + shrink / np.maximum(counts, 1)[:, None]))
+    return means / (1.0 + shrink / np.maximum(counts, 1)[:, None])
 
 
 def families() -> list[Feature]:
@@ -282,7 +282,7 @@ def _try(
     return Chosen(column, encoder, float((np.where(helps, mean, 0.0) / power).max()), found)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """Prediction of an attribute from cells.
 
@@ -291,8 +291,8 @@ class Model:
 
     chosen: list[Chosen]
     slope: Slope
-    linear: Array = field(repr=False)
-    scale: tuple[Array, Array] = field(repr=False)
+    linear: Array
+    scale: tuple[Array, Array]
     trees: Any
     low: float
     high: float
@@ -315,9 +315,7 @@ class Model:
 
     def linear_only(self, values: Array) -> Array:
         """Return least squares alone, shape (n,), of columns of shape (n, q)."""
-        return np.asarray(
-            np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear
-        )
+        return np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear
 
 
 def fit(
@@ -405,7 +403,7 @@ def least_squares(values: Array, x: Array, taught: Indices) -> Array:
     """Return the least-squares prediction of x, shape (n,), fitted to some rows."""
     values = _scaled(values, _scale(values[taught]))
     design = np.column_stack([np.ones(len(values)), values])
-    return np.asarray(design @ np.linalg.lstsq(design[taught], x[taught], rcond=1e-10)[0])
+    return design @ np.linalg.lstsq(design[taught], x[taught], rcond=1e-10)[0]
 
 
 def _scale(values: Array) -> tuple[Array, Array]:
@@ -414,7 +412,7 @@ def _scale(values: Array) -> tuple[Array, Array]:
 
 
 def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
-    return np.asarray((values - scale[0]) / scale[1])
+    return (values - scale[0]) / scale[1]
 
 
 def _for_trees(values: Array, shown: Shown) -> Array:

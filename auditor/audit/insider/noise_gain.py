@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.numeric.linear_maps import by_size
 from auditor.numerics.linear_algebra import (
@@ -24,7 +23,7 @@ from auditor.numerics.linear_algebra import (
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import NoiseGain
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 ROUNDING = 1e-12
 """Share of a copy's variance up to which the variance of a difference is rounding."""
@@ -62,9 +61,7 @@ def noise_gains(
     return gains
 
 
-def _noise_shares(
-    Sigma: Array, levels: Array, index: NDArray[np.intp]
-) -> tuple[Array, NDArray[np.intp]]:
+def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, Indices]:
     """Return the share for each coalition, and its number of differences, shapes (B,).
 
     ``index``, of shape (B, k), holds each coalition's places in ``Sigma``.

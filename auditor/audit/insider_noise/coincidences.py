@@ -141,7 +141,7 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
     found = scipy.sparse.linalg.lsqr(
         system @ scipy.sparse.diags_array(1.0 / length), right, atol=1e-9, btol=1e-9, iter_lim=2000
     )[0]
-    return np.asarray((a + part @ (found / length))[:cells].reshape(n, N))
+    return (a + part @ (found / length))[:cells].reshape(n, N)
 
 
 def spanning_tree(

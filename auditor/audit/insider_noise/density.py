@@ -57,7 +57,7 @@ class Density:
 
     def __call__(self, values: Array) -> Array:
         """Return the log-density of values, shape (..., d)."""
-        return np.asarray(self.log[self.cells(values)])
+        return self.log[self.cells(values)]
 
 
 def fitted_density(values: Array) -> Density:
@@ -97,7 +97,7 @@ def _smoothed(counts: Array) -> Array:
     )
     found = np.maximum(found, 0.0) / counts.sum()
     wide = 0.99 * found[-1] + 0.01 / counts.size
-    return np.asarray((1.0 - FLOOR) * found[:-1] + FLOOR * wide)
+    return (1.0 - FLOOR) * found[:-1] + FLOOR * wide
 
 
 @cache
@@ -106,7 +106,7 @@ def _transfer(d: int) -> Array:
     K = CELLS[d]
     axes = np.meshgrid(*[np.fft.fftfreq(K)] * (d - 1), np.fft.rfftfreq(K), indexing="ij")
     widths = np.array([*WIDTHS, K / 24.0]).reshape(-1, *[1] * d)
-    return np.asarray(np.exp(-2.0 * (np.pi * widths) ** 2 * sum(axis**2 for axis in axes)))
+    return np.exp(-2.0 * (np.pi * widths) ** 2 * sum(axis**2 for axis in axes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ class ConditionalDensity:
         for number in range(1, len(self.parts)):
             here = which == number
             found[here] = self.parts[number](rest[here][:, None])
-        return np.asarray(found - np.log(deviation))
+        return found - np.log(deviation)
 
 
 def conditional_density(values: Array, given: Array) -> Density | ConditionalDensity:

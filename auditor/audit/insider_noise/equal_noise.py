@@ -133,13 +133,13 @@ def common_scales(Z: Array, resolution: Array) -> Array:
             moved = joined == joined[b]
             scale[moved] += scale[a] + ratio[np.searchsorted(run, counts.argmax())] - scale[b]
             joined[moved] = joined[a]
-    return np.asarray(np.exp(scale).reshape(k, N))
+    return np.exp(scale).reshape(k, N)
 
 
 def spreads(columns: Array) -> Array:
     """Return the standard deviation of each row, 1 for constant rows."""
     found = columns.std(axis=1)
-    return np.asarray(np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0))
+    return np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0)
 
 
 def distinct(sizes: Array, rounding: float) -> Array:
@@ -188,7 +188,7 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
     if len(again) < FEWEST_LINKS + 10.0 * chance:
         return np.empty((2, 0), dtype=np.intp)
     pairs = np.stack([order[again], order[again + 1]])
-    return np.asarray((pairs[:, :, None] * N + np.arange(N)).reshape(2, -1))
+    return (pairs[:, :, None] * N + np.arange(N)).reshape(2, -1)
 
 
 def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:

@@ -50,7 +50,7 @@ LEGACY = np.random.RandomState()
 
 
 def _numpy(seeded: Callable[[int], Any], law: str, seed: int, size: int) -> Array:
-    return np.asarray(getattr(seeded(seed), law)(size=size))
+    return getattr(seeded(seed), law)(size=size)
 
 
 def _python(law: str, seed: int, size: int) -> Array:
@@ -140,8 +140,8 @@ def redrawn(Z: Array) -> tuple[Array, dict[int, str]]:
 def _correlations(A: Array, B: Array) -> Array:
     """Return correlations over the middle axis of two arrays, shape (M, N)."""
     A, B = (part - part.mean(axis=1, keepdims=True) for part in (A, B))
-    return np.asarray(
-        (A * B).sum(axis=1) / np.sqrt(np.maximum((A**2).sum(axis=1) * (B**2).sum(axis=1), 1e-300))
+    return (A * B).sum(axis=1) / np.sqrt(
+        np.maximum((A**2).sum(axis=1) * (B**2).sum(axis=1), 1e-300)
     )
 
 
@@ -210,7 +210,7 @@ def first_draws() -> dict[str, NDArray[np.float32]]:
 def laplace(doubles: Array) -> Array:
     """Return numpy's Laplace values of doubles, shape as doubles."""
     low, high = np.log(2.0 * doubles + 1e-300), -np.log(2.0 - 2.0 * doubles)
-    return np.asarray(np.where(doubles < 0.5, low, high))
+    return np.where(doubles < 0.5, low, high)
 
 
 def box_muller(doubles: Array) -> Array:
@@ -226,4 +226,4 @@ DERIVED = {"laplace": laplace, "gauss": box_muller}
 def _standard(rows: Array) -> Array:
     """Return rows with mean 0 and length 1."""
     rows = rows - rows.mean(axis=1, keepdims=True)
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)

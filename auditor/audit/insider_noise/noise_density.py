@@ -142,7 +142,7 @@ def _predict(cells: Array, X: Array, learn: Indices, judge: Indices) -> Array:
     mean, centre = cells[learn].mean(axis=0), X[learn].mean(axis=0)
     scale = cells[learn].std(axis=0) + 1e-300
     weights = np.linalg.lstsq((cells[learn] - mean) / scale, X[learn] - centre, rcond=1e-10)[0]
-    return np.asarray(centre + (cells[judge] - mean) / scale @ weights)
+    return centre + (cells[judge] - mean) / scale @ weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,12 +245,10 @@ class _Fit:
             if from_noise and place == 0:
                 log = log - self.marginal(z[0])
         w = np.exp(log - log.max(axis=1, keepdims=True))
-        return np.asarray(
-            (self.x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2
-        )
+        return (self.x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2
 
 
 def representatives(values: Array) -> Array:
     """Return quantiles of one column, or evenly spaced rows of several."""
     places = ((np.arange(CANDIDATES) + 0.5) / CANDIDATES * len(values)).astype(int)
-    return np.asarray(np.sort(values, axis=0)[places] if values.shape[1] == 1 else values[places])
+    return np.sort(values, axis=0)[places] if values.shape[1] == 1 else values[places]

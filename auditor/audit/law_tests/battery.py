@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
@@ -46,7 +46,7 @@ from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 MOST_COLUMNS, LAGGED_COLUMNS, FEW_COLUMNS = 24, 12, 6
 """Columns for correlations, for distances between rows, and for functions and predictions. More are
@@ -65,7 +65,7 @@ NO_SIZE = math.inf
 expectation."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scores:
     """Uniform scores of a release.
 
@@ -81,10 +81,10 @@ class Scores:
         Number of each column's copy.
     """
 
-    values: Array = field(repr=False)
+    values: Array
     names: Sequence[str]
     grain: Array
-    groups: NDArray[np.intp]
+    groups: Indices
 
     @cached_property
     def g(self) -> Array:
@@ -145,24 +145,24 @@ def largest(
 
 def normal(u: Array) -> Array:
     """Return normal scores, finite."""
-    return np.asarray(scipy.special.ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53)))
+    return scipy.special.ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53))
 
 
 def normal_exponent(z: Array) -> Array:
     """Return the exponent of N(0, 1) values, two-sided."""
-    return np.asarray(-scipy.special.log_ndtr(-np.abs(z)) - math.log(2.0))
+    return -scipy.special.log_ndtr(-np.abs(z)) - math.log(2.0)
 
 
 def chaos_exponent(S: Array, F_squared: Array | float) -> Array:
     """Return x of ``|S| = 2F√x + 2x``, two-sided."""
     root = (np.sqrt(F_squared + 2.0 * np.abs(S)) - np.sqrt(F_squared)) / 2.0
-    return np.asarray(np.square(root) - math.log(2.0))
+    return np.square(root) - math.log(2.0)
 
 
 def log_p(p: Array | float) -> Array:
     """Return −ln p."""
     with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(p))
+        return -np.log(p)
 
 
 def battery(
@@ -380,11 +380,11 @@ def _cosines(u: Array) -> NDArray[np.float32]:
     found[0], found[1] = 1.0, np.cos(math.pi * u)
     for k in range(2, COSINES + 1):
         found[k] = 2.0 * found[1] * found[k - 1] - found[k - 2]
-    return np.asarray(np.float32(math.sqrt(2.0)) * found[1:].T)
+    return np.float32(math.sqrt(2.0)) * found[1:].T
 
 
 def _centred(a: Array) -> Array:
-    return np.asarray(a - a.mean(axis=0))
+    return a - a.mean(axis=0)
 
 
 def _length(a: Array) -> Array:

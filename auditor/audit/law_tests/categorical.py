@@ -74,12 +74,12 @@ class Transition(NamedTuple):
 
     def chance(self, a: Codes, y: Codes) -> Array:
         """Return ``T[a, y]``, shape (n,)."""
-        return np.asarray(self.kept * (y == a) + self.fresh[self._row(a), y])
+        return self.kept * (y == a) + self.fresh[self._row(a), y]
 
     def below(self, a: Codes, y: Codes) -> Array:
         """Return ``Σ_(z < y) T[a, z]``, shape (n,)."""
         sums = np.cumsum(self.fresh, axis=1) - self.fresh
-        return np.asarray(self.kept * (y > a) + sums[self._row(a), y])
+        return self.kept * (y > a) + sums[self._row(a), y]
 
     def _row(self, a: Codes) -> Codes | int:
         return a if len(self.fresh) > 1 else 0
@@ -152,7 +152,7 @@ def replacement_scores(
         o = a if from_source else np.zeros_like(a)
         ahead = each.below(a, y) - each.below(a, o) + (y < o)
         scores.append(ahead + rng.random(len(y)) * each.chance(a, y))
-    return np.asarray(np.clip(np.stack(scores, axis=1), EDGE, 1.0 - EDGE))
+    return np.clip(np.stack(scores, axis=1), EDGE, 1.0 - EDGE)
 
 
 def score_tests(

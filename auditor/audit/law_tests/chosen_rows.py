@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.types import Array
+from auditor.types import Array, Flags, Indices
 
 EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 ROUNDING = 8 * EPS
@@ -62,7 +61,7 @@ def rows_wanted(rows: int, values: int) -> int:
     return min(rows, max(FEWEST_ROWS, min(VALUES_AT_MOST // values, SQUARES_AT_MOST // values**2)))
 
 
-def runs(length: int, wanted: int) -> NDArray[np.intp]:
+def runs(length: int, wanted: int) -> Indices:
     """Return the rows of a block that are tested: evenly spread runs."""
     if wanted >= length:
         return np.arange(length)
@@ -106,7 +105,7 @@ def rows_of(
 
 def _largest(values: Array) -> Array:
     """Return the largest size along the last axis."""
-    return np.asarray(np.maximum(values.max(axis=-1), -values.min(axis=-1)))
+    return np.maximum(values.max(axis=-1), -values.min(axis=-1))
 
 
 def grids(values: Array) -> Array:
@@ -146,14 +145,13 @@ def _parts(column: Array, eps: float) -> float:
     return 0.0
 
 
-def _multiples(values: Array, q: Array, eps: float, column: Array) -> NDArray[np.bool_]:
+def _multiples(values: Array, q: Array, eps: float, column: Array) -> Flags:
     """Return for each q whether values are multiples of 1/q."""
     scaled = values[:, None] * q
     rounding = 4.0 * eps * np.abs(scaled) + 64.0 * EPS * np.abs(column).max() * q
     known = rounding < 2.0**-5
-    return np.asarray(
-        ((np.abs(scaled - np.rint(scaled)) <= rounding) | ~known).all(axis=0)
-        & (2 * known.sum(axis=0) >= len(values))
+    return ((np.abs(scaled - np.rint(scaled)) <= rounding) | ~known).all(axis=0) & (
+        2 * known.sum(axis=0) >= len(values)
     )
 
 

@@ -23,7 +23,6 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import Scores
 from auditor.audit.law_tests.chosen_rows import Rows
@@ -38,7 +37,7 @@ from auditor.schemes.base.noise_law import (
     psd_root,
     undo_root,
 )
-from auditor.types import Array
+from auditor.types import Array, Flags, Indices
 
 HARDLY_ANY = 1e-10
 """Directions with a smaller share of a copy's own noise variance count as having no noise."""
@@ -73,9 +72,9 @@ class Whitening(NamedTuple):
     """
 
     W: Array
-    copy: NDArray[np.intp]
-    attribute: NDArray[np.intp]
-    new: NDArray[np.bool_]
+    copy: Indices
+    attribute: Indices
+    new: Flags
     deviation: Array
 
 
@@ -186,7 +185,7 @@ def gaussian_scores(
 
 
 def _normal_scores(
-    W: Array, z: Array, grain: Array, labels: Sequence[str], copy: NDArray[np.intp]
+    W: Array, z: Array, grain: Array, labels: Sequence[str], copy: Indices
 ) -> Scores:
     """Return the scores of coordinates that are known well enough."""
     known = np.abs(W) @ grain
@@ -206,7 +205,7 @@ def coordinate_name(
 def spread_over_cells(rows: Rows) -> Array:
     """Return the noise, spread over the cells of the grid at random."""
     V = stream(0, "where in a cell of the grid a value lies").random(rows.noise.shape)
-    return np.asarray(rows.noise + (V - 0.5) * rows.grain)
+    return rows.noise + (V - 0.5) * rows.grain
 
 
 def uniform_scores(
@@ -332,7 +331,7 @@ def increment_scores(one: Increment, rows: Rows) -> Array:
     V = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute).random(
         len(d)
     )
-    return np.asarray(middle + (V - 0.5) * jump)
+    return middle + (V - 0.5) * jump
 
 
 def _known(one: Increment, rows: Rows) -> float:

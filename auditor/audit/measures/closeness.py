@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -38,7 +38,7 @@ Tolerances = Mapping[str, float | Mapping[str, float]]
 """Largest errors of close guesses, by column: absolute, or ``{"relative": p}``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Baseline:
     """Tolerances of a table, and the success of the best guess without copies.
 
@@ -58,17 +58,17 @@ class Baseline:
         Unit of each sampled record.
     """
 
-    absolute: Array = field(repr=False)
-    relative: Array = field(repr=False)
-    close: Array = field(repr=False)
-    median: Array = field(repr=False)
+    absolute: Array
+    relative: Array
+    close: Array
+    median: Array
     stride: int
     groups: Sequence[tuple[str, Indices]] = ()
     units: Indices | None = None
 
     def reach(self, scale: Array, x: Array) -> Array:
         """Return the largest close error, shape (b, 1, N)."""
-        return np.asarray(self.absolute + self.relative * np.abs(x)[:, None, :])
+        return self.absolute + self.relative * np.abs(x)[:, None, :]
 
 
 def baseline(table: Table, tolerances: Tolerances) -> Baseline:

@@ -26,7 +26,7 @@ from auditor.data.columns.categorical_table import code_type
 from auditor.errors import AuditorError
 from auditor.process.deferred import scipy
 from auditor.schemes.base.scheme import Key
-from auditor.types import Array, Codes
+from auditor.types import Array, Codes, Flags, Indices
 
 SELECTION = 0.1
 """Share of the trials that order the outputs; the others estimate."""
@@ -119,13 +119,13 @@ def _codes(outputs: ArrayLike) -> Codes:
     return codes.view(np.uint8) if codes.dtype == bool else codes
 
 
-def _split(codes: Codes, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split(codes: Codes, size: int) -> tuple[Indices, Indices]:
     """Return counts of the outputs in ordering and in estimating trials."""
     cut = int(SELECTION * codes.size)
     return np.bincount(codes[:cut], minlength=size), np.bincount(codes[cut:], minlength=size)
 
 
-def events(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
+def events(first: Indices, second: Indices) -> Flags:
     """Return events, masks of shape (m, s): single outputs, and the most typical ones."""
     s = first.size
     ratio = (first + 0.5) / (first.sum() + 0.5 * s) * (second.sum() + 0.5 * s) / (second + 0.5)
@@ -139,7 +139,7 @@ def events(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool
 def _log_ratio(hits: Array, trials: int, others: Array, other_trials: int, alpha: float) -> Array:
     low, high = lower_bound(hits, trials, alpha), upper_bound(others, other_trials, alpha)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(low) - np.log(high))
+        return np.log(low) - np.log(high)
 
 
 def lower_bound(hits: Any, trials: int, alpha: float) -> Array:

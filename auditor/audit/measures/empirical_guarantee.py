@@ -26,7 +26,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release
@@ -38,7 +37,7 @@ from auditor.scenario.model import Scenario
 from auditor.scenario.read_measures import Guarantee
 from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, undo_root
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 CHUNK_ROWS = 2**14
 """Trials drawn at once. Random streams depend on it, so a change changes figures."""
@@ -143,14 +142,14 @@ class ShiftTest:
             )[0]
         self.none = np.zeros(len(coalitions), dtype=np.intp)
 
-    def hits(self, copies: Array) -> NDArray[np.intp]:
+    def hits(self, copies: Array) -> Indices:
         """Return the number of trials classified as the changed record, shape (C,)."""
         found = (copies @ self._direction) @ self._weights > 0.5 * (self.change @ self._direction)
-        return np.asarray(np.count_nonzero(found, axis=0))
+        return np.count_nonzero(found, axis=0)
 
     def bound(self, power: Array, alarms: Array) -> Array:
         """Return ``Φ⁻¹(L) − Φ⁻¹(U)``, at most μ for ``N(0, 1)`` and ``N(μ, 1)``."""
-        return np.asarray(scipy.special.ndtri(power) - scipy.special.ndtri(alarms))
+        return scipy.special.ndtri(power) - scipy.special.ndtri(alarms)
 
 
 class RatioTest:
@@ -168,7 +167,7 @@ class RatioTest:
     def bound(self, power: Array, alarms: Array) -> Array:
         """Return ``ln(L/U)``."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(power) - np.log(alarms))
+            return np.log(power) - np.log(alarms)
 
 
 class BeyondTest(RatioTest):
@@ -185,10 +184,10 @@ class BeyondTest(RatioTest):
         super().__init__(stated.changes, law.copies, best if law.one_process else coalitions)
         self._beyond = self.change - ON_LATTICE * unit
 
-    def hits(self, copies: Array) -> NDArray[np.intp]:
+    def hits(self, copies: Array) -> Indices:
         """Return the number of trials classified as the changed record, shape (C,)."""
         found = (copies < self._beyond).any(axis=2).astype(np.float64) @ self.counted == 0.0
-        return np.asarray(np.count_nonzero(found, axis=0))
+        return np.count_nonzero(found, axis=0)
 
 
 class OutsideTest(RatioTest):
@@ -199,12 +198,12 @@ class OutsideTest(RatioTest):
         self._undo = undo_root(law.shape).T
         self._reach = REACH * np.sqrt(np.diag(law.level_covariance))[:, None]
 
-    def hits(self, copies: Array) -> NDArray[np.intp]:
+    def hits(self, copies: Array) -> Indices:
         """Return the number of trials classified as the changed record, shape (C,)."""
         found = (np.abs(copies @ self._undo) > self._reach).any(axis=2).astype(
             np.float64
         ) @ self.counted > 0.0
-        return np.asarray(np.count_nonzero(found, axis=0))
+        return np.count_nonzero(found, axis=0)
 
 
 Test = ShiftTest | BeyondTest | OutsideTest

@@ -69,7 +69,7 @@ def entropy_power(nats: Array | float) -> Array:
     >>> round(float(entropy_power(0.5 * np.log(2 * np.pi * np.e * 9.0))), 12), round(float(entropy_power(0.0)), 3)
     (9.0, 0.059)
     """
-    return np.asarray(np.exp(2.0 * np.asarray(nats)) / (2.0 * math.pi * math.e))
+    return np.exp(2.0 * np.asarray(nats)) / (2.0 * math.pi * math.e)
 
 
 def least_errors(
@@ -167,7 +167,7 @@ def given_others(K: Array) -> Array:
     C, size = in_own_units(K)
     values, vectors = np.linalg.eigh(C)
     precision = (vectors**2 / np.clip(values, len(K) * EPS, None)).sum(axis=1)
-    return np.asarray(np.where(np.diag(K) > 0, size**2 / precision, 0.0))
+    return np.where(np.diag(K) > 0, size**2 / precision, 0.0)
 
 
 class _Information:

@@ -106,7 +106,7 @@ def best_alone(copies: Sequence[Array], alone: Sequence[Array]) -> Array:
     # copy, attribute, pattern
     sums = np.array([[np.bincount(which, column) for column in one.T] for one in errors])
     least = (sums / counts).argmin(axis=0)[:, which].T
-    return np.asarray(np.take_along_axis(errors, least[None], axis=0)[0])
+    return np.take_along_axis(errors, least[None], axis=0)[0]
 
 
 def squared_errors(X: Array, Y: Array) -> Array:
@@ -125,13 +125,13 @@ def squared_errors(X: Array, Y: Array) -> Array:
             rest
         ]
         errors[rest] = unbiased_errors(X[rest], np.hstack([filled, there[rest]]))
-    return np.asarray(errors**2)
+    return errors**2
 
 
 def unbiased_errors(X: Array, Y: Array) -> Array:
     """Return ``e_t``, shape (m, N), of the regression of X, shape (m, N), on Y, shape (m, p), and a constant; m at least 2."""
     left, rest = residuals(X, Y)
-    return np.asarray(left / np.sqrt(rest)[:, None])
+    return left / np.sqrt(rest)[:, None]
 
 
 def residuals(X: Array, Y: Array) -> tuple[Array, Array]:

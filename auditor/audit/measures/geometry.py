@@ -15,13 +15,12 @@ import warnings
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
-from auditor.types import Array, Block
+from auditor.types import Array, Block, Flags
 
 MOST_ROWS = 600
 CLUSTERS = 4
@@ -74,10 +73,10 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     }
 
 
-def nearest(before: Array, after: Array) -> NDArray[np.bool_]:
+def nearest(before: Array, after: Array) -> Flags:
     """Return whether each record's nearest neighbour by ``after`` is nearest by ``before``."""
     D, E = scipy.spatial.distance.squareform(before), scipy.spatial.distance.squareform(after)
     np.fill_diagonal(D, np.inf)
     np.fill_diagonal(E, np.inf)
     chosen = np.take_along_axis(D, E.argmin(axis=1)[:, None], axis=1)[:, 0]
-    return np.asarray(chosen <= D.min(axis=1) * (1.0 + 1e-9))
+    return chosen <= D.min(axis=1) * (1.0 + 1e-9)

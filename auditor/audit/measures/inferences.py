@@ -31,7 +31,7 @@ from auditor.adversary.handed_back import check_real
 from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 
 @dataclass
@@ -124,7 +124,7 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
         raise PluginError("chances of naming a record's row must lie from 0 to 1")
 
 
-def true_groups(found: Inferred, values: Array) -> NDArray[np.intp]:
+def true_groups(found: Inferred, values: Array) -> Indices:
     """Return the group of each true value, shape (b,); −2 for an impossible value."""
     place = np.minimum(np.searchsorted(found.values, values), len(found.values) - 1)
     return np.where(found.values[place] == values, found.groups[place], -2)

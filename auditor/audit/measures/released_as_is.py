@@ -22,15 +22,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext
 from auditor.numerics.statistics import Z_95
 from auditor.results.in_clear import KEPT, SHOWN
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition, Indices
+from auditor.types import Array, Coalition, Flags, Indices
 
-Mask = NDArray[np.bool_]
 SINGLE = 2.0**-23
 """Relative precision of single precision."""
 MOST_COMPARED = 16
@@ -182,7 +180,7 @@ def by_noise(left: Array, reach: Array) -> float:
     return float(A / 2.0 / (-np.expm1(-rate * w) / np.expm1(rate) if rate > 0 else w))
 
 
-def by_others(x: Array, y: Array, reach: Array, free: Mask) -> float:
+def by_others(x: Array, y: Array, reach: Array, free: Flags) -> float:
     """Return the number of hits by values of records with neighbouring cells."""
     order, places = np.argsort(y, kind="stable"), np.arange(1, BESIDE + 1)[:, None]
     cells, reach = y[free], reach[free]
@@ -196,10 +194,10 @@ def by_others(x: Array, y: Array, reach: Array, free: Mask) -> float:
 
 def within(X: Array, steps: Array | float) -> Array:
     """Return the largest distance that rounds to the original, shape as X."""
-    return np.asarray(np.where(np.isnan(steps), SINGLE * np.abs(X), (0.5 - 1e-9) * steps))
+    return np.where(np.isnan(steps), SINGLE * np.abs(X), (0.5 - 1e-9) * steps)
 
 
-def as_they_are(X: Array, Y: Array, steps: Array) -> Mask:
+def as_they_are(X: Array, Y: Array, steps: Array) -> Flags:
     """Return which released values are the originals, shape (n, N).
 
     Examples
@@ -207,7 +205,7 @@ def as_they_are(X: Array, Y: Array, steps: Array) -> Mask:
     >>> as_they_are(np.array([[30.0, 0.1], [31.0, 0.2]]), np.array([[30.4, 0.1], [31.6, 0.21]]), np.array([1.0, np.nan])).tolist()
     [[True, True], [False, False]]
     """
-    return np.asarray(np.abs(Y - X) <= within(X, steps))
+    return np.abs(Y - X) <= within(X, steps)
 
 
 def commonest(x: Array) -> float:

@@ -34,10 +34,10 @@ from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario, UtilityUse
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 Labels = NDArray[Any]
-Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
+Folds = Sequence[tuple[Indices, Indices]]
 
 LABEL = "label"
 """Target that stands for the class of a source, for scenarios with several sources."""

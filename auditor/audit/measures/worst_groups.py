@@ -29,7 +29,7 @@ FEWEST, MOST_VALUES, PARTS = 50, 50, 10
 parts of equal size for more."""
 
 
-@dataclass
+@dataclass(repr=False)
 class GroupTally:
     """Squared errors and close guesses of sampled records, by group.
 
@@ -44,10 +44,10 @@ class GroupTally:
     """
 
     column: str
-    codes: Indices = field(repr=False)
-    reach: Callable[[Array], Array] = field(repr=False)
-    errors: list[Array] = field(default_factory=list, repr=False)
-    x: list[Array] = field(default_factory=list, repr=False)
+    codes: Indices
+    reach: Callable[[Array], Array]
+    errors: list[Array] = field(default_factory=list)
+    x: list[Array] = field(default_factory=list)
 
     def add(self, errors: Array, x: Array) -> None:
         """Add the next records: errors of shape (b, B, N), and true values of shape (b, N)."""
@@ -174,4 +174,4 @@ def group_codes(values: Any) -> Indices:
     rank = np.full(len(counts), -1)
     many = order[counts[order] >= FEWEST]
     rank[many] = np.arange(len(many))
-    return np.asarray(rank[codes.ravel()])
+    return rank[codes.ravel()]

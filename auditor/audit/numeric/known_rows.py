@@ -21,7 +21,7 @@ smaller choice is part of a larger one. So figures are compared on equal records
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def _drawn(rng: np.random.Generator, rows: int, count: int) -> Indices:
     return drawn[:count]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Draw:
     """Chosen rows.
 
@@ -73,8 +73,8 @@ class Draw:
         Whether the original rows are known, and so excluded from the rows judged.
     """
 
-    rows: Indices = field(repr=False)
-    fold: Indices = field(repr=False)
+    rows: Indices
+    fold: Indices
     clear: bool
 
     @classmethod
@@ -107,7 +107,7 @@ def draws_of(
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Originals:
     """A table's original rows in read-only blocks, for theory alone.
 
@@ -119,7 +119,7 @@ class Originals:
     """
 
     table: Table
-    without: Indices = field(repr=False)
+    without: Indices
 
     def __iter__(self) -> Iterator[Array]:
         """Yield arrays of shape (b, N), in order of rows."""

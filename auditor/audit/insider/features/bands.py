@@ -45,4 +45,4 @@ class Bands(Feature):
 
 def phase(c: int, frequency: float, shown: Shown) -> Array:
     """Return the phase of a column's values, from 0 to 1."""
-    return np.asarray((shown.series[:, c] * frequency) % 1.0)
+    return (shown.series[:, c] * frequency) % 1.0

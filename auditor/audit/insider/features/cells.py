@@ -31,7 +31,7 @@ class Cells(Feature):
 
 def cell(c: int, shown: Shown) -> Array:
     """Return one column of cells."""
-    return np.asarray(shown.flat[:, c])
+    return shown.flat[:, c]
 
 
 def agreed(j: int, shown: Shown) -> Array:

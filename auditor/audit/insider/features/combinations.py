@@ -41,7 +41,7 @@ class Combinations(Feature):
 
 def one(c: int, shown: Shown) -> Array:
     """Return one column of the series."""
-    return np.asarray(shown.series[:, c])
+    return shown.series[:, c]
 
 
 def size(c: int, shown: Shown) -> Array:
@@ -52,23 +52,23 @@ def size(c: int, shown: Shown) -> Array:
 
 def logarithm(c: int, shown: Shown) -> Array:
     """Return the logarithm of a cell."""
-    return np.asarray(np.log(np.maximum(shown.flat[:, c], 1e-300)))
+    return np.log(np.maximum(shown.flat[:, c], 1e-300))
 
 
 def product(a: int, b: int, shown: Shown) -> Array:
     """Return the product of two differences."""
-    return np.asarray(shown.differences[:, a] * shown.differences[:, b])
+    return shown.differences[:, a] * shown.differences[:, b]
 
 
 def product_of_cells(a: int, b: int, shown: Shown) -> Array:
     """Return the product of two cells."""
-    return np.asarray(shown.flat[:, a] * shown.flat[:, b])
+    return shown.flat[:, a] * shown.flat[:, b]
 
 
 def length(shown: Shown) -> Array:
     """Return the length of all differences, each in its own deviations."""
-    return np.asarray(
-        ((shown.differences / np.maximum(shown.differences.std(axis=0), 1e-300)) ** 2).sum(axis=1)
+    return ((shown.differences / np.maximum(shown.differences.std(axis=0), 1e-300)) ** 2).sum(
+        axis=1
     )
 
 

@@ -66,4 +66,4 @@ def group_mean(other: int, c: int, shown: Shown) -> Array:
 
 def less_group_mean(other: int, c: int, shown: Shown) -> Array:
     """Return a cell less this mean."""
-    return np.asarray(shown.flat[:, other] - group_mean(other, c, shown))
+    return shown.flat[:, other] - group_mean(other, c, shown)

@@ -123,4 +123,4 @@ def best_of(x: Array, y: Array, rows: Indices, step: Indices, offset: Indices) -
         fit = (A**2 / np.where(square > 0, square, 1.0)).sum(axis=2)
         most = np.maximum(most, np.where(inside, fit, -1.0))
     best = most.argmax(axis=1)[:, None]
-    return np.asarray(np.clip(np.take_along_axis(to, best, axis=1)[:, 0], 0, len(y) - 2 * edge - 1))
+    return np.clip(np.take_along_axis(to, best, axis=1)[:, 0], 0, len(y) - 2 * edge - 1)

@@ -61,12 +61,12 @@ def correlations(x: Array, y: Array) -> Array:
 def at_distance(c: int, step: int, k: int, shown: Shown) -> Array:
     """Return the cell k rows further, or that of the row which is as far from the end."""
     n = len(shown.flat)
-    return np.asarray(shown.flat[step * (np.arange(n) + k) % n, c])
+    return shown.flat[step * (np.arange(n) + k) % n, c]
 
 
 def at_place(copy: int, j: int, place: Indices, shown: Shown) -> Array:
     """Return the cell of the row in a record's new place."""
-    return np.asarray(shown.filled[place, copy, j])
+    return shown.filled[place, copy, j]
 
 
 def followed(known: Known, y: Array) -> Indices | None:

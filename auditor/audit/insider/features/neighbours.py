@@ -52,7 +52,7 @@ def rolled_size(c: int, k: int, shown: Shown) -> Array:
 
 def less_nearer_mean(c: int, rows: int, shown: Shown) -> Array:
     """Return a column less ``nearer_mean``."""
-    return np.asarray(shown.series[:, c] - nearer_mean(c, rows, shown))
+    return shown.series[:, c] - nearer_mean(c, rows, shown)
 
 
 def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
@@ -72,9 +72,7 @@ def mean_before(y: Array, rows: int) -> Array:
     """
     places, sums = np.arange(len(y)), np.concatenate([[0.0], np.cumsum(y)])
     count = np.minimum(places, rows)
-    return np.asarray(
-        np.where(count > 0, sums[places] - sums[places - count], y) / np.maximum(count, 1)
-    )
+    return np.where(count > 0, sums[places] - sums[places - count], y) / np.maximum(count, 1)
 
 
 def next_in_order(c: int, other: int, shown: Shown) -> Array:

@@ -37,18 +37,18 @@ class Place(Feature):
 def scores(order: Indices) -> Array:
     """Return the normal scores of an order, shape (n,)."""
     places = order.argsort(kind="stable").argsort(kind="stable")
-    return np.asarray(scipy.special.ndtri((places + 0.5) / len(order)))
+    return scipy.special.ndtri((places + 0.5) / len(order))
 
 
 def periodic(c: int, shown: Shown) -> Array:
     """Return the part of a column at frequencies that stand out of its periodogram."""
     y = shown.series[:, c] - shown.series[:, c].mean()
-    return np.asarray(standing_out(y[None], len(y))[0])
+    return standing_out(y[None], len(y))[0]
 
 
 def less(part: Callable[[int, Shown], Array], c: int, shown: Shown) -> Array:
     """Return a column less one of its parts."""
-    return np.asarray(shown.series[:, c] - part(c, shown))
+    return shown.series[:, c] - part(c, shown)
 
 
 def periodic_in_stretches(c: int, shown: Shown) -> Array:
@@ -59,7 +59,7 @@ def periodic_in_stretches(c: int, shown: Shown) -> Array:
         [padded[start : start + SHORT] for start in range(0, len(padded) - half, half)]
     )
     short = standing_out(frames * np.sin(np.pi * np.arange(SHORT) / SHORT) ** 2, len(y))
-    return np.asarray((short[:-1, half:] + short[1:, :half]).ravel()[: len(y)])
+    return (short[:-1, half:] + short[1:, :half]).ravel()[: len(y)]
 
 
 def standing_out(frames: Array, n: int) -> Array:

@@ -62,7 +62,7 @@ def remainder(c: int, power: int, shown: Shown) -> Array:
 
 def ranks_added(a: int, b: int, sign: int, shown: Shown) -> Array:
     """Return the sum or difference of two columns' ranks, modulo 1."""
-    return np.asarray((shown.ranks[:, a] + sign * shown.ranks[:, b]) % 1.0)
+    return (shown.ranks[:, a] + sign * shown.ranks[:, b]) % 1.0
 
 
 def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:

@@ -58,4 +58,4 @@ def group_mean(k: int, c: int, shown: Shown) -> Array:
     """Return the mean of a cell among the records with an equal code, shape (n,)."""
     codes, cell = shown.beside[k][1], shown.flat[:, c]
     counts = np.bincount(codes)
-    return np.asarray((np.bincount(codes, cell) / np.maximum(counts, 1))[codes])
+    return (np.bincount(codes, cell) / np.maximum(counts, 1))[codes]

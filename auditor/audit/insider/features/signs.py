@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
 from auditor.process.deferred import scipy
 from auditor.registry import register
-from auditor.types import Array, Indices
+from auditor.types import Array, Flags, Indices
 
 MOST_BITS, PLACE_BITS = 14, 2
 """Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along
@@ -42,7 +41,7 @@ class Signs(Feature):
             yield "product of signs", partial(parity, product)
 
 
-def bits(shown: Shown) -> NDArray[np.bool_]:
+def bits(shown: Shown) -> Flags:
     """Return which values are above their median, and which of the differences are large, and low bits of the row number, shape (n, b)."""
     few = MOST_BITS // 2
     d = np.hstack([shown.differences[:, : few - 1], shown.flat])[:, :few]
@@ -58,7 +57,7 @@ def bits(shown: Shown) -> NDArray[np.bool_]:
 def parity(product: int, shown: Shown) -> Indices:
     """Return whether an even number of the bits in a product are set."""
     above = bits(shown)
-    return np.asarray((above & (((product >> np.arange(above.shape[1])) & 1) > 0)).sum(axis=1) % 2)
+    return (above & (((product >> np.arange(above.shape[1])) & 1) > 0)).sum(axis=1) % 2
 
 
 def walsh(sums: Array) -> Array:
@@ -68,6 +67,4 @@ def walsh(sums: Array) -> Array:
         sums.shape[1],
     )
     rest = scipy.linalg.hadamard(length // len(H)).astype(np.float64)
-    return np.asarray(
-        (rest @ sums.reshape(len(sums), len(rest), len(H)) @ H).reshape(len(sums), -1)
-    )
+    return (rest @ sums.reshape(len(sums), len(rest), len(H)) @ H).reshape(len(sums), -1)

@@ -36,7 +36,7 @@ class Steps(Feature):
 
 def remainder(c: int, sign: int, shift: float, step: float, shown: Shown) -> Array:
     """Return the remainder of a shifted column."""
-    return np.asarray(np.mod(sign * shown.series[:, c] + shift, step))
+    return np.mod(sign * shown.series[:, c] + shift, step)
 
 
 def common_step(values: Array) -> float:
