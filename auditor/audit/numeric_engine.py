@@ -173,8 +173,7 @@ class NumericSession(Session):
                 opened.law,
                 opened.needed,
                 coalitions,
-                self.context,
-                use.id,
+                self.context.under(use.id, knowledge.label),
                 knowledge,
             )
             return Attempt(Measurements.of(found), [])

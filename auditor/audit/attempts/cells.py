@@ -13,7 +13,7 @@ from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import Counters, row_errors
 from auditor.audit.base.outcome import Attempt
-from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records
+from auditor.audit.base.records import ALL, CellContext, Cells, distribution_records, error_records
 from auditor.audit.measures.closeness import Baseline, closeness_records, sampled
 from auditor.audit.measures.entropy_bound import attack_bound_records
 from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
@@ -62,40 +62,39 @@ def attack_outcome(
         raise NotApplicable(f"{attack.name} is neither a linear nor a row-level attack")
     if not np.isfinite(errors.distortion.value).all():
         raise PluginError("the attack's errors are beyond what double precision can square")
-    cell, held = (name, knowledge.label), [needed[place] for place in wanted]
+    context, held = context.under(name, knowledge.label), [needed[place] for place in wanted]
+    cells = Cells(context, needed, wanted)
     independent = opened.law is None or opened.law.tells_spread
     if isinstance(attack, LinearAttack) and independent and errors.bar == "redraws":
         # the redraws count all draws that the theory averages over, record by record
         if not np.isnan(errors.distortion.theory).all():
             errors = replace(errors, bar="sampling")
-    table = error_records(context, *cell, needed, wanted, errors)
-    cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
+    records = tally_records(scenario, cells, tally, release.table)
     if tally.sample is not None and base is not None:
-        cells += closeness_records(context, cell, needed, wanted, tally.sample, base)
+        records += closeness_records(cells, tally.sample, base)
     if scenario.measure("error-bounds") and isinstance(attack, LinearAttack):
         if release.transformed is None:
-            cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, held)
+            records += attack_bound_records(context, attack, knowledge, opened.gathered, held)
     if knowledge.in_clear:
-        cells += number_records(context, name, knowledge, _known_alone(opened, knowledge))
-    cells += counters.cell_records(context, cell, needed, wanted, release.table.attributes)
+        records += number_records(context, knowledge, _known_alone(opened, knowledge))
+    records += counters.records(cells)
     return Attempt(
-        Measurements.concatenated([table, cells]),
-        distribution_records(context, *cell, needed, wanted, tally),
-        _paired_gains(opened, cell, context, errors),
+        Measurements.concatenated([error_records(cells, errors), records]),
+        distribution_records(cells, tally),
+        _paired_gains(opened, context, errors),
         opened.gathered.shares.asked,
     )
 
 
 def _paired_gains(
-    opened: Opened, cell: tuple[str, str], context: CellContext, errors: Errors
+    opened: Opened, context: CellContext, errors: Errors
 ) -> dict[PairedCell, PairedGain]:
     """Return gains over copies chosen before any measurement, for evidence on pooling."""
     if errors.paired is None:
         return {}
-    (attack, knowledge), found = cell, errors.paired
-    names = (*context.attributes, ALL)
+    names, found = (*context.attributes, ALL), errors.paired
     return {
-        (knowledge, attack, opened.needed[place], name): (
+        (str(context.knowledge), str(context.attack), opened.needed[place], name): (
             float(found.gain[place, column]),
             float(found.std_error[place, column]),
             float(found.degrees[place, column]),

@@ -66,12 +66,12 @@ def nothing_of(
 ) -> ReleaseAudit:
     """Return the audit of a release that failed: every cell has the reason."""
     records = [
-        context.empty(attack.id, knowledge.label, coalition, "failed", reason)
+        context.under(attack.id, knowledge.label).empty(coalition, "failed", reason)
         for knowledge in scenario.knowledge
         for attack in scenario.attacks
         for coalition in coalitions
         if attack.tries(coalition, context.copies)
     ]
-    records = records or [context.empty(None, None, None, "failed", reason)]
+    records = records or [context.empty(None, "failed", reason)]
     evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
     return ReleaseAudit(Measurements.of(records), [], [], evidence)

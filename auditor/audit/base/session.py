@@ -134,10 +134,8 @@ class Session(ABC):
             return [self.attempt(use, knowledge, coalitions)]
         if self.by_coalition and len(coalitions) > 1:
             return [found for one in coalitions for found in self._tried(use, knowledge, [one])]
-        empty = [
-            self.context.empty(use.id, knowledge.label, one, failure.status, failure.reason)
-            for one in coalitions
-        ]
+        context = self.context.under(use.id, knowledge.label)
+        empty = [context.empty(one, failure.status, failure.reason) for one in coalitions]
         return [Attempt(Measurements.of(empty), [])]
 
     def run(

@@ -61,6 +61,7 @@ class AttackRecords:
     def __post_init__(self) -> None:
         """Compute closed forms, and error bars for coalitions without them."""
         release, fitted = self.release, self.fitted
+        self.context = release.context.under(*self.name)
         self._closed: dict[Coalition, dict[str, Expected]] = {}
         for coalition, inference in fitted.inferences.items():
             if inference.fixed and fitted.hidden is None and not fitted.serial:
@@ -99,10 +100,7 @@ class AttackRecords:
     def _cell(self, coalition: Coalition) -> list[Measurement]:
         release, data, sums = self.release, self.release.data, self.sums[coalition]
         why = ONE_RELEASE if release.scheme.makes_copies else FILES
-        cell, closed = (
-            Cell(release.context, *self.name, coalition, why),
-            self._closed.get(coalition),
-        )
+        cell, closed = (Cell(self.context, coalition, why), self._closed.get(coalition))
         bars = closed_bars(closed) if closed is not None else self._bars.get(coalition, {})
         stated = isinstance(self.knowledge, Perfect) and release.law.by_retention
         odds = release.law.of(coalition).odds_by_value() if stated else None
@@ -133,11 +131,10 @@ class AttackRecords:
 
     def _known_alone(self) -> list[Measurement]:
         """Return the error from known attributes without any copy."""
-        data, context = self.release.data, self.release.context
+        data, context = self.release.data, self.context
         frame = next(iter(self.fitted.frames.values()))
         unknown = variance(unknown_shares(data, self.knowledge), data.scores)
         if frame.known is None or unknown <= 0:
             return []
-        share, (attack, knowledge) = error_without_copies(data.prior, frame) / unknown, self.name
-        everybody = context.everybody
-        return [context.record(METRIC, everybody, share, attack=attack, knowledge=knowledge)]
+        share = error_without_copies(data.prior, frame) / unknown
+        return [context.record(METRIC, context.everybody, share)]

@@ -88,7 +88,6 @@ def binned_records(
     needed: Sequence[Coalition],
     wanted: Sequence[Coalition],
     context: CellContext,
-    attack: str,
     knowledge: Knowledge,
 ) -> list[Measurement]:
     """Return the records of the exact posterior of the bins.
@@ -101,7 +100,7 @@ def binned_records(
     law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
         Coalitions with every member alone, and those to report.
-    context, attack, knowledge
+    context, knowledge
         For the records.
 
     Raises
@@ -122,7 +121,7 @@ def binned_records(
     found, data, records = infer(binned, blocks, law, needed), binned.data, list[Measurement]()
     errors = {c: 1.0 - forms["reconstruction_probability"].value for c, (_, forms) in found.items()}
     for coalition in wanted:
-        cell, (sums, closed) = Cell(context, attack, knowledge.label, coalition), found[coalition]
+        cell, (sums, closed) = Cell(context, coalition), found[coalition]
         cell_records(cell, sums, closed, closed_bars(closed), data.prior, data.scores, None)
         singles = [(copy,) for copy in coalition]
         best = min(singles, key=lambda one: found[one][0].errors.sum())

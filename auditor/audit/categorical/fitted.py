@@ -171,7 +171,7 @@ def _records(
     P: Array,
     shows: Sequence[Indices],
 ) -> list[Measurement]:
-    cell, n = Cell(release.context, FITTED, "perfect", coalition), len(x)
+    cell, n = Cell(release.context.under(FITTED, "perfect"), coalition), len(x)
     shares = np.bincount(x, minlength=P.shape[1]) / n
     variance = 1.0 - float(shares @ shares)
     if variance <= 0:

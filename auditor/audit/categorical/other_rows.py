@@ -103,7 +103,7 @@ def other_row_records(
                     data.codes[rows].astype(np.intp),
                     group[rows],
                 )
-        cell = Cell(release.context, NAME, KNOWLEDGE, coalition, FILES)
+        cell = Cell(release.context.under(NAME, KNOWLEDGE), coalition, FILES)
         cell_records(
             cell,
             sums,

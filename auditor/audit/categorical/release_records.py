@@ -44,13 +44,13 @@ LEARNT_BLOCKS = 4
 def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
     """Return time, history size, distances of copies from their law, and bounds on leakage."""
     asked, everybody = release.scenario.measure, release.context.everybody
-    cells = [whole := Cell(release.context, None, None, everybody)]
+    cells = [whole := Cell(release.context, everybody)]
     if asked("seconds"):
         whole.add("seconds", counted.seconds)
     if counted.history.size:
         _add_history(whole, release, counted.history)
     for number in release.singles:
-        cells.append(cell := Cell(release.context, None, None, (number,)))
+        cells.append(cell := Cell(release.context, (number,)))
         pairs = counted.dense(0, number, release.data.size)
         if asked("marginal-gap"):
             gap, error = gap_of_chances(pairs, _chances(release, number))
@@ -61,7 +61,7 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
             mean = None if release.estimated else found.mean
             cell.add("share_gap", found.value, bar, mean, bounds=(0.0, 2.0))
     for coalition in release.coalitions if not release.estimated else ():
-        cells.append(cell := Cell(release.context, None, None, coalition))
+        cells.append(cell := Cell(release.context, coalition))
         law = release.law.of(coalition)
         unit = 1 if release.table is None else release.table.unit_size
         if math.isfinite(epsilon := law.epsilon() * unit):
@@ -74,7 +74,7 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
     if isinstance(release.scheme, PublishedCategories):
         cells += _estimated(release, release.scheme)
     if release.scheme.by_retention:
-        cells.append(cell := Cell(release.context, None, None, everybody))
+        cells.append(cell := Cell(release.context, everybody))
         _add_admissible(cell, release)
     return [record for cell in cells for record in cell.records]
 
@@ -90,7 +90,7 @@ def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
     audit = Trials(release.scheme, release.context.levels, release.law.size, trials, key)
     cells = []
     for coalition in release.coalitions:
-        cells.append(cell := Cell(release.context, None, None, coalition))
+        cells.append(cell := Cell(release.context, coalition))
         epsilon = release.law.of(coalition).epsilon()
         theory = epsilon if math.isfinite(epsilon) else None
         cell.add("empirical_epsilon", audit.audit(coalition, confidence).epsilon, theory=theory)
@@ -123,7 +123,7 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cel
     """Estimated retentions of copies from files, and their distances from schemes' laws."""
     x, copies, size, cells = release.data.codes, scheme.held(), release.data.size, []
     for number, y in enumerate(copies, start=1):
-        cells.append(cell := Cell(release.context, None, None, (number,)))
+        cells.append(cell := Cell(release.context, (number,)))
         parts = zip(
             release.data.attributes, split(release.data, x), split(release.data, y), strict=True
         )
@@ -133,7 +133,7 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cel
             bar = Bar.normal(error, "closed-form")
             cell.add(f"estimated_retention(copy {number})", value, bar, attribute=name)
         cell.add(f"off_uniform(copy {number})", off_uniform(x, y, size))
-    cells.append(cell := Cell(release.context, None, None, release.context.everybody))
+    cells.append(cell := Cell(release.context, release.context.everybody))
     for known in schemes_held_against("categorical") if len(copies) > 1 else ():
         cell.add(f"off_law({known.name})", off_law(x, copies, size, known.multilevel))
     return cells

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.insider_noise.coincidences import coincidences
 from auditor.audit.insider_noise.finding import Finding
 from auditor.audit.insider_noise.generators import known_generators
@@ -47,7 +47,8 @@ def insider_noise_records(
         if not findings:
             continue
         errors = by_group(coalitions, [found.squares for found in findings], context.variances)
-        table = error_records(context, findings[0].attack, KNOWLEDGE, coalitions, wanted, errors)
+        here = context.under(findings[0].attack, KNOWLEDGE)
+        table = error_records(Cells(here, coalitions, wanted), errors)
         places = table.columns["coalition"].places
         records += table.replaced(
             reason=Coded(places, [findings[place].cause or None for place in wanted])

@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext, number
+from auditor.audit.base.records import UNBOUNDED, Cells
 from auditor.audit.measures.worst_groups import GroupTallies, GroupTally, UnitTally
-from auditor.audit.numeric.error_bars import redraw_bars
+from auditor.audit.numeric.error_bars import Figure, redraw_bars
 from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
-from auditor.types import Array, Coalition, Indices
+from auditor.types import Array, Indices
 
 ROWS = 20_000
 """Sampled records: the standard error of a share is at most 0.4 %."""
@@ -158,29 +158,14 @@ def sampled(scale: Array, base: Baseline) -> Tally:
     return tally
 
 
-def closeness_records(
-    context: CellContext,
-    cell: tuple[str, str],
-    coalitions: Sequence[Coalition],
-    wanted: Sequence[int],
-    tally: Tally,
-    base: Baseline,
-) -> list[Measurement]:
+def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measurement]:
     """Return both metrics of every coalition and attribute, with 95 % intervals.
 
-    Parameters
-    ----------
-    context : CellContext
-    cell : (attack, knowledge)
-    coalitions : sequence of B coalitions
-    wanted : sequence of int
-        Places of the coalitions to report.
-    tally : Tally
-        Of the sampled records: hits within the tolerance come first, and sizes of errors.
-    base : Baseline
+    ``tally`` is of the sampled records. Hits within the tolerance come first.
     """
     n, hits, exact = tally.rows, tally.sums["hits"][0], "expected_hits" in tally.sums
-    expected = tally.sums["expected_hits"][0] / n if exact else np.full(hits.shape, math.nan)
+    unknown = np.full(hits.shape, math.nan)
+    expected = tally.sums["expected_hits"][0] / n if exact else unknown
     share = hits / n
     centre, error = wilson(share, n)
     method: ErrorBar = "sampling"
@@ -194,58 +179,24 @@ def closeness_records(
         size_quantile(tally.sums["size_counts"], 0.5 + step) * scale
         for step in (-shift, 0.0, shift)
     )
-    figures = {
-        "close": (
-            share - base.close,
-            error,
-            centre - Z_95 * error - base.close,
-            centre + Z_95 * error - base.close,
-            expected - base.close,
-            method,
-        ),
-        "median_error_ratio": (
-            median,
-            (high - low) / (2 * Z_95),
-            low,
-            high,
-            np.full(hits.shape, math.nan),
-            "sampling",
-        ),
-    }
-    if not reportable(0.5, n):
-        del figures["median_error_ratio"]
+    off, reach = centre - share, Z_95 * error
+    close = Figure(share - base.close, error, reach - off, reach + off, expected - base.close)
+    spread = (high - low) / (2 * Z_95)
+    ratio = Figure(median, spread, median - low, high - median, unknown)
     if tally.redrawn is not None:
-        again, part = tally.redrawn
-        shown = {"close": (share, again[0]), "median_error_ratio": (median, again[1] * scale)}
-        for metric, (value, others) in shown.items():
-            if metric in figures:
-                spread, below, above = redraw_bars(value, others, part)
-                chance = base.close if metric == "close" else np.zeros_like(base.close)
-                ends = value - below - chance, value + above - chance
-                figures[metric] = (value - chance, spread, *ends, figures[metric][4], "redraws")
-    attack, knowledge = cell
-    by_group = list[Measurement]()
+        (near, ratios), part = tally.redrawn
+        method = "redraws"
+        close = Figure(close.value, *redraw_bars(share, near, part), close.theory)
+        ratio = Figure(median, *redraw_bars(median, ratios * scale, part), unknown)
+    records = list[Measurement]()
     if isinstance(tally.also, GroupTallies):
         for one in tally.also.each:
-            by_group += one.records(context, cell, coalitions, wanted, best_constant_share)
-    return by_group + [
-        context.record(
-            metric,
-            coalitions[b],
-            float(value[b, j]),
-            float(bar[b, j]),
-            (float(below[b, j]), float(above[b, j])),
-            number(float(theory[b, j])),
-            attack=attack,
-            knowledge=knowledge,
-            attribute=name,
-            error_bar=method,
-        )
-        for metric, (value, bar, below, above, theory, method) in figures.items()
-        for b in wanted
-        for j, name in enumerate(context.attributes)
-        if not math.isnan(value[b, j])
-    ]
+            records += one.records(cells, best_constant_share)
+    records += cells.records("close", close, method, UNBOUNDED)
+    if reportable(0.5, n):
+        bar: ErrorBar = "sampling" if tally.redrawn is None else "redraws"
+        records += cells.records("median_error_ratio", ratio, bar, UNBOUNDED)
+    return records
 
 
 def wilson(share: Array, n: int) -> tuple[Array, Array]:

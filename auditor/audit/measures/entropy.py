@@ -22,8 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext
-from auditor.audit.measures.privacy import Cells
+from auditor.audit.base.records import CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
@@ -153,7 +152,7 @@ def entropy_records(
     """Return entropy privacy and its loss for every coalition."""
 
     def withheld(some: Sequence[Coalition], reason: str) -> list[Measurement]:
-        cells = Cells(context, None, None, some, range(len(some)))
+        cells = Cells.all(context, some)
         return [*cells.withheld("entropy_privacy", reason), *cells.withheld("privacy_loss", reason)]
 
     if not isinstance(law, KroneckerNoise):
@@ -174,10 +173,7 @@ def entropy_records(
         left, lost = _entropies(context, table, law, known)
     except NotApplicable as why:
         return [*withheld(known, str(why)), *records]
-    cells, nothing = (
-        Cells(context, None, None, known, range(len(known))),
-        np.full_like(lost, np.nan),
-    )
+    cells, nothing = (Cells.all(context, known), np.full_like(lost, np.nan))
     return [
         *cells.records("entropy_privacy", Figure.symmetric(left, nothing, 0.0), "none"),
         *cells.records("privacy_loss", Figure.symmetric(lost, nothing, 0.0), "none"),

@@ -270,7 +270,6 @@ def _least_errors(
 def attack_bound_records(
     context: CellContext,
     attack: LinearAttack,
-    cell: tuple[str, str],
     knowledge: Knowledge,
     gathered: Gathered,
     coalitions: Sequence[Coalition],
@@ -297,9 +296,5 @@ def attack_bound_records(
             raise PluginError("the attack returned bounds on its error that are no range")
         for metric, bound in zip(("error_floor", "error_ceiling"), found, strict=True):
             if math.isfinite(bound):
-                records.append(
-                    context.record(
-                        metric, coalition, bound / whole, attack=cell[0], knowledge=cell[1]
-                    )
-                )
+                records.append(context.record(metric, coalition, bound / whole))
     return records

@@ -32,7 +32,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.numeric.error_bars import Errors, from_groups
 from auditor.data.common_records import MOST_CELLS
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
@@ -73,18 +73,19 @@ def every_cell_records(
     singles = [one for one in asked if len(one) == 1]
     if X.shape[1] * len(copies) > MOST_CELLS:
         return []
-    here, variances = context.of_columns(names, X.var(axis=0)), X.var(axis=0)
+    variances = X.var(axis=0)
+    here = context.under(NAME, KNOWLEDGE).of_columns(names, variances)
     alone = [squared_errors(X, copy) for copy in copies]
     records: list[Measurement] = []
     if singles:
         found = by_group(singles, [alone[copy - 1] for (copy,) in singles], variances)
-        records += error_records(here, NAME, KNOWLEDGE, singles, range(len(singles)), found)
+        records += error_records(Cells.all(here, singles), found)
     if len(copies) > 1 and everybody in asked:
         best, pooled = best_alone(copies, alone), squared_errors(X, np.hstack(copies))
         # Two that are the same copy, the best of each record, and both of them: their gain is what
         # pooling buys over that.
         found = by_group([(1,), (2,), (1, 2)], [best, best, pooled], variances)
-        records += error_records(here, NAME, KNOWLEDGE, [(), (), everybody], [2], found)
+        records += error_records(Cells(here, [(), (), everybody], [2]), found)
     return records
 
 

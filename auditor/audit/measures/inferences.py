@@ -131,12 +131,7 @@ def true_groups(found: Inferred, values: Array) -> Indices:
 
 
 def inference_records(
-    context: CellContext,
-    attack: str,
-    knowledge: str,
-    coalition: Coalition,
-    counted: Inferences,
-    attributes: tuple[str, ...],
+    context: CellContext, coalition: Coalition, counted: Inferences
 ) -> list[Measurement]:
     """Return the records of one coalition; none if the attack infers nothing."""
     n = counted.rows
@@ -166,7 +161,7 @@ def inference_records(
     for metric, value in mean.items():
         share = min(1.0, max(0.0, abs(value)))
         binomial = math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0
-        for attribute in (attributes[counted.attribute], "*"):
+        for attribute in (context.attributes[counted.attribute], "*"):
             records.append(
                 context.estimate(
                     metric,
@@ -174,8 +169,6 @@ def inference_records(
                     value,
                     errors.get(metric, binomial),
                     theory.get(metric),
-                    attack=attack,
-                    knowledge=knowledge,
                     attribute=attribute,
                     error_bar="closed-form",
                 )

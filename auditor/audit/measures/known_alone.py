@@ -63,7 +63,7 @@ def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
 
 
 def number_records(
-    context: CellContext, attack: str, knowledge: Knowledge, errors: Array
+    context: CellContext, knowledge: Knowledge, errors: Array
 ) -> Iterator[Measurement]:
     """Yield the share of variance of each attribute that was not given, and of all of these, that known attributes leave unknown.
 
@@ -75,11 +75,4 @@ def number_records(
         variance = float(context.variances[places].sum())
         if variance > 0:
             share = float(errors[places].sum()) / variance
-            yield context.record(
-                METRIC,
-                context.everybody,
-                share,
-                attack=attack,
-                knowledge=knowledge.label,
-                attribute=name,
-            )
+            yield context.record(METRIC, context.everybody, share, attribute=name)

@@ -206,9 +206,7 @@ def _likeness(
         yield checked(found, (len(known), len(copies[0])))
 
 
-def naming_records(
-    context: CellContext, attack: str, knowledge: str, coalition: Coalition, naming: Naming
-) -> list[Measurement]:
+def naming_records(context: CellContext, coalition: Coalition, naming: Naming) -> list[Measurement]:
     """Return the records of one coalition; none if the attack names no rows."""
     records = []
     for k in (FIRST if naming.right is None else FIRST[:1]) if naming.rows else ():
@@ -220,14 +218,6 @@ def naming_records(
         error = float(share.std()) / math.sqrt(len(share))
         for metric, found, low in (("named", value, 0.0), ("named_gain", value - chance, -1.0)):
             records.append(
-                context.estimate(
-                    metric + variant,
-                    coalition,
-                    found,
-                    error,
-                    bounds=(low, 1.0),
-                    attack=attack,
-                    knowledge=knowledge,
-                )
+                context.estimate(metric + variant, coalition, found, error, bounds=(low, 1.0))
             )
     return records

@@ -148,7 +148,7 @@ def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
 
 
 def whole_record_records(
-    context: CellContext, attack: str, knowledge: str, coalition: Coalition, tally: WholeRecords
+    context: CellContext, coalition: Coalition, tally: WholeRecords
 ) -> list[Measurement]:
     """Return the records of one coalition."""
     found = list[Measurement]()
@@ -165,8 +165,6 @@ def whole_record_records(
                 theory,
                 bounds=(0.0, 1.0),
                 degrees=guesses - 1 if guesses > 1 else math.inf,
-                attack=attack,
-                knowledge=knowledge,
             )
         )
 

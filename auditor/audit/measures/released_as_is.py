@@ -24,7 +24,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.audit.base.records import CellContext
-from auditor.numerics.statistics import Z_95
 from auditor.results.in_clear import KEPT, SHOWN
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Flags, Indices
@@ -39,6 +38,7 @@ NEAREST, BESIDE = 64, 8
 """Records for the estimate of chance hits: near misses, and neighbours on either side."""
 WIDER = 1.0, 2.0**7, 2.0**14
 """Multiples of single precision within which a continuous value counts as kept."""
+SHARE = 0.0, 1.0
 TOO_MANY, FEWEST_KEPT = 5.0, 6
 """Least deviations of ``C − μ``, with variance 4 μ + 1, and least hits."""
 
@@ -79,11 +79,8 @@ def shown_records(
         for name, value, spread in zip(
             context.attributes, beyond.tolist(), error.tolist(), strict=True
         ):
-            interval = max(0.0, value - Z_95 * spread), min(1.0, value + Z_95 * spread)
             records.append(
-                context.record(
-                    SHOWN, coalition, value, spread, interval, attribute=name, error_bar="sampling"
-                )
+                context.estimate(SHOWN, coalition, value, spread, bounds=SHARE, attribute=name)
             )
     return records
 
@@ -114,15 +111,10 @@ def most_shown(Y: Array) -> tuple[Array, Indices]:
 
 
 def kept_records(
-    context: CellContext,
-    X: Array,
-    guesses: Sequence[Array],
-    steps: Array,
-    coalition: Coalition,
-    attack: str | None = None,
+    context: CellContext, X: Array, guesses: Sequence[Array], steps: Array, coalition: Coalition
 ) -> list[Measurement]:
     """Return the largest share of kept values over guesses, (n, N) or (n, 1), if above 0."""
-    found, knowledge = list[Measurement](), None if attack is None else "perfect"
+    found = list[Measurement]()
     for x, name, step, *cells in zip(
         X.T,
         context.attributes,
@@ -131,12 +123,10 @@ def kept_records(
         strict=True,
     ):
         share = max(kept(x, y, step) for y in cells)
-        error = np.sqrt(share * max(0.0, 1.0 - share) / len(X))
-        interval = max(0.0, share - Z_95 * error), min(1.0, share + Z_95 * error)
+        error = float(np.sqrt(share * max(0.0, 1.0 - share) / len(X)))
         if share > 0:
-            who = {"attribute": name, "attack": attack, "knowledge": knowledge}
             found.append(
-                context.record(KEPT, coalition, share, error, interval, **who, error_bar="sampling")
+                context.estimate(KEPT, coalition, share, error, bounds=SHARE, attribute=name)
             )
     return found
 

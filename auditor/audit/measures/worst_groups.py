@@ -13,16 +13,16 @@ have no figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext
+from auditor.audit.base.records import Cells
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition, Indices
+from auditor.types import Array, Indices
 
 FEWEST, MOST_VALUES, PARTS = 50, 50, 10
 """Fewest records of a group, most values of a column of numbers that are groups of their own, and
@@ -54,19 +54,12 @@ class GroupTally:
         self.errors.append(np.abs(errors).astype(np.float32))
         self.x.append(x.copy())
 
-    def records(
-        self,
-        context: CellContext,
-        cell: tuple[str, str],
-        coalitions: Sequence[Coalition],
-        wanted: Sequence[int],
-        best: Callable[..., float],
-    ) -> list[Measurement]:
+    def records(self, cells: Cells, best: Callable[..., float]) -> list[Measurement]:
         """Return both metrics of every group; none if some records were left out.
 
         ``best(x, reach)`` returns the share of records close to one constant.
         """
-        (attack, knowledge), found = cell, list[Measurement]()
+        context, found = cells.context, list[Measurement]()
         errors, x = np.concatenate(self.errors), np.concatenate(self.x)
         if len(x) != len(self.codes):
             return []
@@ -75,7 +68,7 @@ class GroupTally:
         for g in range(groups):
             rows = self.codes == g
             n, own, near = int(rows.sum()), x[rows].var(axis=0), reach[rows, 0]
-            for b in wanted:
+            for b in cells.wanted:
                 for j, name in enumerate(context.attributes):
                     e = errors[rows, b, j].astype(np.float64)
                     figures = {}
@@ -89,11 +82,9 @@ class GroupTally:
                     found += [
                         context.estimate(
                             f"{metric}({self.column}, {g + 1} of {groups})",
-                            coalitions[b],
+                            cells.coalitions[b],
                             value,
                             error,
-                            attack=attack,
-                            knowledge=knowledge,
                             attribute=name,
                         )._replace(reason=f"the group by {self.column!r} has {n:,} records")
                         for metric, (value, error) in figures.items()
@@ -104,16 +95,9 @@ class GroupTally:
 class UnitTally(GroupTally):
     """Figures with the weight of each unit shared out among its records."""
 
-    def records(
-        self,
-        context: CellContext,
-        cell: tuple[str, str],
-        coalitions: Sequence[Coalition],
-        wanted: Sequence[int],
-        best: Callable[..., float],
-    ) -> list[Measurement]:
+    def records(self, cells: Cells, best: Callable[..., float]) -> list[Measurement]:
         """Return ``unit_error`` and ``unit_close``; see ``GroupTally``."""
-        (attack, knowledge), found = cell, list[Measurement]()
+        context, found = cells.context, list[Measurement]()
         errors, x = np.concatenate(self.errors), np.concatenate(self.x)
         if len(x) != len(self.codes):
             return []
@@ -124,7 +108,7 @@ class UnitTally(GroupTally):
         for j, name in enumerate(context.attributes):
             variance = float(weights @ (x[:, j] - weights @ x[:, j]) ** 2)
             constant = best(x[:, j], reach[:, j], weights)
-            for b in wanted:
+            for b in cells.wanted:
                 e = errors[:, b, j].astype(np.float64)
                 figures = {"unit_close": (e <= reach[:, j]) - constant}
                 if variance > 0:
@@ -133,15 +117,7 @@ class UnitTally(GroupTally):
                     of_unit = np.bincount(codes, each) / counts
                     value, error = float(of_unit.mean()), float(of_unit.std() / U**0.5)
                     found.append(
-                        context.estimate(
-                            metric,
-                            coalitions[b],
-                            value,
-                            error,
-                            attack=attack,
-                            knowledge=knowledge,
-                            attribute=name,
-                        )
+                        context.estimate(metric, cells.coalitions[b], value, error, attribute=name)
                     )
         return found
 

@@ -103,8 +103,7 @@ class Maps:
     def weighed(self) -> Flags:
         """Whether each map has a weight on each copy, shape (B, M)."""
         B, N, MN = self.weights.shape
-        used: Flags = self.weights.any(axis=1).reshape(B, MN // N, N)
-        return used.any(axis=2)
+        return np.any(self.weights.reshape(B, N, MN // N, N), axis=(1, 3))
 
     @cached_property
     def own(self) -> Array:
