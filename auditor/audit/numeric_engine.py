@@ -12,14 +12,12 @@ from auditor import registry
 from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.attempts.cells import attack_outcome
+from auditor.audit.attempts.cells import attack_outcome, number_counts
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.attempts.pictured import number_counts
 from auditor.audit.base.joint_counts import PER_DEVIATION, JointCounts
-from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release, open_release
-from auditor.audit.base.request import ReleaseRequest, parts_in_steps
+from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
 from auditor.audit.base.session import (
     INSIDER,
     Session,
@@ -31,10 +29,9 @@ from auditor.audit.base.session import (
 )
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.law_tests.numeric import law_tests
-from auditor.audit.measures.closeness import Baseline, baseline, sampled_of
+from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
 from auditor.audit.measures.privacy import wanted_tally
 from auditor.audit.measures.utility import column_of
-from auditor.audit.measures.worst_groups import group_codes
 from auditor.audit.numeric.known_rows import draws_of
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe
 from auditor.audit.numeric_release import (

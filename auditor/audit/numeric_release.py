@@ -21,9 +21,8 @@ from auditor.audit.measures.empirical_guarantee import release_guarantees
 from auditor.audit.measures.entropy import entropy_records
 from auditor.audit.measures.entropy_bound import floor_records
 from auditor.audit.measures.every_cell import every_cell_records
-from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.released_as_is import kept_records, shown_records
-from auditor.audit.measures.utility import Labels, column_of, utility_records
+from auditor.audit.measures.utility import Labels, column_of, geometry_records, utility_records
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.data.shown_columns import ShownColumn
 from auditor.numerics.moments import Moments

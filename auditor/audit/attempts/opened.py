@@ -10,7 +10,7 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release, WhiteRelease, open_release
-from auditor.audit.base.uses import with_singles
+from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.audit.numeric.known_rows import RowSelection

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from auditor.audit.base.uses import already_out, make_scheme
+from auditor.audit.base.request import already_out, make_scheme
 from auditor.audit.numeric import limits
 from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.data.source import noise_seed

@@ -14,9 +14,8 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.joint_counts import JointCounts, most_exposed
-from auditor.audit.base.outcome import Attempt, ReleaseAudit
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import ReleaseRequest, Tell
+from auditor.audit.base.request import Attempt, ReleaseAudit, ReleaseRequest, Tell
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements

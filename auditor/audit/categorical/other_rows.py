@@ -29,7 +29,7 @@ from auditor.audit.categorical.fitted import fitted_category_records
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import Half, UniformRelease
-from auditor.audit.insider.features.moved_blocks import LOOKED_AT, WINDOW, parts, places
+from auditor.audit.insider.features.moved_rows import LOOKED_AT, WINDOW, parts, places
 from auditor.audit.insider.fitted import fitted_records
 from auditor.data.columns.categorical_table import split
 from auditor.data.shown_columns import ShownColumn

@@ -11,7 +11,7 @@ import numpy as np
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.uses import already_out, make_scheme, with_singles
+from auditor.audit.base.request import already_out, make_scheme, with_singles
 from auditor.audit.counts.outcome_counts import CodeBlock
 from auditor.audit.numeric.known_rows import Draw
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable

@@ -81,7 +81,7 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
 
 def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
     """Lower bounds on every coalition's ε from trials, with the exact ε as theory."""
-    from auditor.audit.measures.empirical_epsilon import Trials  # a second to import
+    from auditor.audit.measures.empirical_guarantee import Trials  # a second to import
 
     measure = release.scenario.measure("empirical-epsilon")
     assert measure is not None

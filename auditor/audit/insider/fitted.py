@@ -20,10 +20,15 @@ import numpy as np
 from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.insider.feature import FEWEST_EACH, Shown
 from auditor.audit.insider.learner import MOST_ROWS, STRONG, fit, halves, least_squares
-from auditor.audit.measures.closeness import Tolerances, closeness_records, of_records, sampled
+from auditor.audit.measures.closeness import (
+    Tolerances,
+    closeness_records,
+    group_codes,
+    of_records,
+    sampled,
+)
 from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
-from auditor.audit.measures.worst_groups import group_codes
 from auditor.data.common_records import MOST_CELLS
 from auditor.data.shown_columns import ShownColumn
 from auditor.results.evidence import FITTED

@@ -20,8 +20,7 @@ from auditor.audit.law_tests.chosen_rows import (
     runs,
     some_copies,
 )
-from auditor.audit.law_tests.digits import digits_test
-from auditor.audit.law_tests.last_digits import last_digits_test
+from auditor.audit.law_tests.digits import digits_test, last_digits_test
 from auditor.audit.law_tests.scores import HARDLY_ANY, release_scores
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.results.evidence import LawTest

@@ -1,15 +1,18 @@
-"""Chances of the coin for a copy between two others.
+"""Laws of copies by uniform perturbation: single copies, and the coin between two.
 
-*Law*: u and v of xiao2009, equations 3 and 4, for records on which the neighbours agree. *Data*:
-the share of those records whose new value is the neighbours', ``u + v + (1 − u − v)/s``, by an
-exact binomial test.
+A chi-square test compares every copy, given the original, with ``T(p)`` (xiao2009, eq. 1 and
+Theorem 2), or with the stated replacements. Holm's step-down covers all copies of all releases.
+
+For a copy between two others, u and v are of xiao2009, equations 3 and 4, for records on which the
+neighbours agree. The share of these whose new value is the neighbours' is ``u + v + (1 − u − v)/s``,
+by an exact binomial test.
 """
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, covers, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, covers, worst
 from auditor.numerics.statistics import holm
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -88,3 +91,59 @@ def _two_sided(same: int, n: int, chance: float) -> float:
         float(scipy.special.bdtrc(same - 1, n, chance)) if same > 0 else 1.0,
     )
     return min(1.0, 2.0 * min(below, above))
+
+
+@register
+class MarginalIsUniform(Expectation):
+    """Every copy alone is distributed as conventional uniform perturbation of the original at its level (chi-square, Holm)."""
+
+    name = "marginal-is-uniform"
+    reference = "xiao2009, Theorem 2"
+
+    class Parameters(Filter):
+        """The filter (scheme and sweep count), and the level of the test."""
+
+        level: Share = Field(
+            0.01, description="chance that a true claim is refuted, over everything covered"
+        )
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict over every copy of the covered uniform releases.
+
+        Observed is the least p-value after Holm's correction; the bound is on it.
+        """
+        tests = [
+            (release.scheme, *test)
+            for release in evidence.releases
+            if covers(self.parameters, release.scheme, release.sweep)
+            for test in release.facts.get("marginal", ())
+        ]
+        usable = [test for test in tests if test[4] > 0]
+        if not usable:
+            return Judgement(
+                "undecided",
+                "no copy of a uniform scheme was audited, or there are too few records to test any",
+            )
+        adjusted, alpha = holm([p for _, _, _, p, _ in usable]), self.parameters.level
+        place = min(range(len(usable)), key=adjusted.__getitem__)
+        least = adjusted[place]
+        scheme, copy, level, p, degrees = usable[place]
+        finding = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
+        if least <= alpha:
+            wrong = sum(q <= alpha for q in adjusted)
+            what = "are not what a retention and its replacements make"
+            return Judgement(
+                "fails", f"{wrong} of {len(usable)} copies {what}; {finding}", least, alpha
+            )
+        if len(usable) < len(tests):
+            return Judgement(
+                "undecided",
+                f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test",
+                least,
+            )
+        return Judgement(
+            "holds",
+            f"{len(usable)} copies agree with their law; the least likely is {finding}",
+            least,
+            alpha,
+        )
