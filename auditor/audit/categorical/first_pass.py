@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.given import KnownPairs
+from auditor.audit.categorical.copy_figures import test_of_chances
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.categorical.release_records import marginal_tests
 from auditor.audit.counts.outcome_counts import CodeBlock, Counts
 from auditor.audit.law_tests.categorical import (
     count_tests,
@@ -25,8 +25,8 @@ from auditor.numerics.passes import Job
 from auditor.numerics.random_streams import stream
 from auditor.results.evidence import Facts, LawTest
 from auditor.schemes.replacement.draws import MOST_COPIES, Between, between, drawn_between
-from auditor.schemes.replacement.law import MatrixLaw
-from auditor.types import Codes
+from auditor.schemes.replacement.law import MatrixLaw, transition_matrix
+from auditor.types import Array, Codes
 
 
 @dataclass(repr=False)
@@ -221,3 +221,23 @@ class Counting:
             originals = dict(zip(data.names, values, strict=True))
             tests += score_tests(law, columns, self._scored, originals, rng)
         return tests
+
+
+def chances(release: UniformRelease, number: int) -> Array:
+    """Return the chance of each released value by original, shape (s, s)."""
+    law = release.law
+    if release.scheme.by_retention:
+        return transition_matrix(law.levels[number - 1], law.size, law.pi)
+    return law.transition_matrix(None, number)
+
+
+def marginal_tests(
+    release: UniformRelease, counted: Counted
+) -> list[tuple[int, float, float, int]]:
+    """Return number, level, p-value and degrees of freedom of each copy's chi-square test."""
+    tests = []
+    for number in release.singles if not release.estimated else ():
+        pairs = counted.dense(0, number, release.data.size)
+        found = test_of_chances(pairs, chances(release, number))
+        tests.append((number, release.law.levels[number - 1], *found))
+    return tests

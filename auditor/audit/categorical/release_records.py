@@ -17,9 +17,8 @@ from auditor.audit.categorical.copy_figures import (
     off_uniform,
     retention,
     share_gap,
-    test_of_chances,
 )
-from auditor.audit.categorical.first_pass import Counted
+from auditor.audit.categorical.first_pass import Counted, chances
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_breach,
@@ -34,8 +33,8 @@ from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.base.scheme import schemes_held_against
 from auditor.schemes.published_categories import PublishedCategories
-from auditor.schemes.replacement.law import history_size, transition_matrix
-from auditor.types import Array, Coalition, Codes
+from auditor.schemes.replacement.law import history_size
+from auditor.types import Coalition, Codes
 
 LEARNT_BLOCKS = 4
 """Blocks of a long table that the insider's rows are taken from."""
@@ -53,7 +52,7 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
         cells.append(cell := Cell(release.context, (number,)))
         pairs = counted.dense(0, number, release.data.size)
         if asked("marginal-gap"):
-            gap, error = gap_of_chances(pairs, _chances(release, number))
+            gap, error = gap_of_chances(pairs, chances(release, number))
             cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
         if asked("share-gap") and release.scheme.by_retention:
             found = share_gap(pairs, release.law.levels[number - 1], release.law.pi)
@@ -137,26 +136,6 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cel
     for known in schemes_held_against("categorical") if len(copies) > 1 else ():
         cell.add(f"off_law({known.name})", off_law(x, copies, size, known.multilevel))
     return cells
-
-
-def _chances(release: UniformRelease, number: int) -> Array:
-    """Return the chance of each released value by original, shape (s, s)."""
-    law = release.law
-    if release.scheme.by_retention:
-        return transition_matrix(law.levels[number - 1], law.size, law.pi)
-    return law.transition_matrix(None, number)
-
-
-def marginal_tests(
-    release: UniformRelease, counted: Counted
-) -> list[tuple[int, float, float, int]]:
-    """Return number, level, p-value and degrees of freedom of each copy's chi-square test."""
-    tests = []
-    for number in release.singles if not release.estimated else ():
-        pairs = counted.dense(0, number, release.data.size)
-        found = test_of_chances(pairs, _chances(release, number))
-        tests.append((number, release.law.levels[number - 1], *found))
-    return tests
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
