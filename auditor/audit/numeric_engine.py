@@ -94,7 +94,6 @@ class NumericEngine:
         return [added_up(job, parts_in_steps(request, self.open, table.width, job))]
 
     def _numbers_in_steps(self, request: ReleaseRequest) -> list[int]:
-        """Return the numbers of the attempts that read all rows, the insider's gains first."""
         here, table = request.scenario, request.table
         counted = wanted_tally(here, np.ones(table.width), table).of_all
         cells = cells_of(here)
@@ -121,7 +120,6 @@ class NumericEngine:
         return session.tried(*cells_of(request.scenario)[number])
 
     def _session(self, request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
-        """Return the release with its moments gathered, once per request and process."""
         if "session" not in request.kept:
             here, release = request.scenario, self.open(request)
             coalitions = expand_all(here.coalitions, request.copies, here.seed)

@@ -233,7 +233,6 @@ def undecided(
         The verdict on the finished tasks.
     expectation : Statement
         Its filter by ``scheme`` and ``sweep`` names the tasks it covers; without one it covers all.
-    missing : sequence of Missing
     """
     lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)
     if not lacking:

@@ -63,9 +63,6 @@ class Gain(NamedTuple):
     ----------
     who : str
         The adversary, for messages.
-    coalition : tuple of int
-    gain, std_error, degrees : float
-    rows : int
     guard : bool
         Whether it can only refute.
     noise : tuple of NoiseGain

@@ -74,7 +74,6 @@ def _bound(record: Measurement) -> bool:
 
 
 def _judged(pairs: Sequence[tuple[Measurement, Measurement]]) -> Judgement:
-    """Return the verdict on coalitions, each with its best copy alone; infinite is worst."""
     worse = [
         (pooled, best)
         for pooled, best in pairs

@@ -156,7 +156,6 @@ def judge_bounds(
 def _without_bars(
     sides: Sequence[tuple[Sequence[Measurement], float, float]], verdicts: Sequence[Verdict]
 ) -> str:
-    """Say how many undecided cells have no error bar, and the remedy."""
     bare = sum(
         verdict == "undecided" and math.isinf(uncertainty(cell))
         for (cell, _, _), verdict in zip(sides, verdicts, strict=True)
@@ -173,7 +172,6 @@ def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 
 
 def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    """Return the p-value against «the truth violates the bound»."""
     slack, cell = ROUNDING * max(1.0, abs(limit)), cut_off(cell, limit) if sign > 0 else cell
     return one_sided(
         -sign * pooled(cell)[0], -sign * limit + slack, towards(cell, -sign) * at_bound(cell, limit)

@@ -324,7 +324,6 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
 
 
 def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdict]:
-    """Return the verdict on each gain (Holm in both directions)."""
     p_values = [gain.p_values(margin) for gain in tested]
     none, some = holm([none for none, _ in p_values]), holm([some for _, some in p_values])
     return [
@@ -334,7 +333,6 @@ def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdi
 
 
 def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
-    """Say that no gain reaches the margin."""
     hurt = sum(gain.gain + 3.0 * gain.std_error < -margin for gain in tested)
     more = f" (pooling does harm in {hurt} of them)" if hurt else ""
     more += _ruled_out(tested)
@@ -343,7 +341,6 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
 
 
 def _ruled_out(tested: Sequence[Gain]) -> str:
-    """Name the adversaries that the data rule out, and the gain beyond which they do."""
     noise = [gain.beyond for gain in tested if gain.noise]
     learnt = [gain.beyond for gain in tested if gain.insider]
     named = ("linear", noise), ("boosted-tree" if noise else "linear or boosted-tree", learnt)
@@ -352,7 +349,6 @@ def _ruled_out(tested: Sequence[Gain]) -> str:
 
 
 def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
-    """Name the open question, and the rows that would settle it."""
     # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
     needed = gain.rows_to_decide(margin, level)
     rows = (

@@ -118,19 +118,16 @@ def contradiction(releases: Sequence[ReleaseEvidence]) -> str:
 def _least_likely(
     tests: Sequence[tuple[ReleaseEvidence, LawTest]], adjusted: Sequence[float]
 ) -> tuple[float, str]:
-    """Return the least of p-values after Holm's correction, and its finding."""
     place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
     return adjusted[place], _finding(*tests[place])
 
 
 def _finding(release: ReleaseEvidence, test: LawTest) -> str:
-    """Say what one statistic found."""
     figure = f"{test.where} {test.observed:.4g}, by law {test.expected:.4g}"
     return f"{test.statistic} of {release.scheme}: {figure} (p = {test.p:.2g}, {test.rows:,} rows)"
 
 
 def _could_hide(test: LawTest, level: float) -> float:
-    """Return the size of a departure that a statistic at this level finds every other time."""
     return float(-scipy.special.ndtri(level / (2.0 * max(test.tests, 1)))) / (
         test.telling * math.sqrt(test.rows)
     )

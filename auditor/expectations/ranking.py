@@ -94,7 +94,6 @@ class Ranking(Expectation):
         return [(smaller[key], larger[key]) for key in smaller if key in larger]
 
     def _rest(self, record: Measurement) -> str:
-        """Return the cell without the compared field."""
         by = self.parameters.by
         rest = {
             field: value
@@ -302,7 +301,6 @@ class GrowthRate(Expectation):
 
 
 def _slope(points: Sequence[tuple[float, float]]) -> float:
-    """Least-squares slope of y on x."""
     x, y = np.array(points).T
     return float(((x - x.mean()) @ (y - y.mean())) / ((x - x.mean()) @ (x - x.mean())))
 
@@ -359,7 +357,6 @@ class Monotone(Expectation):
 
 
 def _line(record: Measurement, against: str) -> str:
-    """Return the cell without the swept value."""
     others = {path: value for path, value in record.sweep.items() if path != against}
     return json.dumps(
         [

@@ -76,7 +76,6 @@ def compare(
     ----------
     groups : sequence of cells
         Each the records of its replicates.
-    expected : sequence of float
     resolution : float
         Intervals wider than ± this share of theory leave the verdict undecided.
     """
@@ -166,7 +165,6 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
 
 
 def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
-    """Return Student's p-value of mean 0, and the standard error."""
     mean, R = float(off.mean()), off.size
     # Errors are skewed: few draws are mostly too small, and then spread too little as well. Their
     # spread is as a share of their size.
@@ -207,7 +205,6 @@ def sign_flips(differences: Array) -> float:
 
 
 def _scale(group: Sequence[Measurement]) -> float:
-    """Return the size relative to which a difference is rounding."""
     record = group[0]
     # Below 1e-12 of the variance an error is reported as 0: one side of the comparison may be just
     # there, and the other just beyond.

@@ -83,7 +83,6 @@ class NeighbourCoin(Expectation):
 
 
 def _two_sided(same: int, n: int, chance: float) -> float:
-    """Exact binomial p-value, doubled smaller tail."""
     if n == 0:
         return 1.0
     below, above = (

@@ -94,7 +94,6 @@ def attack_outcome(
 def _paired_gains(
     opened: Opened, context: CellContext, errors: Errors
 ) -> dict[PairedCell, PairedGain]:
-    """Return gains over copies chosen before any measurement, for evidence on pooling."""
     if errors.paired is None:
         return {}
     names, found = (*context.attributes, ALL), errors.paired
@@ -157,8 +156,6 @@ def number_counts(
 
 @dataclass
 class _Pairs(Tally):
-    """Tally of pairs of original and estimate, of one coalition in one attribute."""
-
     column: int = 0
     place: int = 0
     mean: float = 0.0

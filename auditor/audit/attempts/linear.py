@@ -197,7 +197,6 @@ def _mean_errors(opened: Opened, batches: Sequence[Sequence[Affine]], judged: Mo
 
 
 def _held_out(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:
-    """Return whether every map was fitted to known records alone, which are not judged."""
     return isinstance(knowledge, KnownRecords) and all(
         not isinstance(batch, AffineStack) and all(affine.apart for affine in batch)
         for batch in batches

@@ -37,9 +37,6 @@ class Opened:
 
     Attributes
     ----------
-    scenario : Scenario
-    release : Release
-    gathered : Gathered
     coalitions : sequence of tuple of int
         As requested.
     pooling : bool

@@ -105,7 +105,6 @@ def row_errors(
 def _over_rows(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
 ) -> tuple[list[Reconstruction], Array, list[int], Array]:
-    """Return fitted attacks, squared errors by row group, sizes of groups, and theory."""
     fitted, held = fitted_to_rows(opened, attack, knowledge)
     blocks, counts = opened.judged(knowledge)
     sums, expected = tally_rows(

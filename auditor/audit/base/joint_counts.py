@@ -62,8 +62,6 @@ class JointCounts:
 
     Attributes
     ----------
-    cells : int
-    members : tuple of int
     joint : ndarray of shape (cells, cells)
     copies : ndarray of shape (members, cells)
     moved : ndarray of shape (members,)

@@ -41,8 +41,6 @@ class ReleaseRequest:
         At the sweep point.
     point : dict
         The swept values, for the records.
-    table : Table
-    use : SchemeUse
     replicate : int
         From 1.
     pooling : bool
@@ -173,8 +171,6 @@ class Attempt:
 
     Attributes
     ----------
-    measurements : Measurements
-    distributions : list of Distribution
     paired : dict
         Gains over copies that were chosen before any measurement (``ReleaseEvidence.paired``).
     told : bool

@@ -151,7 +151,6 @@ class Session(ABC):
 
         Parameters
         ----------
-        evidence : ReleaseEvidence
         elsewhere : collection of int
             Numbers of the attempts that ``made_elsewhere`` yields.
         tell : callable, optional
@@ -187,7 +186,6 @@ class Session(ABC):
         return table, spreads, self._pictures(table) if drawn else []
 
     def _pictures(self, found: Measurements) -> list[Picture]:
-        """Return the picture of the most exposed attribute, as the strongest attack rebuilds it."""
         cells = {(use.id, state.label): (use, state) for use, state in cells_of(self.scenario)}
         worst = most_exposed(found, {key: one[1].in_clear for key, one in cells.items()})
         with contained():

@@ -38,14 +38,10 @@ class AttackRecords:
 
     Attributes
     ----------
-    release : UniformRelease
     name : (str, str)
         The attack's id and the label of its knowledge.
     view : CategoricalView
         Of all copies.
-    fit : Fit
-    fitted : Fitted
-    sums : dict
     gaps : dict
         Belief gaps, if requested.
     """
@@ -78,7 +74,6 @@ class AttackRecords:
 
     @property
     def _repeatable(self) -> bool:
-        """Whether all adversaries with this knowledge are given equal data."""
         return not isinstance(self.knowledge, Estimated | KnownRecords)
 
     def _error_bars(self) -> Mapping[Coalition, Bars]:
@@ -130,7 +125,6 @@ class AttackRecords:
         return 0.0 if alone <= 0 else 1.0 - errors[0] / alone
 
     def _known_alone(self) -> list[Measurement]:
-        """Return the error from known attributes without any copy."""
         data, context = self.release.data, self.context
         frame = next(iter(self.fitted.frames.values()))
         unknown = variance(unknown_shares(data, self.knowledge), data.scores)

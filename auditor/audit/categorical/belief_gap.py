@@ -120,7 +120,6 @@ def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: 
 
     Parameters
     ----------
-    outcomes : Outcomes
     law : UniformLaw
         As it is stated of these copies.
     together, alone : Inference

@@ -94,7 +94,6 @@ def binned_records(
 
     Parameters
     ----------
-    table : Table
     blocks : callable
         Yields the table's rows and its copies' block by block.
     law : NoiseLaw or None
@@ -168,8 +167,6 @@ def _go_through(binned: Binned, blocks: Blocks, grids: Mapping[Coalition, _Grid]
 
 
 class _Grid:
-    """Posterior of the bins from one combination of copies, on a grid of its values."""
-
     def __init__(
         self, weights: Array, std: float, low: float, high: float, data: CategoricalTable
     ) -> None:

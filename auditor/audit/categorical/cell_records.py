@@ -135,8 +135,6 @@ def cell_records(
 
     Parameters
     ----------
-    cell : Cell
-    sums : Sums
     closed : dict or None
         Closed forms by quantity.
     bars : dict

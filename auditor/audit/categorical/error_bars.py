@@ -130,7 +130,6 @@ def release_bars(
 
 
 def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, float]]:
-    """Return every quantity's mean, and the gain over the best copy, by coalition."""
     left = {coalition: float(each.errors.sum()) for coalition, each in sums.items()}
     found = {}
     for coalition, each in sums.items():
@@ -200,7 +199,6 @@ class Panel:
 
     Parameters
     ----------
-    data : CategoricalTable
     law : UniformLaw
         Of the copies ``numbers``.
     """
@@ -323,7 +321,6 @@ class Redraws:
     def _given(
         self, redraw: Redraw, coalition: Coalition, seen: Seen, v: Array
     ) -> tuple[Array, Array]:
-        """Return m and w, with the prediction from the rows to estimate from."""
         m, w, off = seen.spread(v, redraw.attacked)
         sample = redraw.view.given
         if not redraw.rows or not isinstance(sample, SampleCounts):
@@ -400,11 +397,8 @@ def bars_of(
     ----------
     release_view : CategoricalView
         Of all copies, in the release itself.
-    data : CategoricalTable
     coalitions : sequence of tuple of int
         By size, with every member alone.
-    fit : Fit
-    rng : Generator
     """
     found = Redraws(Panel(data, release_view.law, release_view.copies, rng), data)
     for redraw in redrawn(release_view, data, rng):

@@ -85,7 +85,6 @@ class Counted:
 
 
 def _plus(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Add counts of different lengths."""
     total = np.zeros(max(one.size, other.size), dtype=np.int64)
     total[: one.size] += one
     total[: other.size] += other
@@ -102,7 +101,6 @@ class CountJob(Job[Counted]):
         ``s``.
     singles : tuple of int
         Copies that some coalition holds.
-    between : sequence of Between
     draws : mapping
         The rows that each state of knowledge chooses.
     history : bool
@@ -167,7 +165,6 @@ class Counting:
 
     Attributes
     ----------
-    counted : Counted
     draws : dict
         The rows that each state of knowledge chooses.
     """

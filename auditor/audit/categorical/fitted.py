@@ -97,8 +97,6 @@ def predicted(
     place : int
         Of the attribute among the columns of a copy.
     held : sequence of copies, each a sequence of ndarrays of shape (n,)
-    beside : sequence of ShownColumn
-    rows : ndarray of int
     """
     # here, since importing it takes a second
     from sklearn.ensemble import HistGradientBoostingClassifier

@@ -136,7 +136,6 @@ def _add_predicate(
     rho: tuple[float, float] | None,
     part: KnownPart,
 ) -> None:
-    """Add a statement Q(X): belief in the truth about the record, its growth, and breaches."""
     belief, before = (
         part.reduced(np.add, np.where(holds, np.atleast_2d(each), 0.0)) for each in chances
     )

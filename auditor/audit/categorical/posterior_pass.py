@@ -49,7 +49,6 @@ class Fitted:
 
     Attributes
     ----------
-    inferences, frames : dicts by coalition
     hidden : str or None
         Name of the known rows, which are not attacked; None if there are none.
     """
@@ -92,7 +91,6 @@ class MeasureJob(Job[Found]):
         ``s``.
     groups : list of lists of (int, int, int)
         By block, ``(group, start, stop)`` of the row groups for the jackknife.
-    fitted : dict
     draws : dict
         Rows that are known, or that a law was estimated from.
     """
@@ -140,7 +138,6 @@ class MeasureJob(Job[Found]):
     def _in_order(
         self, name: Try, fitted: Fitted, block: CodeBlock, groups: Indices, into: Found
     ) -> None:
-        """Measure a block's records at once, by an attack that uses neighbouring records."""
         x, weight = block.x.astype(np.intp), None
         if fitted.hidden is not None:
             weight = self._left(fitted.hidden, block).astype(np.float64)
@@ -178,7 +175,6 @@ class MeasureJob(Job[Found]):
         number: NDArray[Any],
         into: Found,
     ) -> None:
-        """Measure records by outcome, value and row group, with equal outcomes adjacent."""
         if not number.size:
             return
         weight, shown = number.astype(np.float64), columns[:-2]

@@ -143,7 +143,6 @@ class UniformRelease:
         return CodeBlock(index, a, x, copy, made, seconds)
 
     def _request(self, x: Codes, index: int, timed: bool) -> tuple[Copies, float]:
-        """Request every copy of a block in order; time those that were not released before."""
         early, levels = self.law.levels[: self._early], self.law.levels[self._early :]
         copies = self.scheme.copies(x, self.data.size, replace(self.key, block=index))
         for level in early:
@@ -175,7 +174,6 @@ def checked_codes(codes: Any, rows: int, size: int) -> Codes:
 
 
 def _timings(copies: Copies, levels: Sequence[float]) -> Iterator[float]:
-    """Yield the seconds of requests to twins; the shortest is least disturbed."""
     for _ in range(MOST_REPEATS):
         twin = fork(copies)
         start = time.thread_time()

@@ -79,7 +79,6 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
 
 
 def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
-    """Lower bounds on every coalition's ε from trials, with the exact ε as theory."""
     from auditor.audit.measures.empirical_guarantee import Trials  # a second to import
 
     measure = release.scenario.measure("empirical-epsilon")
@@ -97,7 +96,6 @@ def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
 
 
 def _add_admissible(cell: Cell, release: UniformRelease) -> None:
-    """Add the largest retention of one copy within the requested bounds."""
     growth, breach = map(release.scenario.measure, ("delta-growth", "rho-breach"))
     if growth is not None:
         delta = float(growth.options["delta"])
@@ -110,7 +108,6 @@ def _add_admissible(cell: Cell, release: UniformRelease) -> None:
 
 
 def _add_history(cell: Cell, release: UniformRelease, records: NDArray[np.int64]) -> None:
-    """Add the mean size of a tuple's compressed history (xiao2009, proof of Lemma 2)."""
     law, sizes, n = release.law, np.arange(records.size), int(records.sum())
     mean = float(records @ sizes / n)
     error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
@@ -119,7 +116,6 @@ def _add_history(cell: Cell, release: UniformRelease, records: NDArray[np.int64]
 
 
 def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cell]:
-    """Estimated retentions of copies from files, and their distances from schemes' laws."""
     x, copies, size, cells = release.data.codes, scheme.held(), release.data.size, []
     for number, y in enumerate(copies, start=1):
         cells.append(cell := Cell(release.context, (number,)))
@@ -159,7 +155,6 @@ def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
 def _rows_to_learn(
     release: UniformRelease, numbers: Sequence[int]
 ) -> tuple[Codes, dict[int, Codes]]:
-    """Return originals and copies of rows from evenly spread blocks."""
     bounds = row_blocks(release.data.rows, BLOCK_WIDTH)
     few = np.unique(np.linspace(0, len(bounds) - 1, LEARNT_BLOCKS).astype(np.intp)).tolist()
     blocks = [release.block(index) for index in few]

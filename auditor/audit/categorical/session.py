@@ -68,7 +68,6 @@ class CategoricalSession(Session):
         return found
 
     def _measure(self) -> None:
-        """Sum every attack's posteriors; a failure of the pass is one of all attacks."""
         fitted = {key: fit for each in self._parts.values() for key, fit in each.items()}
         if not fitted:
             return

@@ -50,7 +50,6 @@ def category_gains(
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     retentions : sequence of float
         Of every copy.
     size : int
@@ -92,7 +91,6 @@ def correlations(
     x : ndarray of shape (n,)
     copies : sequence of ndarrays of shape (n,)
         The best one first.
-    size : int
     """
     X, Y = x.astype(np.intp), [copy.astype(np.intp) for copy in copies]
     # The other way round, a frequency table would be judged on nearly the same sums.

@@ -150,7 +150,6 @@ class Feature(Plugin):
 
         Parameters
         ----------
-        shown : Shown
         known : Known
             Only families that state ``learns`` may read it.
         """

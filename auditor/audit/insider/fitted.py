@@ -54,7 +54,6 @@ def fitted_records(
 
     Parameters
     ----------
-    context : CellContext
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N)
     asked : sequence of tuple of int

@@ -70,7 +70,6 @@ def insider_gains(
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     x, copies : ndarray of shape (n, N), sequence of M arrays of this shape
         Rows in runs of neighbours.
     law : NoiseLaw or None
@@ -125,7 +124,6 @@ def widest(ordered: Mapping[Coalition, Sequence[int]]) -> dict[Coalition, Coalit
 def _gain(
     members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseLaw | None, rows: int
 ) -> InsiderGain:
-    """Return the gain of some copies, the best one first, over that one."""
     shown, rows = trees_shown(rows, x.shape[1], len(members))
     # of a wide coalition evenly spread
     members = [members[place] for place in np.linspace(0, len(members) - 1, shown).astype(np.intp)]
@@ -147,7 +145,6 @@ def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
 
 
 def _runs(length: int, wanted: int) -> Indices:
-    """Return places of rows in evenly spread runs of neighbours."""
     blocks = (
         np.arange(length).reshape(1, -1)
         if length <= wanted

@@ -214,7 +214,6 @@ def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
 
 
 def _learnt(family: Feature, shown: Shown, task: Task) -> list[Chosen | None]:
-    """Return columns of a learning family, from all training rows and from each part."""
     by_part = [
         dict(family.columns(shown, known))
         for known in (task.known, *map(task.known.only, task.parts))
@@ -330,12 +329,10 @@ def fit(
 
     Parameters
     ----------
-    shown : Shown
     x : ndarray of shape (n, N)
         Originals.
     folds : sequence of ndarray of int
         Training rows of each fold; a model sees originals of no others.
-    size : Trees
     name : str
         Names the random streams.
     first : ndarray of shape (folds, n, N), optional
@@ -363,7 +360,6 @@ def fit(
 def _model(
     shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees | None
 ) -> Model:
-    """Return least squares, and trees on what that leaves, fitted to a task's training rows."""
     taught, values = task.taught, np.hstack([shown.flat, *(one.values for one in chosen)])
     raw = np.concatenate(
         [np.zeros(shown.flat.shape[1], dtype=bool), np.tile([True, False, False], len(chosen))]
@@ -391,7 +387,6 @@ def _model(
 
 
 def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -> float:
-    """Return the squared error of least squares in the part it was not fitted to."""
     design, error = np.column_stack([np.ones(len(values)), _scaled(values, scale)]), 0.0
     for here, there in (task.parts, task.parts[::-1]):
         weights = np.linalg.lstsq(design[here], y[here], rcond=1e-10)[0]

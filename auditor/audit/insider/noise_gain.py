@@ -39,7 +39,6 @@ def noise_gains(
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     total : Moments
         Of ``[X, Y_1 … Y_M]`` over all rows.
     law : KroneckerNoise
@@ -91,10 +90,8 @@ def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int) -> set[C
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     total : Moments
         Of ``[X, Y_1 … Y_M]``.
-    N : int
     """
     K, lost = total.covariance()[N:, N:], set[Coalition]()
     own = np.where(np.diag(K) > 0, np.diag(K), 1.0)

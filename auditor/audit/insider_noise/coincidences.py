@@ -115,7 +115,6 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
     ----------
     Y : ndarray of shape (k, n, N)
         Standardised copies.
-    shared : Arrangement
     Z : ndarray of shape (k, n, N)
         Noise, for the mean and the variance of its prior alone.
     K : ndarray of shape (N, N)

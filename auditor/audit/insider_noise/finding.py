@@ -17,7 +17,6 @@ class Finding:
 
     Attributes
     ----------
-    attack : str
     coalition : tuple of int
         Copy numbers, from 1.
     squares : ndarray of shape (m, N)

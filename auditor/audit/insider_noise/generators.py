@@ -224,6 +224,5 @@ DERIVED = {"laplace": laplace, "gauss": box_muller}
 
 
 def _standard(rows: Array) -> Array:
-    """Return rows with mean 0 and length 1."""
     rows = rows - rows.mean(axis=1, keepdims=True)
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)

@@ -77,7 +77,6 @@ def noise_density(
 
 
 def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
-    """Return the finding of one coalition; its cause is empty without a gain."""
     n = len(X)
     halves = (np.arange(0, n, 2), np.arange(1, n, 2))
     few, judged = (
@@ -329,7 +328,6 @@ def fitted_density(values: Array) -> Density:
 
 
 def _smoothed(counts: Array) -> Array:
-    """Return probabilities of cells for every width, widths first."""
     d = counts.ndim
     found = scipy.fft.irfftn(
         scipy.fft.rfftn(counts) * _transfer(d), s=counts.shape, axes=range(1, d + 1)
@@ -341,7 +339,6 @@ def _smoothed(counts: Array) -> Array:
 
 @cache
 def _transfer(d: int) -> Array:
-    """Return Fourier transforms of Gaussians of all widths, the widest last."""
     K = CELLS[d]
     axes = np.meshgrid(*[np.fft.fftfreq(K)] * (d - 1), np.fft.rfftfreq(K), indexing="ij")
     widths = np.array([*WIDTHS, K / 24.0]).reshape(-1, *[1] * d)
@@ -358,7 +355,6 @@ class ConditionalDensity:
         Mean and standard deviation of the noise near some originals; interpolated between them.
     edges : ndarray
         Between ranges of the original that have densities of their own.
-    parts : tuple of Density
     """
 
     knots: Array

@@ -27,7 +27,6 @@ def insider_noise_records(
 
     Parameters
     ----------
-    context : CellContext
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N)
     asked : sequence of tuple of int

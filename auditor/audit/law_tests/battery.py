@@ -131,10 +131,8 @@ def largest(
     ----------
     x, observed : ndarray of any shape
         Exponents, and the figures for the message.
-    expected : float
     where : str
         With a place ``{}`` for a name along each axis that ``names`` lists.
-    *names : sequence of str
     """
     if x.size == 0:
         return NOTHING
@@ -388,7 +386,6 @@ def _centred(a: Array) -> Array:
 
 
 def _length(a: Array) -> Array:
-    """Return the length of each column, infinite for a column of zeros."""
     length = np.sqrt(np.einsum("nk,nk->k", a, a))
     return np.where(length > 1e-6 * math.sqrt(len(a)), length, np.inf)
 
@@ -422,7 +419,6 @@ def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
 
 
 def _kinds(ranks: Array) -> list[tuple[Array, str, str]]:
-    """Return originals for directions and for sizes, and the words that name them."""
     distance = np.abs(2.0 * ranks - 1.0)
     return [(normal(ranks), "", ""), (distance, "the size of ", "the distance from its median of ")]
 
@@ -596,7 +592,6 @@ def dictionary(g: Array, ranks: Array) -> NDArray[np.float32]:
 
 
 def _shifted(values: NDArray[np.float32], k: int) -> NDArray[np.float32]:
-    """Return the values of k rows earlier, 0 beyond the ends."""
     found = np.zeros_like(values)
     if k > 0:
         found[k:] = values[:-k]

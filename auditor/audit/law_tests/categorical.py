@@ -138,7 +138,6 @@ def replacement_scores(
 
     Parameters
     ----------
-    steps : sequence of Transition
     columns : sequence of ndarrays of shape (n,)
         The original and copies 1, 2, …; that all are codes of the domain is *not checked*.
     rng : Rng
@@ -252,7 +251,6 @@ def least_likely(met: NDArray[Any], of: NDArray[Any], chance: Array, where: str)
     ----------
     met, chance : ndarray of shape (k, s)
     of : ndarray of shape (k,)
-    where : str
     """
     chance = np.where(chance > 1.0 - ROUNDING, 1.0, np.clip(chance, 0.0, 1.0))
     of = np.broadcast_to(of[:, None], met.shape)

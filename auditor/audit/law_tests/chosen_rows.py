@@ -77,7 +77,6 @@ def rows_of(
 
     Parameters
     ----------
-    blocks : iterable of (rows of the original, rows of every copy)
     chosen : sequence of int
         Numbers of the copies.
     on_grid : bool
@@ -104,7 +103,6 @@ def rows_of(
 
 
 def _largest(values: Array) -> Array:
-    """Return the largest size along the last axis."""
     return np.maximum(values.max(axis=-1), -values.min(axis=-1))
 
 
@@ -146,7 +144,6 @@ def _parts(column: Array, eps: float) -> float:
 
 
 def _multiples(values: Array, q: Array, eps: float, column: Array) -> Flags:
-    """Return for each q whether values are multiples of 1/q."""
     scaled = values[:, None] * q
     rounding = 4.0 * eps * np.abs(scaled) + 64.0 * EPS * np.abs(column).max() * q
     known = rounding < 2.0**-5
@@ -156,7 +153,6 @@ def _multiples(values: Array, q: Array, eps: float, column: Array) -> Flags:
 
 
 def _last_digit(values: Array) -> Array:
-    """Return the worth of the last significant digit in each column."""
     size = np.abs(values)
     decade = np.floor(np.log10(np.where(size > 0, size, 1.0)))
     worth = np.zeros(values.shape[1])

@@ -126,7 +126,6 @@ def _at_all_frequencies(value: Value, weight: Array) -> tuple[Array, Array, int]
 def _values(
     law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Sequence[int]
 ) -> Iterator[Value]:
-    """Yield whitened noise, sums and differences of it, and the copies."""
     M, N = rows.grain.shape
     white, z = whitening(law.covariance, N, rows.grain.ravel()), rows.noise[:n].reshape(n, M * N)
     known, e = np.abs(white.W) @ rows.grain.ravel(), z @ white.W.T
@@ -173,7 +172,6 @@ def last_digits_test(
         Of the noise in the copies chosen.
     x, y : ndarrays of shapes (n, N) and (n, M, N)
         Originals and released values.
-    names : sequence of str
     chosen : sequence of int
         Numbers of the copies.
     """

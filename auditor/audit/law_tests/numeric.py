@@ -34,7 +34,6 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
 
     Parameters
     ----------
-    release : Release
     law : NoiseLaw or None
         Of the noise, before copies were transformed if they were.
 
@@ -85,7 +84,6 @@ def row_tests(
     ----------
     law : NoiseLaw
         Of the copies chosen.
-    rows : Rows
     names : sequence of str
         The N attributes.
     chosen : sequence of int

@@ -132,7 +132,6 @@ def release_scores(
     ----------
     law : NoiseLaw
         Of the M copies chosen; not ``unstated``.
-    rows : Rows
     names : sequence of str
         The N attributes.
     chosen : sequence of int
@@ -187,7 +186,6 @@ def gaussian_scores(
 def _normal_scores(
     W: Array, z: Array, grain: Array, labels: Sequence[str], copy: Indices
 ) -> Scores:
-    """Return the scores of coordinates that are known well enough."""
     known = np.abs(W) @ grain
     fine = np.flatnonzero(known <= COARSEST)
     values, blur = scipy.special.ndtr(z @ W[fine].T), DENSITY["gaussian"] * known[fine]
@@ -239,7 +237,6 @@ def uniform_scores(
 
 
 def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density: float) -> Scores:
-    """Return scores of columns: values, name, precision and copy."""
     values = np.stack([u for u, *_ in parts], axis=1) if parts else np.empty((n, 0))
     grain = np.minimum(1.0, density * np.array([known for _, _, known, _ in parts]))
     return Scores(
@@ -335,7 +332,6 @@ def increment_scores(one: Increment, rows: Rows) -> Array:
 
 
 def _known(one: Increment, rows: Rows) -> float:
-    """Return the precision of an increment; on a lattice 0."""
     if one.density.moving.on_lattice:
         return 0.0
     return float(

@@ -82,7 +82,6 @@ def baseline(table: Table, tolerances: Tolerances) -> Baseline:
 
     Parameters
     ----------
-    table : Table
     tolerances : mapping
         By column: an absolute tolerance in the column's units, or ``{"relative": p}``. The default
         is a tenth of the interquartile range (of 1.35 standard deviations if that range is 0).
@@ -224,7 +223,6 @@ class GroupTally:
 
     Attributes
     ----------
-    column : str
     codes : ndarray of shape (n,)
         Group of each sampled record, numbered by size; −1 for small groups.
     reach : callable

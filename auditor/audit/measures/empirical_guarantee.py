@@ -81,8 +81,6 @@ def audited(
     ----------
     release : Release
         Its scheme draws the copies; the table is not used.
-    stated : Guarantees
-    coalitions : sequence of tuple of int
     trials : int
         For each of the two records.
     confidence : float
@@ -120,7 +118,6 @@ def audited(
 
 
 def _pair(release: Release, change: Array, trials: int) -> Iterator[Iterator[Array]]:
-    """Yield copies of the changed record and of the other, less the other, (b, M, N)."""
     low, high = np.array([release.table.bounds[name] for name in release.table.attributes]).T
     start = np.where(change > 0, low, high)
     for which, record in (("changed", start + change), ("unchanged", start)):
@@ -359,7 +356,6 @@ def _codes(outputs: ArrayLike) -> Codes:
 
 
 def _split(codes: Codes, size: int) -> tuple[Indices, Indices]:
-    """Return counts of the outputs in ordering and in estimating trials."""
     cut = int(SELECTION * codes.size)
     return np.bincount(codes[:cut], minlength=size), np.bincount(codes[cut:], minlength=size)
 
@@ -405,7 +401,6 @@ class Trials:
 
     Parameters
     ----------
-    scheme : UniformScheme
     levels : sequence of float
         Retention probabilities in the order of release.
     size : int
@@ -460,6 +455,5 @@ def _which(shown: Codes, first: int, second: int) -> NDArray[np.uint8]:
 
 
 def _rarest(pi: Array | None, size: int) -> tuple[int, int]:
-    """Return two values: the least likely replacements, whose outputs are most typical."""
     order = range(size) if pi is None else np.argsort(pi, kind="stable").tolist()
     return order[0], order[min(1, size - 1)]

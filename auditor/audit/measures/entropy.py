@@ -138,7 +138,6 @@ def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
 
 
 def _reach(noise: NoiseDensity) -> float:
-    """Return the distance at which noise is cut off."""
     if noise.distribution == "uniform":
         return noise.reach
     if noise.distribution == "gaussian":

@@ -171,8 +171,6 @@ def given_others(K: Array) -> Array:
 
 
 class _Information:
-    """Information of copies on one attribute, in standard deviations; cached by noise."""
-
     def __init__(self, shape: RecordShape, noise: NoiseDensity) -> None:
         self._shape, self._noise = shape, noise
         self._entropy = entropy(*_cells(shape, FINEST)[1:])
@@ -209,7 +207,6 @@ class _Information:
 
 
 def _cells(shape: RecordShape, cells: int) -> tuple[Array, Array, float]:
-    """Return edges, masses and width of B equal cells over a law's support."""
     edges = np.linspace(shape.low, shape.high, cells + 1)
     mass = np.clip(np.diff(shape.cdf(edges)), 0.0, None)
     return edges, mass / mass.sum(), float(edges[1] - edges[0])

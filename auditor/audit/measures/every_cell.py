@@ -61,8 +61,6 @@ def every_cell_records(
 
     Parameters
     ----------
-    context : CellContext
-    names : tuple of N str
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N) or wider
         Cells by record, NaN where they are missing.

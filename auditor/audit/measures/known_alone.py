@@ -51,7 +51,6 @@ def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
     X : ndarray of shape (n, N)
     leaf : ndarray of shape (n,)
         Each record's, by its known attributes.
-    known : sequence of int
     """
     errors = np.zeros(X.shape[1])
     for number in np.unique(leaf):

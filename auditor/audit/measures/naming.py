@@ -183,7 +183,6 @@ def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARG
 
 
 def _numbered(blocks: Blocks) -> Iterator[tuple[int, Array, list[Array]]]:
-    """Yield blocks with the number of their first row among the judged ones."""
     first = 0
     for _, x, copies in blocks():
         yield first, x, copies

@@ -85,7 +85,6 @@ def tally_records(
 
 
 def _mean(tally: Tally, name: str, square: str) -> Figure:
-    """Return the mean of a sum over records, with its sampling error."""
     mean = tally.sums[name] / tally.rows
     spread = np.sqrt(np.clip(tally.sums[square] / tally.rows - mean**2, 0.0, None) / tally.rows)
     return Figure.symmetric(with_total(mean), with_total(spread), Z_95)

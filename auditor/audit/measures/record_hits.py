@@ -95,7 +95,6 @@ class WholeRecords:
         self.best = max(self.best, (float(chances[place]), float(hit[:, place].mean())))
 
     def _locate(self, found: Regions | None, x: Array) -> None:
-        """Count claimed regions in one block."""
         if found is None:
             return
         self.regions = True

@@ -193,7 +193,6 @@ def utility_records(
 
     Parameters
     ----------
-    context : CellContext
     scenario : Scenario
         With a ``utility`` section.
     table : Table

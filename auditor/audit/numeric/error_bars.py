@@ -261,7 +261,6 @@ def from_redraws(
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     distortion, again : ndarrays of shape (B, N + 1) and (R, B, N + 1)
         Measured mean squared errors, and errors in R other draws.
     scale : ndarray of shape (N + 1,)
@@ -348,7 +347,6 @@ def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, 
 
 
 def _deviation(again: Array) -> Array:
-    """Return standard deviations over draws, exactly 0 for equal draws."""
     return np.where(np.ptp(again, axis=0) > 0, again.std(axis=0, ddof=1), 0.0)
 
 

@@ -93,7 +93,6 @@ class Tally:
     ----------
     scale : ndarray of shape (N,)
         Each attribute's standard deviation in the table.
-    tolerances : tuple of Tolerance or Rounding
     bins, reach : int, float
         Bins of the distribution of absolute errors, up to ``reach`` standard deviations; 0: none.
     sizes : bool

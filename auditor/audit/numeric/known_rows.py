@@ -113,7 +113,6 @@ class Originals:
 
     Attributes
     ----------
-    table : Table
     without : ndarray of int
         Rows left out, ascending.
     """
@@ -134,8 +133,6 @@ class RowSelection:
 
     Parameters
     ----------
-    table : Table
-    knowledge : sequence of Knowledge
     seed, replicate : int
         Determine the choice.
     """
@@ -208,7 +205,6 @@ def with_row_theory(
     ----------
     expected : ndarray of shape (B,)
         Squared errors summed over rows and attributes; NaN for none.
-    fitted : sequence of B Reconstruction
     seen, judged : Originals
         The rows whose copies the attacks were fitted to, and the judged rows.
     """

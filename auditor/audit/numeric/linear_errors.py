@@ -174,7 +174,6 @@ def _under_law(
     compared: Indices | None,
     found: Measured,
 ) -> Errors:
-    """Return errors of fixed maps, with closed-form error bars."""
     N, scale = maps.offsets.shape[1], with_total(np.diag(K_X))
     distortion, members = rounded_off(found.error, scale, found.least), Members.of(coalitions)
     # the judged rows may be part of the table: their own mean and covariance, and maps about it

@@ -191,5 +191,4 @@ class MomentJob(Job[Stripe]):
 
 
 def _finite(copy: NDArray[Any]) -> bool:
-    """Return whether every number is finite, also in records with fields."""
     return all(bool(np.isfinite(copy[field]).all()) for field in copy.dtype.names or (...,))

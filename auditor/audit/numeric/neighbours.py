@@ -88,7 +88,6 @@ def shown(
 
     Parameters
     ----------
-    fitted : Reconstruction
     tables : ndarrays of shape (before + rows + after, N)
         Copies, or the original.
     before, rows : int
@@ -120,8 +119,6 @@ def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
 
 
 class _Inner(Reconstruction):
-    """A fitted attack that gets more rows than it is asked about."""
-
     def __init__(self, fitted: Reconstruction, own: slice) -> None:
         self._fitted, self._own = fitted, own
 

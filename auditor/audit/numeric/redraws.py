@@ -101,7 +101,6 @@ class Redraws:
     ----------
     gathered : Gathered
         Of the release itself.
-    knowledge : Knowledge
     law : NoiseLaw
         Of the noise, before copies were transformed.
     """
@@ -149,7 +148,6 @@ class Redraws:
         return view, rest if self._draw.clear else both
 
     def _given(self, rng: np.random.Generator) -> Moments:
-        """Return moments of X over other chosen rows, for large tables by resampled folds."""
         assert self._draw is not None
         if self._rows is not None:
             return Moments.of(self._rows[rng.permutation(len(self._rows))[: len(self._draw.rows)]])
