@@ -232,7 +232,7 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
 def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
     """Yield gains of the insider learner, as guards where a law is proved."""
     named = {(copies.point, copies.scheme, copies.coalition) for copies in pooling}
-    seen: set[tuple[str, str, Coalition]] = set()
+    seen = set()
     for copies in pooling:
         found, guard = copies.pooling.insider, copies.pooling.proof
         cell = copies.point, copies.scheme, copies.coalition if found is None else found.copies

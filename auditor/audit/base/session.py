@@ -162,7 +162,7 @@ class Session(ABC):
         first = Measurements.of([] if brief else self.release_records())
         here = [number for number in in_order_of_promise(cells) if number not in elsewhere]
         tried = ((number, self.tried(*cells[number])) for number in here)
-        made: dict[int, Attempt] = {}
+        made = {}
         for number, attempt in chain(tried, made_elsewhere):
             made[number] = attempt
             if tell is not None:

@@ -299,7 +299,7 @@ class Redraws:
 
     def add(self, redraw: Redraw, fit: Fit, coalitions: Sequence[Coalition]) -> None:
         """Add one redraw; members alone come before their coalitions."""
-        alone: dict[int, tuple[Array, float]] = {}
+        alone = {}
         for coalition in coalitions:
             seen = self.panel.seen(coalition)
             figures = seen.figures(*fit(redraw.view, coalition))

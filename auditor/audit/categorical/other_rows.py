@@ -231,7 +231,7 @@ def numbers_beside(
     scheme = release.scheme
     copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
     cells = np.zeros((len(copies), *X.shape))
-    beside = list[ShownColumn]()
+    beside = []
     for column in shown:
         if column.name in table.attributes and column.values.dtype.kind == "f":
             cells[column.copy - 1, :, table.attributes.index(column.name)] = column.values

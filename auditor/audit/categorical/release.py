@@ -129,7 +129,7 @@ class UniformRelease:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)
         timed = drawn and self.scenario.measure("seconds") is not None
         made, seconds = self._request(x, index, timed)
-        held: dict[int, Codes] = {}
+        held = {}
 
         def copy(number: int) -> Codes:
             if number not in held:

@@ -218,7 +218,7 @@ def _learnt(family: Feature, shown: Shown, task: Task) -> list[Chosen | None]:
         dict(family.columns(shown, known))
         for known in (task.known, *map(task.known.only, task.parts))
     ]
-    tried = list[Chosen | None]()
+    tried = []
     for name, column in by_part[0].items():
         if all(name in each for each in by_part):
             values = [each[name](shown) for each in by_part]

@@ -149,7 +149,7 @@ def matches(U: Array) -> Iterator[tuple[str, int]]:
     """Yield generators and seeds whose first draws are the noise's."""
     P = _standard(np.array([values[:DRAWS] for values in sequences(U)])).astype(np.float32)
     seeds = all_seeds()
-    seen = set[tuple[str, int]]()
+    seen = set()
     for stream, E in first_draws().items():
         for seed in seeds[(np.abs(E @ P.T) > SAME).any(axis=1)].tolist():
             if (stream, seed) not in seen:

@@ -217,7 +217,7 @@ def uniform_scores(
         if np.linalg.matrix_rank(root, tol=1e-5 * float(np.abs(root).max())) == N
         else np.full((N, N), np.inf)
     )
-    parts: list[tuple[Array, str, float, int]] = []
+    parts = []
     for copy in np.flatnonzero(sigma > 0).tolist():
         known = np.abs(undo) @ rows.grain[copy] / sigma[copy]
         fine = np.flatnonzero(known <= COARSEST_OF_EDGES)

@@ -193,7 +193,7 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
         method = "redraws"
         close = Figure(close.value, *redraw_bars(share, near, part), close.theory)
         ratio = Figure(median, *redraw_bars(median, ratios * scale, part), unknown)
-    records = list[Measurement]()
+    records = []
     if isinstance(tally.also, GroupTallies):
         for one in tally.also.each:
             records += one.records(cells, best_constant_share)

@@ -150,7 +150,7 @@ def whole_record_records(
     context: CellContext, coalition: Coalition, tally: WholeRecords
 ) -> list[Measurement]:
     """Return the records of one coalition."""
-    found = list[Measurement]()
+    found = []
 
     def add(
         metric: str, share: float, error: float, theory: float | None = None, guesses: int = 1

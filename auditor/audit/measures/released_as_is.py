@@ -113,7 +113,7 @@ def kept_records(
     context: CellContext, X: Array, guesses: Sequence[Array], steps: Array, coalition: Coalition
 ) -> list[Measurement]:
     """Return the largest share of kept values over guesses, (n, N) or (n, 1), if above 0."""
-    found = list[Measurement]()
+    found = []
     for x, name, step, *cells in zip(
         X.T,
         context.attributes,

@@ -141,7 +141,7 @@ def tally_rows(
     PluginError
         An estimate has the wrong shape, or is not finite.
     """
-    sums: list[Array] = []
+    sums = []
     expected = np.zeros(len(coalitions))
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
     first = [every.index(one) for one in every]  # equal attacks are run once
