@@ -119,6 +119,12 @@ class Known(NamedTuple):
     least: float
     left: Array
 
+    @property
+    def residual(self) -> tuple[Indices, Array]:
+        """Rows with a known residual, and these residuals less their mean."""
+        there = np.flatnonzero(np.isfinite(self.left))
+        return there, self.left[there] - self.left[there].mean()
+
     def only(self, rows: Indices) -> Known:
         """Return what is known when only some rows are."""
         kept = np.zeros(len(self.left), dtype=bool)
@@ -130,6 +136,8 @@ class Known(NamedTuple):
 Column = Callable[[Shown], Array | Indices]
 """Computes one column of shape (n,) from any cells of the same records. Integers are codes without
 an order."""
+Columns = Iterator[tuple[str, Column]]
+"""Columns with their names."""
 
 
 def many_alike(codes: Array | Indices) -> bool:
@@ -145,7 +153,7 @@ class Feature(Plugin):
     """Whether the columns depend on the originals: they are then learnt from some records and
     tested on others."""
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield columns with their names.
 
         Parameters

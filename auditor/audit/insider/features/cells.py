@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import combinations
 
 import numpy as np
 
-from auditor.audit.insider.feature import FEW, MOST_PAIRED, Column, Feature, Known, Shown
+from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Known, Shown
 from auditor.audit.measures.released_as_is import HEAPED, most_shown
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -21,29 +20,20 @@ class Cells(Feature):
 
     name = "cells"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         for c in range(min(shown.flat.shape[1], 64)):
-            yield f"cell {c}", partial(cell, c)
+            yield f"cell {c}", partial(lambda c, s: s.flat[:, c], c)
         for j in range(min(shown.cells.shape[2], MOST_PAIRED) if shown.cells.shape[1] > 1 else 0):
-            yield f"value of attribute {j} that most copies show", partial(agreed, j)
-            yield f"copies that agree on attribute {j}", partial(agreeing, j)
+            yield (
+                f"value of attribute {j} that most copies show",
+                partial(lambda j, s: most_shown(s.filled[:, :, j])[0], j),
+            )
+            yield (
+                f"copies that agree on attribute {j}",
+                partial(lambda j, s: most_shown(s.filled[:, :, j])[1].astype(np.float64), j),
+            )
             yield f"value of attribute {j} where copies agree", partial(agreed_where_two_agree, j)
-
-
-def cell(c: int, shown: Shown) -> Array:
-    """Return one column of cells."""
-    return shown.flat[:, c]
-
-
-def agreed(j: int, shown: Shown) -> Array:
-    """Return the value that most copies show."""
-    return most_shown(shown.filled[:, :, j])[0]
-
-
-def agreeing(j: int, shown: Shown) -> Array:
-    """Return the number of copies that show this value."""
-    return most_shown(shown.filled[:, :, j])[1].astype(np.float64)
 
 
 def agreed_where_two_agree(j: int, shown: Shown) -> Array:
@@ -58,50 +48,39 @@ class Combinations(Feature):
 
     name = "combinations"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         series = shown.series.shape[1]
         for c in range(series):
-            yield f"series {c}", partial(one, c)
+            yield f"series {c}", partial(lambda c, s: s.series[:, c], c)
             yield f"size of series {c}", partial(size, c)
         for c in range(min(shown.flat.shape[1], MOST_PAIRED)):
             if (shown.flat[:, c] > 0).all():
-                yield f"logarithm of cell {c}", partial(logarithm, c)
+                yield (
+                    f"logarithm of cell {c}",
+                    partial(lambda c, s: np.log(np.maximum(s.flat[:, c], 1e-300)), c),
+                )
         differences = min(shown.differences.shape[1], MOST_PAIRED)
         for a, b in combinations(range(differences), 2):
-            yield f"product of differences {a} and {b}", partial(product, a, b)
+            yield (
+                f"product of differences {a} and {b}",
+                partial(lambda a, b, s: s.differences[:, a] * s.differences[:, b], a, b),
+            )
         if differences:
             yield "length of all differences", length
         for a, b in combinations(range(min(shown.flat.shape[1], MOST_PAIRED)), 2):
             yield f"ratio of cells {a} and {b}", partial(ratio, a, b)
             yield f"ratio of cells {b} and {a}", partial(ratio, b, a)
-            yield f"product of cells {a} and {b}", partial(product_of_cells, a, b)
-
-
-def one(c: int, shown: Shown) -> Array:
-    """Return one column of the series."""
-    return shown.series[:, c]
+            yield (
+                f"product of cells {a} and {b}",
+                partial(lambda a, b, s: s.flat[:, a] * s.flat[:, b], a, b),
+            )
 
 
 def size(c: int, shown: Shown) -> Array:
     """Return its distance from its median."""
     v = shown.series[:, c]
     return np.abs(v - np.median(v[:: max(1, len(v) // 1000)]))
-
-
-def logarithm(c: int, shown: Shown) -> Array:
-    """Return the logarithm of a cell."""
-    return np.log(np.maximum(shown.flat[:, c], 1e-300))
-
-
-def product(a: int, b: int, shown: Shown) -> Array:
-    """Return the product of two differences."""
-    return shown.differences[:, a] * shown.differences[:, b]
-
-
-def product_of_cells(a: int, b: int, shown: Shown) -> Array:
-    """Return the product of two cells."""
-    return shown.flat[:, a] * shown.flat[:, b]
 
 
 def length(shown: Shown) -> Array:
@@ -123,7 +102,7 @@ class Blanks(Feature):
 
     name = "blanks"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         if np.isnan(shown.cells).any():
             yield "pattern of blanks", pattern
@@ -167,7 +146,7 @@ class Residues(Feature):
 
     name = "residues"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         for c, v in enumerate(shown.series.T[:MOST_SERIES]):
             top = int(np.floor(np.log10(np.ptp(v)))) if np.ptp(v) > 0 else 0
@@ -177,7 +156,12 @@ class Residues(Feature):
             for sign in (1, -1):
                 yield (
                     f"ranks of differences {a} and {b} added modulo 1 ({sign:+d})",
-                    partial(ranks_added, a, b, sign),
+                    partial(
+                        lambda a, b, sign, s: (s.ranks[:, a] + sign * s.ranks[:, b]) % 1.0,
+                        a,
+                        b,
+                        sign,
+                    ),
                 )
         for a, b in combinations(range(min(shown.cells.shape[1], FEW)), 2):
             for j in range(min(shown.cells.shape[2], FEW)):
@@ -204,11 +188,6 @@ def remainder(c: int, power: int, shown: Shown) -> Array:
     )
 
 
-def ranks_added(a: int, b: int, sign: int, shown: Shown) -> Array:
-    """Return the sum or difference of two columns' ranks, modulo 1."""
-    return (shown.ranks[:, a] + sign * shown.ranks[:, b]) % 1.0
-
-
 def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:
     """Return the exclusive or of two copies' cells; 0 where they are no whole numbers."""
     y, z = shown.filled[:, a, j], shown.filled[:, b, j]
@@ -227,7 +206,7 @@ class Steps(Feature):
 
     name, learns = "steps", True
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         x = known.x[:, known.attribute]
         there = np.flatnonzero(np.isfinite(x))
@@ -235,7 +214,7 @@ class Steps(Feature):
             for sign in (1, -1):
                 apart = x[there] - sign * shown.series[there, c]
                 if step := common_step(apart - apart[0]):
-                    # Shifted so that the shifted_remainder begins at the attribute's least value.
+                    # Shifted so that the remainder begins at the attribute's least value.
                     shift = float((apart[0] - known.least) % step)
                     yield (
                         f"remainder of series {c} by {sign * step:g}",
@@ -280,10 +259,9 @@ class Bands(Feature):
 
     name, learns = "bands", True
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        there = np.flatnonzero(np.isfinite(known.left))
-        left = known.left[there] - known.left[there].mean()
+        there, left = known.residual
         scale = float((left**2).sum())
         for c in range(min(shown.series.shape[1], 2 * MOST_PAIRED) if scale > 0 else 0):
             d = shown.series[there, c]
@@ -296,19 +274,15 @@ class Bands(Feature):
                 )
                 power[:8] = 0.0  # slow waves are seen by quantiles
                 if (f := int(power.argmax())) and power[f] - np.log(GRID / 2) > SURE:
-                    yield f"band of series {c}", partial(phase, c, f / (high - low))
-
-
-def phase(c: int, frequency: float, shown: Shown) -> Array:
-    """Return the phase of a column's values, from 0 to 1."""
-    return (shown.series[:, c] * frequency) % 1.0
+                    yield (
+                        f"band of series {c}",
+                        partial(lambda c, f, s: (s.series[:, c] * f) % 1.0, c, f / (high - low)),
+                    )
 
 
 MOST_BITS, PLACE_BITS = 14, 2
 """Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along
 the file."""
-SURE = 5.0
-"""Amount by which the largest of m powers exceeds ln m once in 150 times."""
 
 
 @register
@@ -317,10 +291,9 @@ class Signs(Feature):
 
     name, learns = "signs", True
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the column."""
-        there = np.flatnonzero(np.isfinite(known.left))
-        left = known.left[there] - known.left[there].mean()
+        there, left = known.residual
         above = bits(shown)
         if not left.any():
             return

@@ -14,14 +14,13 @@ Rows move one by one (``MovedRows``), or in blocks that are shifted or turned ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from auditor.audit.insider.feature import MOST_PAIRED, Column, Feature, Known, Shown
+from auditor.audit.insider.feature import MOST_PAIRED, Columns, Feature, Known, Shown
 from auditor.numerics.statistics import beyond_chance, column_ranks, standard_ranks
 from auditor.registry import register
 from auditor.types import Array, Indices
@@ -39,7 +38,7 @@ class MovedRows(Feature):
 
     name, learns = "moved-rows", True
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         n, few = len(shown.flat), min(shown.flat.shape[1], MOST_PAIRED)
         there = np.isfinite(known.left)
@@ -156,7 +155,7 @@ class MovedBlocks(Feature):
 
     name, learns = "moved-blocks", True
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         there = np.flatnonzero(np.isfinite(known.left))
         if len(shown.flat) < 2 * WINDOW or len(shown.flat) > MOST_SCANNED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import permutations
 
@@ -11,7 +10,7 @@ import numpy as np
 from auditor.audit.insider.feature import (
     FEW,
     MOST_PAIRED,
-    Column,
+    Columns,
     Feature,
     Known,
     Shown,
@@ -32,38 +31,29 @@ class Neighbours(Feature):
 
     name = "neighbours"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         for c in range(min(shown.series.shape[1], 2 * MOST_PAIRED)):
             for k in (-1, 1):
-                yield f"series {c}, {-k:+d} rows", partial(rolled, c, k)
-                yield f"size of series {c}, {-k:+d} rows", partial(rolled_size, c, k)
+                yield (
+                    f"series {c}, {-k:+d} rows",
+                    partial(lambda c, k, s: np.roll(s.series[:, c], k), c, k),
+                )
+                yield (
+                    f"size of series {c}, {-k:+d} rows",
+                    partial(lambda c, k, s: np.abs(np.roll(s.series[:, c], k)), c, k),
+                )
             for rows in BESIDE:
                 yield f"mean of series {c} over {rows} rows", partial(nearer_mean, c, rows)
                 yield (
                     f"series {c} less its mean over {rows} rows",
-                    partial(less_nearer_mean, c, rows),
+                    partial(lambda c, k, s: s.series[:, c] - nearer_mean(c, k, s), c, rows),
                 )
             for other in range(len(shown.orders)):
                 yield (
                     f"series {c} next in the order of cell {other}",
                     partial(next_in_order, c, other),
                 )
-
-
-def rolled(c: int, k: int, shown: Shown) -> Array:
-    """Return the column of another row."""
-    return np.roll(shown.series[:, c], k)
-
-
-def rolled_size(c: int, k: int, shown: Shown) -> Array:
-    """Return its size."""
-    return np.abs(rolled(c, k, shown))
-
-
-def less_nearer_mean(c: int, rows: int, shown: Shown) -> Array:
-    """Return a column less ``nearer_mean``."""
-    return shown.series[:, c] - nearer_mean(c, rows, shown)
 
 
 def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
@@ -104,7 +94,7 @@ class Matching(Feature):
 
     name = "matching"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         codes = [c for c in range(min(shown.flat.shape[1], 2 * MOST_PAIRED)) if repeats(shown, c)]
         for c in codes:
@@ -118,7 +108,7 @@ class Matching(Feature):
                     )
                     yield (
                         f"cell {other} less its mean in the group of cell {c}",
-                        partial(less_group_mean, other, c),
+                        partial(lambda o, c, s: s.flat[:, o] - group_mean(o, c, s), other, c),
                     )
 
 
@@ -147,11 +137,6 @@ def group_mean(other: int, c: int, shown: Shown) -> Array:
     )
 
 
-def less_group_mean(other: int, c: int, shown: Shown) -> Array:
-    """Return a cell less this mean."""
-    return shown.flat[:, other] - group_mean(other, c, shown)
-
-
 SHORT = 128
 """Rows of the short stretches, in which noise is found whose frequency changes along the rows."""
 
@@ -162,7 +147,7 @@ class Place(Feature):
 
     name = "place"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         yield "place", lambda s: scores(np.arange(len(s.cells)))
         if shown.keys is not None:
@@ -170,7 +155,10 @@ class Place(Feature):
         for c in range(min(shown.series.shape[1], MOST_PAIRED)):
             for which, part in (("", periodic), (" in short stretches", periodic_in_stretches)):
                 yield f"periodic part of series {c}{which}", partial(part, c)
-                yield f"series {c} less its periodic part{which}", partial(less, part, c)
+                yield (
+                    f"series {c} less its periodic part{which}",
+                    partial(lambda part, c, s: s.series[:, c] - part(c, s), part, c),
+                )
 
 
 def scores(order: Indices) -> Array:
@@ -183,11 +171,6 @@ def periodic(c: int, shown: Shown) -> Array:
     """Return the part of a column at frequencies that stand out of its periodogram."""
     y = shown.series[:, c] - shown.series[:, c].mean()
     return standing_out(y[None], len(y))[0]
-
-
-def less(part: Callable[[int, Shown], Array], c: int, shown: Shown) -> Array:
-    """Return a column less one of its parts."""
-    return shown.series[:, c] - part(c, shown)
 
 
 def periodic_in_stretches(c: int, shown: Shown) -> Array:
@@ -220,30 +203,23 @@ class ShownColumns(Feature):
 
     name = "shown-columns"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         for k, (name, values) in enumerate(shown.beside):
             codes = values.dtype.kind in "iu"
             if not codes or many_alike(values):
-                yield f"column {name!r}", partial(beside, k)
+                yield f"column {name!r}", partial(lambda k, s: s.beside[k][1], k)
             if codes:
                 for c in range(min(shown.flat.shape[1], MOST_MEANS // len(shown.beside))):
                     yield f"mean of cell {c} by {name!r}", partial(coded_mean, k, c)
         numbers = [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind == "f"]
         for a, b in permutations(numbers[:FEW], 2):
             if a < b:
-                yield f"product of columns {a} and {b}", partial(product, a, b)
+                yield (
+                    f"product of columns {a} and {b}",
+                    partial(lambda a, b, s: s.beside[a][1] * s.beside[b][1], a, b),
+                )
             yield f"ratio of columns {a} and {b}", partial(ratio, a, b)
-
-
-def beside(k: int, shown: Shown) -> Array | Indices:
-    """Return one shown column."""
-    return shown.beside[k][1]
-
-
-def product(a: int, b: int, shown: Shown) -> Array:
-    """Return the product of two shown numbers."""
-    return np.asarray(shown.beside[a][1] * shown.beside[b][1], dtype=np.float64)
 
 
 def ratio(a: int, b: int, shown: Shown) -> Array:
