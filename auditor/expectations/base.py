@@ -12,7 +12,7 @@ from pydantic import Field
 from auditor.errors import AuditorError, PluginError
 from auditor.process.containment import contained
 from auditor.registry import Plugin, PluginParameters
-from auditor.results.evidence import Evidence, Statement
+from auditor.results.evidence import Evidence, ReleaseEvidence, Statement
 from auditor.results.records import ExpectationRecord, Measurement, Verdict, cells
 from auditor.scenario.read_coalitions import parse_coalitions
 
@@ -59,6 +59,16 @@ class Expectation(Plugin):
     @abstractmethod
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict with its reason."""
+
+    def chosen(self, evidence: Evidence, metric: str | None, **kinds: bool) -> list[Measurement]:
+        """Return the measured records that the filter selects; see ``selector``."""
+        selected = selector(self.parameters, metric, copies_released(evidence), **kinds)
+        return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
+
+    def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
+        """Return the releases that the filter covers."""
+        p = self.parameters
+        return [one for one in evidence.releases if covers(p, one.scheme, one.sweep)]
 
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
         """Return the verdict as a result record."""

@@ -27,16 +27,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import Field
 
-from auditor.expectations.base import (
-    Expectation,
-    Filter,
-    Judgement,
-    Share,
-    copies_released,
-    covers,
-    selector,
-    worst,
-)
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, worst
 from auditor.expectations.collusion_gains import (
     Gain,
     PooledCopies,
@@ -48,7 +39,7 @@ from auditor.expectations.guarantees import COMPARED, by_guarantees
 from auditor.expectations.noise_follows_law import contradiction
 from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results.evidence import FITTED, SAME, Evidence, ReleaseEvidence
+from auditor.results.evidence import FITTED, SAME, Evidence
 from auditor.results.records import Measurement, Verdict, describe
 from auditor.scenario.read_coalitions import parse_coalitions
 
@@ -97,7 +88,9 @@ class NoCollusionGain(Expectation):
         }
         records = [
             record
-            for record in self._records(evidence)
+            for record in self.chosen(
+                evidence, "collusion_gain", pooled_only=True, each_attribute=True
+            )
             if record.attack != FITTED
             or (str(record.sweep), record.scheme, record.coalition) not in learnt_of
         ]
@@ -108,8 +101,13 @@ class NoCollusionGain(Expectation):
         )
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *insider_gains(pooling)
+        lawful = [
+            release
+            for release in self.covered(evidence)
+            if any(pooling.proof for pooling in release.pooling.values())
+        ]
         parts = [
-            by_law(pooling, margin, level, contradiction(self._proved(evidence))),
+            by_law(pooling, level, contradiction(lawful)),
             by_theory(records),
             on_data(gains, margin, level),
             *self._by_guarantees(evidence),
@@ -119,40 +117,10 @@ class NoCollusionGain(Expectation):
         observed = parts[2].observed if parts[2].observed is not None else parts[1].observed
         return Judgement(status, "; ".join(part.why for part in decisive), observed, margin)
 
-    def _records(self, evidence: Evidence) -> list[Measurement]:
-        selected = selector(
-            self.parameters,
-            "collusion_gain",
-            copies_released(evidence),
-            pooled_only=True,
-            each_attribute=True,
-        )
-        return [
-            record for record in evidence.measurements if record.status == "ok" and selected(record)
-        ]
-
     def _by_guarantees(self, evidence: Evidence) -> list[Judgement]:
-        selected = selector(self.parameters, None, copies_released(evidence))
-        found = by_guarantees(
-            record
-            for record in evidence.measurements
-            if record.metric in COMPARED and selected(record)
-        )
+        records = self.chosen(evidence, None)
+        found = by_guarantees(record for record in records if record.metric in COMPARED)
         return [] if found is None else [found]
-
-    def _covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
-        return [
-            release
-            for release in evidence.releases
-            if covers(self.parameters, release.scheme, release.sweep)
-        ]
-
-    def _proved(self, evidence: Evidence) -> list[ReleaseEvidence]:
-        return [
-            release
-            for release in self._covered(evidence)
-            if any(pooling.proof for pooling in release.pooling.values())
-        ]
 
     def _pooling(self, evidence: Evidence) -> Iterator[PooledCopies]:
         wanted = (
@@ -160,7 +128,7 @@ class NoCollusionGain(Expectation):
             if self.parameters.coalition is None
             else parse_coalitions(self.parameters.coalition)
         )
-        for release in self._covered(evidence):
+        for release in self.covered(evidence):
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, release.copies):
                     yield PooledCopies(
@@ -211,9 +179,7 @@ def _beside(gain: Gain, margin: float) -> Gain:
     return gain._replace(guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
 
-def by_law(
-    pooling: Sequence[PooledCopies], margin: float, level: float, contradiction: str = ""
-) -> Judgement:
+def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "") -> Judgement:
     """Decide by second moments, or by classes, unless a finding contradicts the law."""
     stated = {
         (copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient

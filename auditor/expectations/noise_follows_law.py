@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, covers
+from auditor.expectations.base import Expectation, Filter, Judgement, Share
 from auditor.numerics.statistics import holm
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -55,11 +55,7 @@ class NoiseFollowsLaw(Expectation):
 
         Observed is the least p-value after Holm's correction, which is what the bound is on.
         """
-        covered = [
-            release
-            for release in evidence.releases
-            if covers(self.parameters, release.scheme, release.sweep)
-        ]
+        covered = self.covered(evidence)
         passed_over = () if self.parameters.last_digits else (LAST_DIGITS,)
         tests = [
             (release, test)

@@ -84,13 +84,14 @@ class Ranking(Expectation):
         high: Any,
         copies: dict[tuple[str, str], int],
     ) -> Any:
-        by = self.parameters.by
-        smaller = {
-            self._rest(group[0]): group for group in groups if _is(group[0], by, low, copies)
-        }
-        larger = {
-            self._rest(group[0]): group for group in groups if _is(group[0], by, high, copies)
-        }
+        smaller, larger = (
+            {
+                self._rest(group[0]): group
+                for group in groups
+                if _is(group[0], self.parameters.by, name, copies)
+            }
+            for name in (low, high)
+        )
         return [(smaller[key], larger[key]) for key in smaller if key in larger]
 
     def _rest(self, record: Measurement) -> str:
@@ -272,7 +273,11 @@ class GrowthRate(Expectation):
                 others = {path: v for path, v in record.sweep.items() if path != p.against}
                 name = f"{record.scheme}{f', {record.attack}' if record.attack else ''}{f' at {others}' if others else ''}"
                 lines.setdefault(name, []).append((math.log(x), math.log(value)))
-        slopes = {name: _slope(points) for name, points in lines.items() if len(points) >= 3}
+        slopes = {
+            name: float(np.polyfit([x for x, _ in points], [y for _, y in points], 1)[0])
+            for name, points in lines.items()
+            if len(points) >= 3
+        }
         bound = p.at_most if p.at_most is not None else p.at_least
         if not slopes:
             return Judgement(
@@ -281,8 +286,10 @@ class GrowthRate(Expectation):
                 None,
                 bound,
             )
+        low = -math.inf if p.at_least is None else p.at_least
+        high = math.inf if p.at_most is None else p.at_most
         verdicts: list[Verdict] = [
-            "fails" if self._broken(slope) else "holds" for slope in slopes.values()
+            "holds" if low <= slope <= high else "fails" for slope in slopes.values()
         ]
         exponents = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
         worst_slope = max(slopes.values()) if p.at_most is not None else min(slopes.values())
@@ -292,17 +299,6 @@ class GrowthRate(Expectation):
             worst_slope,
             bound,
         )
-
-    def _broken(self, slope: float) -> bool:
-        p = self.parameters
-        return (p.at_most is not None and slope > p.at_most) or (
-            p.at_least is not None and slope < p.at_least
-        )
-
-
-def _slope(points: Sequence[tuple[float, float]]) -> float:
-    x, y = np.array(points).T
-    return float(((x - x.mean()) @ (y - y.mean())) / ((x - x.mean()) @ (x - x.mean())))
 
 
 @register
@@ -358,14 +354,4 @@ class Monotone(Expectation):
 
 def _line(record: Measurement, against: str) -> str:
     others = {path: value for path, value in record.sweep.items() if path != against}
-    return json.dumps(
-        [
-            others,
-            record.scheme,
-            record.knowledge,
-            record.attack,
-            record.coalition,
-            record.attribute,
-        ],
-        sort_keys=True,
-    )
+    return json.dumps([others, *record[1:5], record.attribute], sort_keys=True)

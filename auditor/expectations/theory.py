@@ -9,15 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from auditor.expectations.base import (
-    Expectation,
-    Filter,
-    Judgement,
-    Share,
-    copies_released,
-    listed,
-    selector,
-)
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
 from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
 from auditor.numerics.statistics import holm, quantile, two_sided
 from auditor.registry import declaring, register
@@ -53,12 +45,8 @@ class MatchesTheory(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every selected cell with a closed form."""
-        selected = selector(self.parameters, self.parameters.metric, copies_released(evidence))
-        records = [
-            r
-            for r in evidence.measurements
-            if selected(r) and r.status == "ok" and r.theory is not None
-        ]
+        found = self.chosen(evidence, self.parameters.metric)
+        records = [r for r in found if r.theory is not None]
         groups = list(cells(records).values())
         if not groups:
             return Judgement("undecided", "no selected cell has a closed form")
@@ -229,7 +217,6 @@ class Theorem3(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict on the joint LLSE's normalized error, cell by cell."""
         filters = self.parameters
-        selected = selector(filters, "normalized_error", copies_released(evidence))
         fitting, best = (
             declaring("scheme", "fresh_shaped_noise"),
             declaring("attack", "best_linear"),
@@ -239,10 +226,8 @@ class Theorem3(Expectation):
         }
         records = [
             r
-            for r in evidence.measurements
-            if selected(r)
-            and r.status == "ok"
-            and r.theory is not None
+            for r in self.chosen(evidence, "normalized_error")
+            if r.theory is not None
             and (filters.scheme is not None or plugins[(str(r.sweep), r.scheme)] in fitting)
             and (filters.attack is not None or r.attack in best)
         ]

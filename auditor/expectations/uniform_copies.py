@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, covers, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, worst
 from auditor.numerics.statistics import holm
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -49,8 +49,7 @@ class NeighbourCoin(Expectation):
         p = self.parameters
         drawn = [
             coin
-            for release in evidence.releases
-            if covers(p, release.scheme, release.sweep)
+            for release in self.covered(evidence)
             for coin in release.facts.get("drawn", ())
             if coin.copy == p.copy_number
         ]
@@ -62,17 +61,9 @@ class NeighbourCoin(Expectation):
         tests = holm([_two_sided(coin.same, coin.agreeing, coin.kept) for coin in drawn])
         verdicts: list[Verdict] = []
         for coin, q in zip(drawn, tests, strict=True):
-            stated = (
-                abs(coin.heads - p.heads) <= p.tolerance
-                and abs(coin.tails - p.tails) <= p.tolerance
-            )
-            verdicts.append(
-                "fails"
-                if not stated or q <= FALSE_ALARM
-                else "undecided"
-                if coin.agreeing == 0
-                else "holds"
-            )
+            off = max(abs(coin.heads - p.heads), abs(coin.tails - p.tails))
+            wrong = off > p.tolerance or q <= FALSE_ALARM
+            verdicts.append("fails" if wrong else "holds" if coin.agreeing else "undecided")
         coin = drawn[0]
         share = coin.same / max(1, coin.agreeing)
         why = (
@@ -113,8 +104,7 @@ class MarginalIsUniform(Expectation):
         """
         tests = [
             (release.scheme, *test)
-            for release in evidence.releases
-            if covers(self.parameters, release.scheme, release.sweep)
+            for release in self.covered(evidence)
             for test in release.facts.get("marginal", ())
         ]
         usable = [test for test in tests if test[4] > 0]

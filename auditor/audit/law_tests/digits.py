@@ -148,7 +148,7 @@ def _values(
         yield Value(copy, f"{names[a]!r} in copy {chosen[copy]}", values, slowest, finest)
 
 
-MOST_ROWS, MOST_COLUMNS = 2**12, 32
+GENERATED_ROWS, MOST_COLUMNS = 2**12, 32
 """Rows and columns looked at, evenly among all: a tenth of a second."""
 
 
@@ -179,7 +179,7 @@ def last_digits_test(
         return None
     std = np.sqrt(np.clip(np.diag(law.covariance), 0.0, None)).reshape(len(chosen), -1)
     places = [(int(i), int(j)) for i, j in zip(*np.nonzero(std), strict=True)]
-    every = slice(None, None, math.ceil(len(x) / MOST_ROWS))
+    every = slice(None, None, math.ceil(len(x) / GENERATED_ROWS))
     found = [
         _Found(log_e, f"{names[j]!r} in copy {chosen[i]}")
         for i, j in places[:: math.ceil(len(places) / MOST_COLUMNS) or 1]

@@ -121,9 +121,7 @@ def noise_levels(K_Z: Array, variances: Array) -> Array:
 
 def _white_levels(K_Z: Array, variances: Array) -> Array:
     """Return levels of white noise, ``tr K_Zi / tr K_X``, shape (M,)."""
-    return (
-        np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size).sum(axis=1) / variances.sum()
-    )
+    return noise_levels(K_Z, np.full_like(variances, variances.mean()))
 
 
 def _law(scheme: Any, levels: Array, white: Array, table: TableMoments) -> KroneckerNoise:
