@@ -1,4 +1,4 @@
-"""Errors beside their bounds: no attack is better than is proved to be possible.
+"""Bounds on errors: no attack is better than is proved to be possible.
 
 | bound | applies to | tolerance |
 | --- | --- | --- |

@@ -3,21 +3,18 @@
 The claim holds only if all four agree.
 
 1. *Law.* In every coalition some copy b has ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j. For jointly
-   Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). If the insider learner
-   (``auditor.audit.insider.gain``) gains nevertheless, or the tests of ``noise-follows-law``
-   contradict independent noise, nothing follows from the law: the claim is undecided. A law stated for copies
-   from files is no proof. Copies of classes have no law: their classes and ranges are compared.
+   Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). The claim is undecided if
+   the insider learner gains, or ``noise-follows-law`` contradicts independent noise. A law stated for
+   files is no proof. Copies of classes have no law: their classes and ranges are compared.
 2. *Theory.* The gain that an attack's closed form predicts must be 0.
-3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm). Gains are
-   those of the attacks, of the noise that was drawn, and of the insider learner. An attack is
-   compared with the copy of least noise by law: the copy measured best is the luckiest. Where a law
-   is proved the learner is a guard, which can only refute. Elsewhere it must show no gain.
+3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm): gains of
+   attacks over the copy of least noise by law, of the drawn noise, and of the insider learner. Where
+   a law is proved the learner can only refute. Elsewhere it must show no gain.
 4. *Guarantees.* If bounds of the data are stated, a coalition's guarantee must be that of its best
    copy.
 
 «Not significant» is not «no gain»: the verdict is then undecided and names the rows that decide.
-Gains of an attack that is surely worse than the mean are not tested. A coalition that does worse
-than its best copy is no leak.
+Attacks that are surely worse than the mean are not tested.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""The noise that was drawn follows the law that the scheme states: part of every audit.
+"""The drawn noise follows the law that the scheme states: part of every audit.
 
-Everything that is proved of a scheme is proved of its law. One normal shared by all columns has the
-right variance in each column, so closed forms and error bars agree; but the noise lies on a line.
-The auditor has ``Y − X``, and compares.
-
-The tests are ``auditor.audit.law_tests``, for numbers and categories. Each test has one p-value for
-all its comparisons. Holm's step-down over the tests of all releases covered keeps the chance of one
-false «fails» at ``level``.
+The tests are ``auditor.audit.law_tests``, for numbers and categories. Each has one p-value for all its
+comparisons. Holm's step-down over all tests keeps the chance of one false «fails» at ``level``.
 """
 
 from __future__ import annotations

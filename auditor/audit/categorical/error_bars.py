@@ -1,9 +1,7 @@
 """Error bars of attacks on categories without closed forms, by redraws.
 
 A figure V depends on the noise of the attacked records, and on the adversary's estimates. The
-latter have no derivative: maximum likelihood sets rare values to exactly 0, and a best guess jumps.
-But the audit knows the table and the law. So it draws the adversary's data again, fits the attack,
-and measures V.
+audit draws the adversary's data again, fits the attack, and measures V.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -22,8 +20,8 @@ c is ``β·(c − r f)/n`` with ``Cβ = a``; it explains ``r a·β/n²`` of w. K
 By the law of total variance ``Var V = Var m + E w``. Given the estimates V is normal about m, as N
 is large. So V is a mixture of normals. The interval extends from V as far as ``0.95 (R + 1)/R`` of
 the mixture from its mean. V and the R redraws are exchangeable, so it contains the redraws' mean 95
-times in 100, for any distribution. The mean of V is close, unless an event is too rare to be
-counted in R redraws. So if nine in ten redraws agree, the interval extends to the furthest one.
+times in 100. If nine in ten redraws agree, the interval extends to the furthest one, as rarer events
+cannot be counted.
 
 ``E[v|x]`` and ``Var[v|x]`` are over a panel of simulated records, equal in every redraw. Attacks
 that use neighbouring records have no such panel: the whole release is drawn again. Files without a

@@ -9,11 +9,9 @@
 | ``C_k`` | ``Σ_v Σ_t e_tv e_(t+k)v``, ``e_tv = [y_t = v] − T[x_t, v]``, T the copy's shares given the original | scalar |
 | ``P`` | posterior given the cells of a record and of conspicuous rows; the law is estimated from the other half | (n, s) |
 
-The law of a record's own cells misses moved rows. Fourier transforms of each value's indicator count
-all distances at once. Conspicuous rows count as one more copy each
-(``auditor.schemes.replacement.estimated_law``), as do blocks of moved rows (``moved_blocks``). Rows
-with shared noise agree more often than their originals do. At the distance of the largest C_k, a
-cell that agrees with neither such row was kept. *Not found*: moved rows with recoded values.
+Fourier transforms of each value's indicator count all distances at once. Conspicuous rows count as
+one more copy each, as do blocks of moved rows. Rows with shared noise agree more often than their
+originals. *Not found*: moved rows with recoded values.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Shown:
 
     @cached_property
     def differences(self) -> Array:
-        """Differences of successive copies, then of the others from the first, shape (n, d); 0 where rounding is all that differs."""
+        """Differences of successive copies, then from the first, shape (n, d); 0 for rounding."""
         few = self.filled[:, :MOST_PAIRED]
         pairs = [(c, c - 1) for c in range(1, few.shape[1])] + [
             (c, 0) for c in range(2, few.shape[1])

@@ -1,7 +1,6 @@
 """Gain of pooling: whether other copies predict what the best copy leaves unknown.
 
-Second moments miss leaks by bands, decimals or signs of differences. The auditor has the originals,
-so a learner is fitted to one half of the rows and judged on the other, both ways.
+A learner is fitted to the originals in one half of the rows and judged on the other, both ways.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -14,9 +13,8 @@ so a learner is fitted to one half of the rows and judged on the other, both way
 
 If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
 g')`` has mean 0 for any learner and any table. The standard error of ρ is ``√Σ r² (g − g')²`` over
-the same root. Long tails may concentrate that sum in few rows, so ρ is tested by Student's t with
-``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom, ``w = r (g − g')``. The size of g has no effect: a
-learner that predicts little cannot acquit.
+the same root. ρ is tested by Student's t with ``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom for
+``w = r (g − g')``, as long tails may concentrate the sum in few rows.
 
 *Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
 output.
@@ -64,9 +62,8 @@ def insider_gains(
 ) -> dict[Coalition, InsiderGain]:
     """Return the learner's gain in coalitions of two copies or more.
 
-    Coalitions that gain by law are left out. Of coalitions with one best copy only the widest are
-    measured: a part cannot gain more. ``InsiderGain.copies`` names the measured coalition. Coalitions
-    with too few rows, or too many others or attributes, are left out.
+    Of coalitions with one best copy only the widest is measured: a part cannot gain more. Coalitions
+    that gain by law, or with too few rows, are left out.
 
     Parameters
     ----------

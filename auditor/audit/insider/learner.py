@@ -1,4 +1,4 @@
-"""One cross-fitted learner: a linear model and boosted trees on columns that helped to predict held-out records.
+"""Cross-fitted learner: a linear model and boosted trees on helpful columns.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -11,10 +11,9 @@
 
 Training rows are dealt at random into two parts. A column is learnt, and its bin means are taken,
 on one part, and scored on the other, both ways. Columns with a score above ``HELPS`` enter the
-model with their bin means, at most ``MOST_CHOSEN``, the best of each family first. The values that
-the model is fitted to are those that the other part taught, so that a column which knows the
-training rows by heart has no use. Least squares on cells and chosen columns give a second
-prediction; scikit-learn's histogram gradient boosting predicts what that leaves.
+model with their bin means from the other part, at most ``MOST_CHOSEN``, the best of each family
+first. Least squares on cells and chosen columns give a second prediction. scikit-learn's histogram
+gradient boosting predicts the residual.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column shows.
 """

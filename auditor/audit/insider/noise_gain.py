@@ -83,10 +83,8 @@ def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int) -> set[C
     """Return the coalitions of which some combination of copies is lost in second moments.
 
     Of ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination
-    ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the record away, however small g is. Its variance is
-    ``g²`` of theirs. Attributes are looked at one by one: a total and its parts depend on one
-    another in every copy alike, and are no such combination. Pairs are left to differences taken
-    row by row (``Shown.differences``).
+    ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the record away, with ``g²`` of their variance. Attributes
+    are examined one by one. Pairs are left to differences row by row (``Shown.differences``).
 
     Parameters
     ----------

@@ -11,12 +11,10 @@
 The laws of records and noise must be declared. For jointly normal records and noise, the bound is
 the error of the best linear estimate (li2012 (7)), which attains it.
 
-Otherwise by attribute. An adversary who knows all other attributes, and so their noise, learns from
-the attribute's own copies alone. So ``h(X|Y)`` is at least ``h(X) − I``, for a value of variance K
-under noise of variance r. For one copy I is a convolution (``auditor.audit.measures.entropy``). So
-it is for normal noise, with the sufficient combination, and for one process, with the least
-perturbed copy. For fresh copies of other noise, I is at most the sum over single copies, and at most
-``½ ln(1 + K Σ 1/r_i) + Σ J_i``, as normal copies have the most entropy for their covariance.
+Otherwise by attribute: ``h(X|Y)`` is at least ``h(X) − I`` given all other attributes, for a value of
+variance K under noise of variance r. For one copy, normal noise and one process, I is a convolution
+(``auditor.audit.measures.entropy``). For other fresh copies, I is at most the sum over single copies,
+and at most ``½ ln(1 + K Σ 1/r_i) + Σ J_i``.
 
 The bound holds on average over tables. It does not hold for an adversary with known attributes, or
 with a leak outside the declared laws. All records are shares of variance, as ``normalized_error``.
@@ -63,9 +61,6 @@ def entropy_power(nats: Array | float) -> Array:
 
     Examples
     --------
-    A normal's variance is its entropy power; of uniform values on [0, 1] it is 0.059, where their
-    variance is 0.083.
-
     >>> round(float(entropy_power(0.5 * np.log(2 * np.pi * np.e * 9.0))), 12), round(float(entropy_power(0.0)), 3)
     (9.0, 0.059)
     """

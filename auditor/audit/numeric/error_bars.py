@@ -167,9 +167,7 @@ def with_total(each: Array) -> Array:
 def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> Indices:
     """Return the place of each coalition's copy with least noise by law, shape (B,).
 
-    Relative to the data's variances. The copy with the least *measured* error is the luckiest of
-    several nearly equal ones, so a gain over it is biased downward. Tests of pooling need a choice
-    before any measurement.
+    A gain over the copy with the least *measured* error would be biased downward.
     """
     N = law.width
     share = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
@@ -256,8 +254,7 @@ def from_redraws(
 ) -> Errors:
     """Return errors of any attack with error bars from other draws of the release.
 
-    The lower end of an error's interval also follows from draws cut off at the variance, whose mean
-    is no larger. So an attack that is sometimes far worse than a guess has a bound.
+    Draws cut off at the variance, whose mean is no larger, may raise the lower end.
 
     Parameters
     ----------

@@ -11,11 +11,7 @@
 | ``unmatched-records`` | some original rows, in random order | the other rows |
 | ``known-sample`` | some original rows, **without** their copies' rows | the other rows |
 
-A known sample is another draw from the population. Rows of the table stand in for it, and this
-adversary does not see their copies.
-
-Rows are chosen by seed and replicate alone: equal for every scheme, attack and coalition, and a
-smaller choice is part of a larger one. So figures are compared on equal records.
+Rows are chosen by seed and replicate alone, and a smaller choice is part of a larger one.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ of a (1000·N) × d matrix with the moments of all copies.
 
 The expected error is ``diag(A + S)`` (li2012 (7) for the best W). With weights independent of the
 noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and
-likewise for each attribute: exact for any table. It holds also for a map estimated from other
-records than the judged ones, because noise is independent between records.
+likewise for each attribute: exact for any table, also for a map estimated from other records.
 """
 
 from __future__ import annotations

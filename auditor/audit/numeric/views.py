@@ -6,10 +6,8 @@
 | ``u_i`` | ``M_i⁻¹ (y_i − t_i) = x + Z_i`` | (N,) |
 | ``T`` | ``diag(I, M_1 … M_M)``: ``T P Tᵀ`` has the moments of ``[x, y_1 …]`` | (d, d) |
 
-The audit knows the matrices and gathers moments of ``u`` about the table's mean ``μ``. Moments of
-``y`` about ``μ`` would be rounding errors for data far from the origin, since ``M_i μ ≠ μ``. An
-adversary is given ``T P Tᵀ``. Its map ``W`` is ``W_i M_i`` in the audit's coordinates, where the
-theory of additive noise holds.
+The audit gathers moments of ``u`` about the table's mean. An adversary is given ``T P Tᵀ``. Its map
+``W`` is ``W_i M_i`` in the audit's coordinates, where the theory of additive noise holds.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def pattern(shown: Shown) -> Indices:
 
 
 def special(c: int, shown: Shown) -> Indices:
-    """Return which cells of a column are blank or one of at most two values that ``HEAPED`` of the records have."""
+    """Indicate cells that are blank, or one of at most two heaped values."""
     y = shown.flat[:, c]
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
     heaped = counts >= max(2.0, HEAPED * len(y))
@@ -228,7 +228,7 @@ def shifted_remainder(c: int, sign: int, shift: float, step: float, shown: Shown
 
 
 def common_step(values: Array) -> float:
-    """Return the largest number of which all values are multiples, with up to six decimals; 0 if there is none.
+    """Return the largest common divisor of values, with up to six decimals, or 0.
 
     Examples
     --------
@@ -307,7 +307,7 @@ class Signs(Feature):
 
 
 def bits(shown: Shown) -> Flags:
-    """Return which values are above their median, and which of the differences are large, and low bits of the row number, shape (n, b)."""
+    """Return bits, shape (n, b): values above their median, large values, and the row number's."""
     few = MOST_BITS // 2
     d = np.hstack([shown.differences[:, : few - 1], shown.flat])[:, :few]
     values = np.hstack([d, np.abs(d - np.median(d, axis=0))])

@@ -63,7 +63,7 @@ class MovedRows(Feature):
 
 
 def correlations(x: Array, y: Array) -> Array:
-    """Return ``|Σ_t x_t y_(k + t)|`` and ``|Σ_t x_t y_(−k − t)|`` for every k, shape (2, n); a record's own row is left out."""
+    """Return ``|Σ_t x_t y_(k + t)|`` and ``|Σ_t x_t y_(−k − t)|`` by k, shape (2, n), without own rows."""
     n = len(x)
     of_x, of_y = np.fft.rfft(x).conj(), np.fft.rfft(y)
     moved = np.abs([np.fft.irfft(of_y * of_x, n), np.fft.irfft(of_y.conj() * of_x, n)])
@@ -83,7 +83,7 @@ def at_place(copy: int, j: int, place: Indices, shown: Shown) -> Array:
 
 
 def followed(known: Known, y: Array) -> Indices | None:
-    """Return where each record went, shape (n,), if known records with the same value show a rule; else None."""
+    """Return where each record went, shape (n,), if known records show a rule; else None."""
     n, there = len(y), np.flatnonzero(np.isfinite(known.left))
     best: tuple[int, Array] = (FOLLOWED, np.empty(0))
     for j in range(y.shape[1]):
@@ -114,7 +114,7 @@ def nearest(x: Array, cells: Array) -> Array:
 
 
 def voted(q: Array) -> Indices:
-    """Return each record's place, by the commonest distances from the places of its known neighbours on either side."""
+    """Return each record's place, by the commonest distances from its known neighbours' places."""
     n, told, weights = len(q), list[Array](), list[float]()
     for k in (step for step in range(-REACH, REACH + 1) if step):
         near = np.full(n, np.nan)
@@ -171,7 +171,7 @@ class MovedBlocks(Feature):
 
 
 def places(x: Array, y: Array) -> Indices:
-    """Return ``p``, shape (n,), of ranks of shape (n, N); records in even places are placed by the odd ones, and the other way round."""
+    """Return ``p``, shape (n,), from ranks (n, N); even records are placed by odd ones, and vice versa."""
     tells, found = (
         np.argsort([-len(np.unique(column)) for column in y.T], kind="stable")[: 2 * MOST_COLUMNS],
         np.arange(len(x)),
@@ -193,7 +193,7 @@ def parts(n: int, most: int | None = None) -> list[slice]:
 
 
 def windows(x: Array, y: Array) -> tuple[Indices, Indices]:
-    """Return the two ways in which each window's records fit the copy best, ``p = a + s·t``: s, 1 and −1, and a, of shape (w, 2)."""
+    """Return s = 1, −1 and a of the best fits ``p = a + s·t`` of each window, shapes (w, 2)."""
     starts = np.arange(0, len(x) - WINDOW + 1, HOP)
     far = np.pad(y, ((FURTHEST, FURTHEST), (0, 0)))
     offsets = np.empty((len(starts), 2), dtype=np.intp)
@@ -219,7 +219,7 @@ def windows(x: Array, y: Array) -> tuple[Indices, Indices]:
 
 
 def best_of(x: Array, y: Array, rows: Indices, step: Indices, offset: Indices) -> Indices:
-    """Return where the records in places ``rows`` went, by the ways of the six windows that begin before each, or just after."""
+    """Return where ``rows`` went, by the fits of the six windows nearest to each."""
     window = np.clip(rows[:, None] // HOP + np.arange(-WINDOW // HOP, 2), 0, len(step) - 1)
     s, to = step[window].reshape(len(rows), -1), offset[window].reshape(len(rows), -1)
     to = to + s * rows[:, None]

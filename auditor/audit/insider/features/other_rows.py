@@ -57,14 +57,14 @@ class Neighbours(Feature):
 
 
 def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
-    """Return the mean over the rows before or after, whichever is nearer to the record's own cell: at the edge of a block one side is."""
+    """Return the mean of the rows before or after, whichever is nearer to the record's cell."""
     y = shown.series[:, c]
     before, after = mean_before(y, rows), mean_before(y[::-1], rows)[::-1]
     return np.where(np.abs(y - before) < np.abs(y - after), before, after)
 
 
 def mean_before(y: Array, rows: int) -> Array:
-    """Return the mean of so many cells before each; at the start of those there are, or the cell itself.
+    """Return the mean of so many cells before each, or the cell itself without any.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def frequency(c: int, shown: Shown) -> Array:
 
 
 def group_mean(other: int, c: int, shown: Shown) -> Array:
-    """Return the mean cell of the other records with the same value of cell c; of a record that is alone the mean of all."""
+    """Return the mean cell of other records with an equal cell c; the total mean if there are none."""
     y, which = shown.flat[:, other], code(c, shown)
     counts = np.bincount(which)[which] - 1
     return np.where(
@@ -174,7 +174,7 @@ def periodic(c: int, shown: Shown) -> Array:
 
 
 def periodic_in_stretches(c: int, shown: Shown) -> Array:
-    """Return the same of stretches of ``SHORT`` rows, which overlap by half; the weights (1 − cos)/2 of two stretches add up to 1."""
+    """Return the periodic part of overlapping stretches of ``SHORT`` rows, weighted by (1 − cos)/2."""
     y, half = shown.series[:, c] - shown.series[:, c].mean(), SHORT // 2
     padded = np.pad(y, (half, half - len(y) % half + half))
     frames = np.stack(
