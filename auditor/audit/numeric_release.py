@@ -1,4 +1,4 @@
-"""Figures of a numeric release itself, without an attack, and evidence on pooling."""
+"""Figures of a numeric release itself, and evidence on pooling."""
 
 from __future__ import annotations
 

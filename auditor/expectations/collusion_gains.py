@@ -1,4 +1,4 @@
-"""Gains that `no-collusion-gain` tests: of attacks, of measured noise and of the insider learner.
+"""Gains that `no-collusion-gain` tests.
 
 A gain is the share of its best copy's error that a coalition removes. Each kind of gain has its
 own test against a margin, and its own estimate of the rows that would settle it.

@@ -1,4 +1,4 @@
-"""Equality of two schemes at equal levels, within a margin: two one-sided tests (TOST).
+"""Equality of two schemes within a margin, by two one-sided tests.
 
 Both «the difference is at least +margin» and «at most −margin» must be rejected at 5 %. Every level
 must pass, so no correction is needed (intersection–union). A refutation is held to 5 % over all

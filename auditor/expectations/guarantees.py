@@ -1,4 +1,4 @@
-"""Guarantees of a law: supported by the drawn noise, and no worse for coalitions than for copies."""
+"""Guarantees of a law: as drawn, and for coalitions as for copies."""
 
 from __future__ import annotations
 

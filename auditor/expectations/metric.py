@@ -2,7 +2,7 @@
 
 A cell *holds* if its interval, pooled over replicates, and its closed form lie within the bound.
 It *fails* if either lies wholly outside; else it is undecided. Intervals are widened for the number
-of cells (Holm), so that a true statement about many coalitions is not refuted by chance.
+of cells (Holm).
 """
 
 from __future__ import annotations
@@ -200,8 +200,7 @@ def towards(cell: Sequence[Measurement], side: float) -> float:
 def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
     """Return the draws of an error, cut off at twice a lower bound.
 
-    The mean becomes no larger, so if it exceeds the bound the truth does. Otherwise one extreme draw of
-    ten would leave the verdict open, since its spread is as large as its mean.
+    The mean becomes no larger, so if it exceeds the bound the truth does.
     """
     if cell[0].metric not in ERRORS or cell[0].error_bar != "replicates" or pooled(cell)[1] is None:
         return cell
@@ -217,9 +216,8 @@ def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
 def at_bound(cell: Sequence[Measurement], limit: float) -> float:
     """Return how much wider an error bar would be if the truth were at a bound above the estimate.
 
-    A mean of squares spreads in proportion to its size: errors of 0.6 ± 0.6 from two rows do not
-    exclude 1.5. For thousands of rows the factor decides nothing. A gain is a quotient of two means,
-    and with very few rows its spread is unknown.
+    A mean of squares spreads in proportion to its size: 0.6 ± 0.6 from two rows does not exclude 1.5.
+    The spread of a gain, a quotient of means, is unknown for very few rows.
     """
     if cell[0].metric == "collusion_gain" and uncertainty(cell) > COARSE:
         return math.inf

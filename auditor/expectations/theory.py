@@ -125,10 +125,9 @@ class Agreement(NamedTuple):
 def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
     """Return the agreement of one cell's replicates with theory.
 
-    Secret matrices and guesses are drawn once for all records, and theory may depend on them. So
-    replicates are compared with their own theory, in pairs, by Student's t. An error with few possible
-    outcomes is not normal: sign flips must refute it too, with least p-value ``2^(1 − R)``. The error
-    bar of a single release omits these draws.
+    Secret matrices and guesses are drawn once for all records. So replicates are compared with their
+    own theory, in pairs, by Student's t. Sign flips must refute errors too, as few outcomes are not
+    normal. The error bar of a single release omits these draws.
     """
     value, error = pooled(group)
     if all(
@@ -164,8 +163,7 @@ def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
 def _differences(group: Sequence[Measurement], truth: float) -> list[Array]:
     """Return measurement minus theory by replicate, after relative differences if no theory is 0.
 
-    A draw with a large theory also has a large spread, and would dominate. A draw with a small one
-    counts too much in relative terms.
+    Large theories dominate absolute differences, and small ones relative differences.
     """
     values = np.array([r.value or 0.0 for r in group])
     theory = np.array([truth if r.theory is None else r.theory for r in group])

@@ -1,4 +1,4 @@
-"""Laws of copies by uniform perturbation: single copies, and the coin between two.
+"""Laws of uniform copies: single copies, and the coin between two.
 
 A chi-square test compares every copy, given the original, with ``T(p)`` (xiao2009, eq. 1 and
 Theorem 2), or with the stated replacements. Holm's step-down covers all copies of all releases.

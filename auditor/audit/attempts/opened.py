@@ -1,4 +1,4 @@
-"""One release of numbers with its moments gathered, for attacks to be fitted and measured."""
+"""One numeric release with its moments, for attacks."""
 
 from __future__ import annotations
 

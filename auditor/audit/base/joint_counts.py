@@ -1,4 +1,4 @@
-"""Joint counts of one attribute's originals, copies and estimates, for a picture of the data.
+"""Joint counts of one attribute's originals, copies and estimates.
 
 Bins are runs of cells. Cells of numbers are a quarter of a standard deviation wide, up to three
 standard deviations from the mean; the outermost are open. Categories are ordered by frequency. A

@@ -1,4 +1,4 @@
-"""One numeric release under audit: its copies, drawn block by block as often as needed."""
+"""One numeric release under audit, drawn block by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request to audit one release, with its levels and copies, and the outcome."""
+"""Request to audit one release, its levels and copies, and the outcome."""
 
 from __future__ import annotations
 

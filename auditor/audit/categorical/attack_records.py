@@ -1,4 +1,4 @@
-"""Records of one attack on a release of categories, with one state of knowledge."""
+"""Records of one attack on categories, with one state of knowledge."""
 
 from __future__ import annotations
 

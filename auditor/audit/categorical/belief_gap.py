@@ -1,4 +1,6 @@
-"""Squared L2 gap between the beliefs of a coalition and of its best copy (xiao2009, eq. 15).
+"""Squared gap between beliefs of a coalition and of its best copy.
+
+Source: xiao2009, eq. 15.
 
 For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy
 posterior ``f`` there,

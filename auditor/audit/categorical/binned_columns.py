@@ -1,14 +1,13 @@
 """Exact posterior of the bin of a numeric column, from copies with additive noise.
 
-So numbers and categories have common measures. Given the copies of one attribute with jointly
-Gaussian noise ``Sigma ⊗ K_0``, their least-variance combination ``T = Σ w_i Y_i`` is sufficient: X
+Given the copies of one attribute with jointly Gaussian noise ``Sigma ⊗ K_0``, their
+least-variance combination ``T = Σ w_i Y_i`` is sufficient: X
 plus noise of variance ``v k_0``. With the table's distribution of X, the posterior of bin C is
 
     ``P(c | t) ∝ Σ_{x in c} φ((t − x) / √(v k_0))``
 
-as ``posterior`` computes for uniform copies. Values and combinations are rounded to a sixteenth of
-the noise's standard deviation. Not used: copies of other attributes, which may add information by
-correlation.
+Values and combinations are rounded to a sixteenth of the noise's standard deviation. *Not used*:
+copies of other attributes.
 """
 
 from __future__ import annotations
@@ -99,8 +98,6 @@ def binned_records(
     law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
         Coalitions with every member alone, and those to report.
-    context, knowledge
-        For the records.
 
     Raises
     ------

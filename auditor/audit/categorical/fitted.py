@@ -1,7 +1,6 @@
-"""The attack ``fitted-to-originals`` on categories: boosted trees on everything that copies show.
+"""The attack ``fitted-to-originals`` on categories, by boosted trees.
 
-Whoever made the copies knows how values were changed; the trees are fitted to the originals. Each
-half of the records is predicted by trees that were fitted to the other half. Features of a record:
+Each half of the records is predicted by trees fitted to the other half. Features of a record:
 
 | feature | finds |
 | --- | --- |

@@ -1,4 +1,4 @@
-"""Leakage measures of posteriors: per record, summed over records, and in closed form.
+"""Leakage measures of posteriors: per record, summed, and in closed form.
 
 | measure | for one record with true value x, posterior P, prior q | source |
 | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Pass over a release of categories: sums of every attack's posteriors, and closed forms.
+"""Pass over categories: sums of attacks' posteriors, and closed forms.
 
 A posterior is computed once for each outcome in a block. If outcomes are few, records are counted
 by outcome for a whole stripe first.

@@ -1,4 +1,4 @@
-"""One release of categories under audit: its law, its coalitions, and its copies by block."""
+"""One release of categories under audit, drawn block by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of a release of categories itself, without an attack, and evidence on pooling."""
+"""Records of a release of categories itself, and evidence on pooling."""
 
 from __future__ import annotations
 

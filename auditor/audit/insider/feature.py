@@ -1,4 +1,4 @@
-"""Feature families: the cells that a coalition shows, and the columns that a family makes of them."""
+"""Base of feature families: shown cells, and columns computed from them."""
 
 from __future__ import annotations
 

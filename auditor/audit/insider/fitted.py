@@ -1,4 +1,4 @@
-"""The attack ``fitted-to-originals``: an insider's predictions for copies without a law.
+"""The attack ``fitted-to-originals`` on copies without a law.
 
 Without a law most attacks do not apply, and a copy of the original in other units would look safe.
 The maker of the copies knows how values were changed, so the learner is fitted to the originals.

@@ -1,4 +1,4 @@
-"""Share of its best copy's noise that a coalition can remove, measured on the noise that was drawn.
+"""Share of its best copy's noise that a coalition removes, as drawn.
 
 The auditor has ``Z_i = Y_i − X``. With one shape ``K_0`` for all copies each row holds ``rank K_0``
 independent observations of the M levels, so ``Sigma`` is measured as ``tr(K_0⁺ Cov(Z_i, Z_j)) /

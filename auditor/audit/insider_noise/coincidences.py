@@ -8,9 +8,8 @@
 | edge | each cell of a copy is an exact equation ``x_tj + r · u_v = y_ctj`` | k·n·N |
 
 Every equation has two unknowns, so the equations are edges of a graph. A spanning tree writes each
-connected part as ``a + b · w``, with one unknown w. Edges beyond the tree are further equations,
-with a weight. The priors then determine w by one sparse least squares. The adversary knows the
-copies, the arrangement of shared noise, and both priors. No original value enters the solution.
+connected part as ``a + b · w``, with one unknown w. Further edges are weighted equations. The priors
+then determine w by sparse least squares. No original value enters the solution.
 
 Cells that share one noise value, up to sign and scale (``equal_noise``):
 
@@ -22,9 +21,8 @@ Cells that share one noise value, up to sign and scale (``equal_noise``):
 | ``r`` | the multiple: noise = ``r · u_v`` | (k, n, N) |
 | ``g`` | resolution of a copy's column: its lattice step, or its floating-point spacing | (k, N) |
 
-Continuous noise never takes one absolute value twice. On lattices values repeat by chance. There,
-whole rows are compared, and columns at every lag, forwards and in reverse. A value in more than
-``ATOM`` of all cells belongs to a discrete law: it links nothing.
+On lattices values repeat by chance, so whole rows are compared, and columns at every lag, forwards
+and in reverse. A value in more than ``ATOM`` of all cells belongs to a discrete law and links nothing.
 """
 
 from __future__ import annotations
@@ -62,12 +60,7 @@ def coincidences(
 ) -> list[Finding]:
     """Return a finding for each coalition if copies share noise values.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, N)
-    copies : sequence of M ndarrays of shape (n, N)
-    coalitions : sequence of tuple of int
-        Copy numbers, from 1.
+    X and each copy have shape (n, N).
     """
     deviation = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     x, Y = (X - X.mean(axis=0)) / deviation, (np.array(copies) - X.mean(axis=0)) / deviation

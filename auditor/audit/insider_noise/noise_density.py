@@ -14,11 +14,9 @@ Densities come from one half of the rows and estimates are judged on the other h
 attribute keeps its best linear regression unless held-out rows are estimated better. Assumed, *not
 checked*: noise of a copy depends on earlier copies linearly.
 
-A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, so that long
-tails take few cells. Its smoothing is the Gaussian width with the largest likelihood of rows that
-were left out. A conditional density first removes the mean and the standard deviation of the noise
-near each original, and may then have a histogram of its own for each of ``BINS`` ranges of the
-original.
+A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, smoothed by the
+Gaussian width with the largest held-out likelihood. A conditional density first removes the mean and
+deviation of the noise near each original, and may have a histogram for each of ``BINS`` ranges.
 """
 
 from __future__ import annotations
@@ -58,12 +56,7 @@ def noise_density(
 ) -> list[Finding]:
     """Return findings if the density leaves less than a line.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, N)
-    copies : sequence of M ndarrays of shape (n, N)
-    coalitions : sequence of tuple of int
-        Copy numbers, from 1.
+    X and each copy have shape (n, N).
     """
     every = -(-len(X) // TAUGHT)
     X, Y = X[::every], np.array([copy[::every] for copy in copies])
@@ -148,7 +141,7 @@ def _predict(cells: Array, X: Array, learn: Indices, judge: Indices) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """What one half of the rows says of attributes and their noise.
+    """Attributes and their noise, fitted to one half of the rows.
 
     Attributes
     ----------

@@ -25,12 +25,7 @@ def insider_noise_records(
 ) -> list[Measurement]:
     """Return records of single copies and of all, for attacks that succeed.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, N)
-    copies : sequence of M ndarrays of shape (n, N)
-    asked : sequence of tuple of int
-        The coalitions that are audited. The cause in words is the ``reason`` of their records.
+    X and each copy have shape (n, N). The cause in words is the ``reason`` of the records.
     """
     everybody = tuple(range(1, len(copies) + 1))
     coalitions: list[Coalition] = [

@@ -19,7 +19,7 @@ have no figure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -242,21 +242,26 @@ class GroupTally:
         self.x.append(x.copy())
 
     def records(self, cells: Cells, best: Callable[..., float]) -> list[Measurement]:
-        """Return both metrics of every group; none if some records were left out.
+        """Return both metrics; none if some records were left out.
 
         ``best(x, reach)`` returns the share of records close to one constant.
         """
-        context, found = cells.context, list[Measurement]()
         errors, x = np.concatenate(self.errors), np.concatenate(self.x)
         if len(x) != len(self.codes):
             return []
-        reach = np.broadcast_to(self.reach(x), (len(x), 1, x.shape[1]))
+        reach = np.broadcast_to(self.reach(x), (len(x), 1, x.shape[1]))[:, 0]
+        return list(self.figures(cells, best, errors, x, reach))
+
+    def figures(
+        self, cells: Cells, best: Callable[..., float], errors: Array, x: Array, reach: Array
+    ) -> Iterator[Measurement]:
+        """Yield both metrics of every group."""
         groups = int(self.codes.max()) + 1
         for g in range(groups):
             rows = self.codes == g
-            n, own, near = int(rows.sum()), x[rows].var(axis=0), reach[rows, 0]
+            n, own, near = int(rows.sum()), x[rows].var(axis=0), reach[rows]
             for b in cells.wanted:
-                for j, name in enumerate(context.attributes):
+                for j, name in enumerate(cells.context.attributes):
                     e = errors[rows, b, j].astype(np.float64)
                     figures = {}
                     if own[j] > 0:
@@ -266,33 +271,27 @@ class GroupTally:
                     z = (hit.sum() + Z_95**2 / 2) / (n + Z_95**2)  # Agresti–Coull
                     spread = float(np.sqrt(z * (1 - z) / n))
                     figures["group_close"] = float(hit.mean()) - constant, spread
-                    found += [
-                        context.estimate(
+                    for metric, (value, error) in figures.items():
+                        yield cells.context.estimate(
                             f"{metric}({self.column}, {g + 1} of {groups})",
                             cells.coalitions[b],
                             value,
                             error,
                             attribute=name,
                         )._replace(reason=f"the group by {self.column!r} has {n:,} records")
-                        for metric, (value, error) in figures.items()
-                    ]
-        return found
 
 
 class UnitTally(GroupTally):
     """Figures with the weight of each unit shared out among its records."""
 
-    def records(self, cells: Cells, best: Callable[..., float]) -> list[Measurement]:
-        """Return ``unit_error`` and ``unit_close``; see ``GroupTally``."""
-        context, found = cells.context, list[Measurement]()
-        errors, x = np.concatenate(self.errors), np.concatenate(self.x)
-        if len(x) != len(self.codes):
-            return []
+    def figures(
+        self, cells: Cells, best: Callable[..., float], errors: Array, x: Array, reach: Array
+    ) -> Iterator[Measurement]:
+        """Yield ``unit_error`` and ``unit_close``."""
         codes = np.unique(self.codes, return_inverse=True)[1].ravel()
         counts = np.bincount(codes)
         U, weights = len(counts), 1.0 / (counts[codes] * len(counts))
-        reach = np.broadcast_to(self.reach(x), (len(x), 1, x.shape[1]))[:, 0]
-        for j, name in enumerate(context.attributes):
+        for j, name in enumerate(cells.context.attributes):
             variance = float(weights @ (x[:, j] - weights @ x[:, j]) ** 2)
             constant = best(x[:, j], reach[:, j], weights)
             for b in cells.wanted:
@@ -303,10 +302,9 @@ class UnitTally(GroupTally):
                 for metric, each in figures.items():
                     of_unit = np.bincount(codes, each) / counts
                     value, error = float(of_unit.mean()), float(of_unit.std() / U**0.5)
-                    found.append(
-                        context.estimate(metric, cells.coalitions[b], value, error, attribute=name)
+                    yield cells.context.estimate(
+                        metric, cells.coalitions[b], value, error, attribute=name
                     )
-        return found
 
 
 @dataclass

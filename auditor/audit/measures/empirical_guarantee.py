@@ -10,7 +10,7 @@ The audit draws copies of two records and distinguishes them by the best test fo
 | ``L, U`` | Clopper–Pearson bounds of the power under x + Δ and the false alarms under x | scalars |
 
 For Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is at most μ.
-It is the best test of one value. For Laplace and geometric noise it is «every value of every
+For Laplace and geometric noise it is «every value of every
 relevant copy lies at or beyond x + Δ», which is ``e^ε`` times as likely under x + Δ. For uniform
 noise it is «some value of some copy is impossible under x». Then ``ln(L/U)`` is at most ε. Tests are
 chosen before any draw; the coalitions share the confidence.
@@ -446,7 +446,7 @@ class Trials:
 
 
 def _which(shown: Codes, first: int, second: int) -> NDArray[np.uint8]:
-    """Return 0 where a copy shows the first value, 1 where it shows the second, and 2 elsewhere, shape (n,)."""
+    """Return 0 for the first value, 1 for the second, and 2 elsewhere, shape (n,)."""
     other = shown != first
     which = other.astype(np.uint8)
     other &= shown != second

@@ -1,4 +1,4 @@
-"""Agrawal and Aggarwal's privacy in entropies: bits of a value, and the share that copies reveal.
+"""Privacy in entropies (Agrawal and Aggarwal), and the share revealed.
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Bounds on the error of any attack, from entropies, and of one attack, by theorems.
+"""Bounds on errors: of any attack by entropies, of one by theorems.
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Disclosure of sensitive values: claims of an attack, and gain over the table's shares.
+"""Disclosure of sensitive values: an attack's claims and gains.
 
 | metric | meaning | theory |
 | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Record linkage: how often an attack names the target's own row, compared with chance.
+"""Record linkage: how often an attack names the target's own row.
 
 | symbol | meaning | metric |
 | --- | --- | --- |
@@ -8,11 +8,10 @@
 | assigned | share of targets with their own row in the one-to-one assignment of largest likeness | ``named`` |
 | gain | less chance, ``k/n`` of n rows | ``named_gain``, ``named_gain(k)`` |
 
-Every target is sought among all rows of the adversary. There are at most 2,000 targets, evenly
-spread: a share's standard error is 1.1 % at most. Above 130,000 rows there are fewer for speed,
-down to 200 (3.5 %). Rows are compared in blocks of bounded memory. An assignment uses the whole
-matrix (`scipy.optimize.linear_sum_assignment`), so it has fewer targets from 2,000 rows on. Noise in
-the adversary's knowledge is drawn once per target, equal for all coalitions, attacks and schemes.
+Every target is sought among all rows. There are at most 2,000 targets, evenly spread: a share's
+standard error is 1.1 % at most. Above 130,000 rows there are fewer, down to 200 (3.5 %). An assignment
+uses the whole matrix, so it has fewer targets from 2,000 rows on. Noise in the adversary's knowledge is
+drawn once per target.
 """
 
 from __future__ import annotations

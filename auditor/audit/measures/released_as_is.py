@@ -11,10 +11,8 @@
 | ``μ`` | hits by chance, for a smooth law: ``A/2 · 1/Σ_{k ≤ w} q^k``, ``q = (B/A)^(1/w)`` |
 | | or, if larger, hits by the cells of the 16 records with nearest but unequal cells |
 
-A copy that is cut off at its 97th percentile keeps 90 % of a long tail's variance unknown, and
-shows 97 % of the values. The test of a stated law finds records without noise; copies without a law
-have these figures. ``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do
-not count: bounds and fillings are hit by chance.
+A copy cut off at its 97th percentile keeps 90 % of a long tail's variance unknown, and shows 97 % of
+the values. ``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do not count.
 """
 
 from __future__ import annotations
@@ -56,8 +54,6 @@ def shown_records(
     ----------
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N)
-    asked : sequence of tuple of int
-        Audited coalitions.
     steps : ndarray of shape (N,)
         Recording steps, NaN for continuous columns.
     """

@@ -324,15 +324,9 @@ def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, 
 
     ``centred`` redraws show the spread alone; the interval is then ``t_{0.975}(R−1) · s``.
 
-    The interval should contain the mean over draws, which the redraws estimate with standard error
-    ``s/√R``. It has two parts:
-
-    - ``t_{0.925}(R−1) · s``, which contains the mean for 85 % of normal figures;
-    - for a figure further off, ``t_{0.75}(R−1) · s/√R`` past the redraws' mean, which contains
-      the true mean in three of four cases.
-
-    For normal figures coverage is 0.85 + 0.15 · 0.75 = 96 %. If draws form two clusters, a
-    symmetric ``t_{0.975} s`` would always miss the mean for figures in the rarer one.
+    The interval is ``t_{0.925}(R−1) · s``, which contains the mean over draws for 85 % of normal
+    figures. For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean. Coverage
+    is 0.85 + 0.15 · 0.75 = 96 %, also if draws form two clusters.
     """
     R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
     reach = quantile(0.975 if centred else 0.925, R - 1) * spread
@@ -349,8 +343,6 @@ def _deviation(again: Array) -> Array:
 
 def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) -> Array:
     """Return squared errors, with errors of at most their rounding set to 0.
-
-    So an exact rebuild has error 0 on every machine.
 
     Parameters
     ----------

@@ -170,8 +170,7 @@ class Tally:
         """Add one block's exact probabilities of a hit, for normal errors.
 
         With means (b, B, N) and standard deviations (B, N), ``P(|e| ≤ t) = Φ((t − b)/s) − Φ((−t −
-        b)/s)``: exact for a linear attack on this table, whatever its distribution. Hits of
-        different records are independent, so their number has variance ``Σ p(1 − p)``.
+        b)/s)``. Hits of different records are independent: variance ``Σ p(1 − p)``.
         """
         exact = spread <= 1e-9 * self.scale  # no noise but rounding
         s = np.where(exact, 1.0, spread)
@@ -201,10 +200,7 @@ class Tally:
 
 
 def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
-    """Return counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells).
-
-    One ``bincount`` with a separate run of cells for each map and attribute.
-    """
+    """Return counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells)."""
     _, B, N = place.shape
     flat = place.astype(np.int64)
     flat += (np.arange(B * N) * cells).reshape(B, N)

@@ -1,4 +1,4 @@
-"""Affine maps of many coalitions in one array, and the closed forms of their errors.
+"""Affine maps of many coalitions, and closed forms of their errors.
 
 Maps are padded with zeros to all copies. So the errors of a thousand coalitions are one product
 of a (1000·N) × d matrix with the moments of all copies.

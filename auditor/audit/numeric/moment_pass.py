@@ -1,4 +1,4 @@
-"""Moments of all rows, and of the rows that adversaries know, gathered in one pass."""
+"""Moments of all rows and of known rows, gathered in one pass."""
 
 from __future__ import annotations
 

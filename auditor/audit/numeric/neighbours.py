@@ -1,4 +1,4 @@
-"""Blocks with neighbouring rows, for attacks that use them (``Reconstruction.neighbours``).
+"""Blocks with neighbouring rows, for attacks that use them.
 
 An estimate depends on no row further away than the attack asks for, so the division of a table into
 blocks does not change it.

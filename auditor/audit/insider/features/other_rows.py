@@ -1,4 +1,4 @@
-"""Feature families that read other rows, shown columns and the place in the file."""
+"""Feature families that read other rows, shown columns and places."""
 
 from __future__ import annotations
 
