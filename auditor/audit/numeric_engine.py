@@ -1,4 +1,4 @@
-"""Audit of releases of numbers: moments for linear attacks, rows for others."""
+"""Engine for releases of numbers: moments for linear attacks, else rows."""
 
 from __future__ import annotations
 

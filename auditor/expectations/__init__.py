@@ -1,4 +1,4 @@
-"""Built-in expectations: statements of a scenario that an audit proves or refutes.
+"""Built-in expectations: statements that an audit proves or refutes.
 
 A plugin package. Expectations judge results and evidence, and read no row.
 """

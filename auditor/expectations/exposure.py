@@ -1,4 +1,4 @@
-"""Exposure: bounds on the strongest adversary's knowledge of the worst attribute.
+"""Exposure: bounds on knowledge of the worst attribute.
 
 | bound | figure of one attribute | exposed |
 | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""A bound on any metric, for every selected cell, in theory and in measurement.
+"""Bound on any metric for every selected cell, measured and in theory.
 
 A cell *holds* if its interval, pooled over replicates, and its closed form lie within the bound.
 It *fails* if either lies wholly outside; else it is undecided. Intervals are widened for the number

@@ -1,4 +1,4 @@
-"""No collusion gain (Theorem 4): by law, by theory, by guarantees and on the data.
+"""No collusion gain (Theorem 4): by law, theory, guarantees and data.
 
 The claim holds only if all four agree.
 

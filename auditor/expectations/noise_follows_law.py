@@ -1,4 +1,4 @@
-"""The drawn noise follows the law that the scheme states: part of every audit.
+"""The drawn noise follows the stated law: part of every audit.
 
 The tests are ``auditor.audit.law_tests``, for numbers and categories. Each has one p-value for all its
 comparisons. Holm's step-down over all tests keeps the chance of one false «fails» at ``level``.

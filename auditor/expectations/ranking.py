@@ -1,4 +1,4 @@
-"""Order of attacks, schemes or coalitions by a metric, and trends in a sweep.
+"""Order of attacks, schemes or coalitions, and trends in a sweep.
 
 A step holds if theory settles it, if both values are equal up to rounding, or if the data show it
 beyond the error bars (Holm over all steps). It fails if either shows the opposite. Otherwise it is

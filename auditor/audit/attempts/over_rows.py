@@ -1,4 +1,4 @@
-"""Errors of one attack on rows on every coalition, with redraws of the release."""
+"""Errors of one row attack on every coalition, with redraws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audit of one open release: every attack, state of knowledge and coalition.
+"""Audit of one open release: every attack, knowledge and coalition.
 
 Numbers and categories differ in ``attempt``, in the figures of the release, and in the evidence.
 """

@@ -1,4 +1,4 @@
-"""Exact posterior of the bin of a numeric column, from copies with additive noise.
+"""Posterior of a numeric column's bin, from copies with additive noise.
 
 Given the copies of one attribute with jointly Gaussian noise ``Sigma ⊗ K_0``, their
 least-variance combination ``T = Σ w_i Y_i`` is sufficient: X

@@ -1,4 +1,4 @@
-"""Gain of pooling categorical copies, measured by a learner in held-out rows.
+"""Gain of pooling categorical copies, by a learner in held-out rows.
 
 | symbol | meaning | shape |
 | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Gain of pooling: whether other copies predict what the best copy leaves unknown.
+"""Gain of pooling: whether other copies predict the best copy's residual.
 
 A learner is fitted to the originals in one half of the rows and judged on the other, both ways.
 

@@ -1,4 +1,4 @@
-"""Cross-fitted learner: a linear model and boosted trees on helpful columns.
+"""Cross-fitted learner: linear model and boosted trees on helpful columns.
 
 | symbol | meaning | shape |
 | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Records rebuilt as a whole, and rare records located in a claimed region.
+"""Records rebuilt as a whole, and rare records in a claimed region.
 
 | symbol | meaning | metric |
 | --- | --- | --- |

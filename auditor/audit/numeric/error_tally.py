@@ -1,4 +1,4 @@
-"""Sums over records of errors: shares recovered, quantiles, distributions, intervals.
+"""Sums over records of errors, for shares, quantiles and intervals.
 
 Results are averages over records. Quantiles come from counts on a fixed grid, with ten records at
 least on either side: a more extreme quantile could betray an outlier.

@@ -1,4 +1,4 @@
-"""Rows of a table that each adversary knows, sees copies of, and is judged on.
+"""Rows that each adversary knows, sees copies of, and is judged on.
 
 | knowledge | given to the adversary | judged on |
 | --- | --- | --- |
