@@ -141,7 +141,7 @@ class NoCollusionGain(Expectation):
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
     """Return the cells of attacks that are surely worse than the mean, in every replicate.
 
-    Pooling halves the noise of copies without information, and nobody would carry out the attack.
+    Pooling halves the noise of copies without information.
     """
     errors = [
         record

@@ -25,9 +25,8 @@ originals. Numbers and categories share every test.
 | ``repeats`` | sizes that come again | binomial (hoeffding1956) |
 | ``learned`` | a score, a size or a product that a ridge regression predicts out of sample | N(0, 1) given the features |
 
-All p-values but the last are exact or bounds at any number of rows, for any originals. The last is
-used from 512 rows on. It is exact where features are functions of the originals, and a martingale's
-limit where they are earlier scores.
+All p-values but the last are exact or bounds for any originals. The last is used from 512 rows on: exact
+for functions of the originals, a martingale's limit for earlier scores.
 """
 
 from __future__ import annotations
@@ -310,8 +309,7 @@ def small_sizes_test(scores: Scores, every: Scores) -> LawTest:
 def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequence[str]) -> LawTest:
     """Test correlations between columns, and with the originals.
 
-    Directions and sizes are compared, and originals by their ranks and their distances from the
-    median. The row number counts as an original column: noise may drift along the file.
+    Originals are compared by ranks and distances from the median. The row number counts as one.
     """
     n, d = scores.values.shape
     ranks, names = np.column_stack([ranks, (np.arange(n) + 0.5) / n]), [*names, "the row number"]
@@ -514,9 +512,8 @@ def periods_test(ordered: Sequence[Order], names: Sequence[str]) -> LawTest:
 def repeats_test(scores: Scores) -> LawTest | None:
     """Test the number of repeated sizes in all columns.
 
-    A size is put into one of m equal cells, each wider than the grain. The i-th size falls into a
-    taken cell with a chance of (i − 1)/m at most, so that the number of repeats has no heavier a
-    tail than a binomial one with the mean chance (hoeffding1956).
+    Of m equal cells, each wider than the grain, the i-th size falls into a taken one with a chance of
+    (i − 1)/m at most. A binomial with the mean chance bounds the tail (hoeffding1956).
     """
     n = len(scores.values)
     cells = np.floor(1.0 / np.maximum(8.0 * scores.grain, LEAST_CELL))

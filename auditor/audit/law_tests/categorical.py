@@ -7,11 +7,9 @@
 | ``o`` | code that values are counted from, modulo s: a, or 0 | (n,) |
 | ``U`` | ``Σ_(o ≤ z < y) T[a, z] + V·T[a, y]`` with V uniform | (n,) |
 
-``U`` is the randomised distribution function of y given a (brockwell2007). Counted from a, small
-scores are values kept, and a score shows how far a value is moved. Counted from 0, a score shows
-the value itself. Two more tests count in all records how often each value becomes each other value.
-Given the source's values each count is a sum of independent indicators. It is tested as a binomial
-of their mean chance, whose tails are longer (hoeffding1956).
+``U`` is the randomised distribution function of y given a (brockwell2007). Two more tests count how
+often each value becomes each other value. Given the source, a count is a sum of independent indicators,
+tested as a binomial of their mean chance, whose tails are longer (hoeffding1956).
 """
 
 from __future__ import annotations
@@ -118,10 +116,9 @@ def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
 
 
 def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
-    """Return runs of records that are scored, start and stop: of a long table its first and its last, and a second block's first.
+    """Return the first and last scored runs of a long table, and a second block's first.
 
-    A second block shows a generator that restarts with every block. The last records show draws
-    that come again in reverse order.
+    They show generators that restart with every block, and draws in reverse order.
     """
     most = min(SCORED_ROWS, SCORED_VALUES // max(1, copies))
     if rows <= most:

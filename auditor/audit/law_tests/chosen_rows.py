@@ -109,10 +109,9 @@ def _largest(values: Array) -> Array:
 def grids(values: Array) -> Array:
     """Return the spacing of each column's grid, 0 for 0 alone.
 
-    Found are grids of binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of
-    ten up to 10⁹, each but for the last bit of the column's largest value, as sums and products
-    leave it. Single precision and a number of significant digits count as the grid that the largest
-    value is on.
+    Grids are binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up to
+    10⁹, up to the last bit of the column's largest value. Single precision and significant digits count
+    as the largest value's grid.
     """
     values = values[:GRID_ROWS]  # of few rows it may be found coarser than it is, never finer
     mantissa, exponent = np.frexp(values)
