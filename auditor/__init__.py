@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from auditor.api import run
-    from auditor.audit.measures.empirical_epsilon import EpsilonAudit, empirical_epsilon
+    from auditor.audit.measures.empirical_guarantee import EpsilonAudit, empirical_epsilon
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
     from auditor.results.model import AuditResult
     from auditor.results.records import Measurement
@@ -31,8 +31,8 @@ _HOMES = {
     "read_release": "auditor.runs.folder_release",
     "attack": "auditor.runs.estimate",
     "Release": "auditor.runs.perturb",
-    "EpsilonAudit": "auditor.audit.measures.empirical_epsilon",
-    "empirical_epsilon": "auditor.audit.measures.empirical_epsilon",
+    "EpsilonAudit": "auditor.audit.measures.empirical_guarantee",
+    "empirical_epsilon": "auditor.audit.measures.empirical_guarantee",
     "Estimate": "auditor.runs.estimate_numbers",
     "AuditResult": "auditor.results.model",
     "Measurement": "auditor.results.records",

@@ -62,9 +62,9 @@ SHARED = {
     "shipped": ("cps", "iris", "wisconsin"),
     "categories": ("discretised-gaussian", "occupation-like", "salary-like", "uniform-values"),
     "metric": ("collusion-gain",),
-    "ranking": ("growth-rate",),
+    "ranking": ("growth-rate", "monotone"),
     "theory": ("matches-theory", "theorem-3"),
-    "neighbour_coin": ("multi-pert-coin",),
+    "uniform_copies": ("marginal-is-uniform", "multi-pert-coin", "neighbour-coin"),
     "no_collusion_gain": ("theorem-4",),
 }
 """Built-in modules with several plugins, and the plugins with other names than the module."""

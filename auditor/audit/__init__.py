@@ -1,5 +1,5 @@
-"""Audit of one release: copies made, attacks fitted, errors and evidence measured.
+"""Audit of one release: draw copies, fit attacks, measure errors.
 
-``engine`` selects ``numeric_engine`` (moments and rows) or ``categorical_engine`` (counts and
-posteriors); both run the loop of ``base.session``. Many releases and workers are ``auditor.runs``.
+``engine`` selects ``numeric_engine`` (moments and rows) or ``categorical.session`` (counts and
+posteriors). Both run the loop of ``base.session``. Many releases and workers are ``auditor.runs``.
 """

@@ -6,10 +6,9 @@ from typing import Protocol
 
 from auditor import registry
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.outcome import ReleaseAudit, nothing_of
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import ReleaseRequest
-from auditor.audit.categorical_engine import CategoricalEngine
+from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, nothing_of
+from auditor.audit.categorical.session import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
 from auditor.data.table import Audited
 from auditor.process.containment import contained

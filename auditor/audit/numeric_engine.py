@@ -1,4 +1,4 @@
-"""Audit of releases of numbers: moments for linear attacks, rows for others."""
+"""Engine for releases of numbers: moments for linear attacks, else rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from auditor import registry
 from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.attempts.cells import attack_outcome
+from auditor.audit.attempts.cells import attack_outcome, number_counts
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.attempts.pictured import number_counts
 from auditor.audit.base.joint_counts import PER_DEVIATION, JointCounts
-from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release, open_release
-from auditor.audit.base.request import ReleaseRequest, parts_in_steps
+from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
 from auditor.audit.base.session import (
     INSIDER,
     Session,
@@ -31,10 +29,9 @@ from auditor.audit.base.session import (
 )
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.law_tests.numeric import law_tests
-from auditor.audit.measures.closeness import Baseline, baseline, sampled_of
+from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
 from auditor.audit.measures.privacy import wanted_tally
 from auditor.audit.measures.utility import column_of
-from auditor.audit.measures.worst_groups import group_codes
 from auditor.audit.numeric.known_rows import draws_of
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe
 from auditor.audit.numeric_release import (
@@ -97,7 +94,6 @@ class NumericEngine:
         return [added_up(job, parts_in_steps(request, self.open, table.width, job))]
 
     def _numbers_in_steps(self, request: ReleaseRequest) -> list[int]:
-        """Return the numbers of the attempts that read all rows, the insider's gains first."""
         here, table = request.scenario, request.table
         counted = wanted_tally(here, np.ones(table.width), table).of_all
         cells = cells_of(here)
@@ -124,7 +120,6 @@ class NumericEngine:
         return session.tried(*cells_of(request.scenario)[number])
 
     def _session(self, request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
-        """Return the release with its moments gathered, once per request and process."""
         if "session" not in request.kept:
             here, release = request.scenario, self.open(request)
             coalitions = expand_all(here.coalitions, request.copies, here.seed)
@@ -173,8 +168,7 @@ class NumericSession(Session):
                 opened.law,
                 opened.needed,
                 coalitions,
-                self.context,
-                use.id,
+                self.context.under(use.id, knowledge.label),
                 knowledge,
             )
             return Attempt(Measurements.of(found), [])

@@ -1,4 +1,4 @@
-"""Figures of a numeric release itself, without an attack, and evidence on pooling."""
+"""Figures of a numeric release itself, and evidence on pooling."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from auditor.audit.measures.empirical_guarantee import release_guarantees
 from auditor.audit.measures.entropy import entropy_records
 from auditor.audit.measures.entropy_bound import floor_records
 from auditor.audit.measures.every_cell import every_cell_records
-from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.released_as_is import kept_records, shown_records
-from auditor.audit.measures.utility import Labels, column_of, utility_records
+from auditor.audit.measures.utility import column_of, geometry_records, utility_records
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.data.shown_columns import ShownColumn
 from auditor.numerics.moments import Moments
@@ -98,7 +97,7 @@ def without_law_records(opened: Opened, context: CellContext) -> list[Measuremen
 def diagnosis(opened: Opened, context: CellContext, copies: list[Array]) -> list[Measurement]:
     """Return figures of the noise of copies from files, and of the columns shown beside it."""
     table, shown = opened.release.table, opened.release.scheme.shown(opened.release.table)
-    originals = dict[str, Labels]()
+    originals = {}
     for column in shown:
         with contained():  # the original has no such column, or blanks in it
             originals[column.name] = column_of(opened.scenario, table, column.name)

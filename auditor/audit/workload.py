@@ -18,7 +18,7 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.base.uses import make_scheme
+from auditor.audit.base.request import make_scheme
 from auditor.audit.numeric.limits import ROWS_AGAIN
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table

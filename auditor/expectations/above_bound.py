@@ -1,4 +1,4 @@
-"""Errors beside their bounds: no attack is better than is proved to be possible.
+"""Bounds on errors: no attack is better than is proved to be possible.
 
 | bound | applies to | tolerance |
 | --- | --- | --- |
@@ -53,7 +53,7 @@ class AboveBound(Expectation):
             for release in evidence.releases
             for who in release.facts.get("told", ())
         }
-        found = list[Side]()
+        found = []
         for group in measured(evidence, self.parameters, ERROR):
             first, where = group[0], (str(group[0].sweep), group[0].scheme)
             copies_alone = (

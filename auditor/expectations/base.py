@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
 from auditor.errors import AuditorError, PluginError
 from auditor.process.containment import contained
 from auditor.registry import Plugin, PluginParameters
-from auditor.results.evidence import Evidence
+from auditor.results.evidence import Evidence, ReleaseEvidence, Statement
 from auditor.results.records import ExpectationRecord, Measurement, Verdict, cells
 from auditor.scenario.read_coalitions import parse_coalitions
 
@@ -59,6 +59,16 @@ class Expectation(Plugin):
     @abstractmethod
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict with its reason."""
+
+    def chosen(self, evidence: Evidence, metric: str | None, **kinds: bool) -> list[Measurement]:
+        """Return the measured records that the filter selects; see ``selector``."""
+        selected = selector(self.parameters, metric, copies_released(evidence), **kinds)
+        return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
+
+    def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
+        """Return the releases that the filter covers."""
+        p = self.parameters
+        return [one for one in evidence.releases if covers(p, one.scheme, one.sweep)]
 
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
         """Return the verdict as a result record."""
@@ -210,3 +220,35 @@ def _knows(label: str | None, wanted: list[str]) -> bool:
 
 
 Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Missing(NamedTuple):
+    """A task that was not finished."""
+
+    point: dict[str, Any]
+    scheme: str
+
+
+def undecided(
+    record: ExpectationRecord, expectation: Statement, missing: Sequence[Missing]
+) -> ExpectationRecord:
+    """Return the verdict if some tasks are missing.
+
+    It is undecided if any covered task is missing, even if the finished ones refute the claim: tests
+    are corrected for all cells covered.
+
+    Parameters
+    ----------
+    record : ExpectationRecord
+        The verdict on the finished tasks.
+    expectation : Statement
+        Its filter by ``scheme`` and ``sweep`` names the tasks it covers; without one it covers all.
+    """
+    lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)
+    if not lacking:
+        return record
+    tasks = "1 task that it covers is" if lacking == 1 else f"{lacking} tasks that it covers are"
+    so_far = f"; so far: {record.status}: {record.why}" if record.status != "undecided" else ""
+    return record.model_copy(
+        update={"status": "undecided", "why": f"the audit was stopped: {tasks} missing{so_far}"}
+    )

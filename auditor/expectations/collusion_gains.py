@@ -1,4 +1,4 @@
-"""Gains that `no-collusion-gain` tests: of attacks, of measured noise and of the insider learner.
+"""Gains that `no-collusion-gain` tests.
 
 A gain is the share of its best copy's error that a coalition removes. Each kind of gain has its
 own test against a margin, and its own estimate of the rows that would settle it.
@@ -63,9 +63,6 @@ class Gain(NamedTuple):
     ----------
     who : str
         The adversary, for messages.
-    coalition : tuple of int
-    gain, std_error, degrees : float
-    rows : int
     guard : bool
         Whether it can only refute.
     noise : tuple of NoiseGain
@@ -235,7 +232,7 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
 def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
     """Yield gains of the insider learner, as guards where a law is proved."""
     named = {(copies.point, copies.scheme, copies.coalition) for copies in pooling}
-    seen: set[tuple[str, str, Coalition]] = set()
+    seen = set()
     for copies in pooling:
         found, guard = copies.pooling.insider, copies.pooling.proof
         cell = copies.point, copies.scheme, copies.coalition if found is None else found.copies

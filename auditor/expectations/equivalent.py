@@ -1,4 +1,4 @@
-"""Equality of two schemes at equal levels, within a margin: two one-sided tests (TOST).
+"""Equality of two schemes within a margin, by two one-sided tests.
 
 Both «the difference is at least +margin» and «at most −margin» must be rejected at 5 %. Every level
 must pass, so no correction is needed (intersection–union). A refutation is held to 5 % over all
@@ -111,7 +111,6 @@ def judge_differences(
 
 
 def _more(found: tuple[float, float, float], margin: float) -> str:
-    """Return the replicates that would settle it at 80 % power, in words."""
     difference, error, degrees = found
     room = margin - abs(difference)
     if room <= 0 or math.isinf(degrees):
@@ -121,7 +120,6 @@ def _more(found: tuple[float, float, float], margin: float) -> str:
 
 
 def _rest(record: Measurement) -> tuple[Any, ...]:
-    """Return the cell without its scheme."""
     return (
         str(record.sweep),
         record.knowledge,
@@ -142,7 +140,6 @@ def _level(record: Measurement) -> str:
 def _paired(
     first: Sequence[Measurement], second: Sequence[Measurement]
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return differences of the replicates that both have."""
     ours, theirs = (
         {record.replicate: record.value for record in group if record.value is not None}
         for group in (first, second)
@@ -171,7 +168,6 @@ def _difference(
 def _all_together(
     pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]],
 ) -> tuple[float, float, float]:
-    """Return the mean difference over levels, by replicate; replicates are independent."""
     by_level = [_paired(*pair) for pair in pairs]
     count = min(len(differences) for differences in by_level)
     if count < FEWEST_REPLICATES or any(len(differences) != count for differences in by_level):

@@ -1,4 +1,4 @@
-"""Exposure: bounds on the strongest adversary's knowledge of the worst attribute.
+"""Exposure: bounds on knowledge of the worst attribute.
 
 | bound | figure of one attribute | exposed |
 | --- | --- | --- |
@@ -269,7 +269,6 @@ def _not_in_clear(measurements: Iterable[Measurement]) -> list[Measurement]:
 
 
 def _squared(record: Measurement) -> Measurement:
-    """Return a squared ratio of median errors, comparable with a normalized error."""
     assert record.value is not None
     error = None if record.std_error is None else 2 * record.value * record.std_error
     low, high = (None if end is None else end**2 for end in (record.ci_low, record.ci_high))
@@ -277,12 +276,10 @@ def _squared(record: Measurement) -> Measurement:
 
 
 def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:
-    """Return the sweep point, scheme, knowledge and attack of a record."""
     return str(record.sweep), record.scheme, record.knowledge, record.attack
 
 
 def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
-    """Return judged schemes whose unaudited records or columns are more exposed."""
     judged = {(str(record.sweep), record.scheme) for record in found}
     worse = [
         release
@@ -293,7 +290,6 @@ def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
 
 
 def _kept(record: Measurement) -> Measurement:
-    """Return the share of records whose value stays hidden."""
     value, low, high, theory = (
         None if each is None else 1 - each
         for each in (record.value, record.ci_high, record.ci_low, record.theory)

@@ -1,4 +1,4 @@
-"""Guarantees of a law: supported by the drawn noise, and no worse for coalitions than for copies."""
+"""Guarantees of a law: as drawn, and for coalitions as for copies."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def _bound(record: Measurement) -> bool:
 
 
 def _judged(pairs: Sequence[tuple[Measurement, Measurement]]) -> Judgement:
-    """Return the verdict on coalitions, each with its best copy alone; infinite is worst."""
     worse = [
         (pooled, best)
         for pooled, best in pairs

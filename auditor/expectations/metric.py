@@ -1,8 +1,8 @@
-"""A bound on any metric, for every selected cell, in theory and in measurement.
+"""Bound on any metric for every selected cell, measured and in theory.
 
 A cell *holds* if its interval, pooled over replicates, and its closed form lie within the bound.
 It *fails* if either lies wholly outside; else it is undecided. Intervals are widened for the number
-of cells (Holm), so that a true statement about many coalitions is not refuted by chance.
+of cells (Holm).
 """
 
 from __future__ import annotations
@@ -156,7 +156,6 @@ def judge_bounds(
 def _without_bars(
     sides: Sequence[tuple[Sequence[Measurement], float, float]], verdicts: Sequence[Verdict]
 ) -> str:
-    """Say how many undecided cells have no error bar, and the remedy."""
     bare = sum(
         verdict == "undecided" and math.isinf(uncertainty(cell))
         for (cell, _, _), verdict in zip(sides, verdicts, strict=True)
@@ -173,7 +172,6 @@ def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 
 
 def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    """Return the p-value against «the truth violates the bound»."""
     slack, cell = ROUNDING * max(1.0, abs(limit)), cut_off(cell, limit) if sign > 0 else cell
     return one_sided(
         -sign * pooled(cell)[0], -sign * limit + slack, towards(cell, -sign) * at_bound(cell, limit)
@@ -202,8 +200,7 @@ def towards(cell: Sequence[Measurement], side: float) -> float:
 def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
     """Return the draws of an error, cut off at twice a lower bound.
 
-    The mean becomes no larger, so if it exceeds the bound the truth does. Otherwise one extreme draw of
-    ten would leave the verdict open, since its spread is as large as its mean.
+    The mean becomes no larger, so if it exceeds the bound the truth does.
     """
     if cell[0].metric not in ERRORS or cell[0].error_bar != "replicates" or pooled(cell)[1] is None:
         return cell
@@ -219,9 +216,8 @@ def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
 def at_bound(cell: Sequence[Measurement], limit: float) -> float:
     """Return how much wider an error bar would be if the truth were at a bound above the estimate.
 
-    A mean of squares spreads in proportion to its size: errors of 0.6 ± 0.6 from two rows do not
-    exclude 1.5. For thousands of rows the factor decides nothing. A gain is a quotient of two means,
-    and with very few rows its spread is unknown.
+    A mean of squares spreads in proportion to its size: 0.6 ± 0.6 from two rows does not exclude 1.5.
+    The spread of a gain, a quotient of means, is unknown for very few rows.
     """
     if cell[0].metric == "collusion_gain" and uncertainty(cell) > COARSE:
         return math.inf

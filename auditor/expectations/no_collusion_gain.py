@@ -1,23 +1,20 @@
-"""No collusion gain (Theorem 4): by law, by theory, by guarantees and on the data.
+"""No collusion gain (Theorem 4): by law, theory, guarantees and data.
 
 The claim holds only if all four agree.
 
 1. *Law.* In every coalition some copy b has ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j. For jointly
-   Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). If the insider learner
-   (``auditor.audit.insider.gain``) gains nevertheless, or the tests of ``noise-follows-law``
-   contradict independent noise, nothing follows from the law: the claim is undecided. A law stated for copies
-   from files is no proof. Copies of classes have no law: their classes and ranges are compared.
+   Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). The claim is undecided if
+   the insider learner gains, or ``noise-follows-law`` contradicts independent noise. A law stated for
+   files is no proof. Copies of classes have no law: their classes and ranges are compared.
 2. *Theory.* The gain that an attack's closed form predicts must be 0.
-3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm). Gains are
-   those of the attacks, of the noise that was drawn, and of the insider learner. An attack is
-   compared with the copy of least noise by law: the copy measured best is the luckiest. Where a law
-   is proved the learner is a guard, which can only refute. Elsewhere it must show no gain.
+3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm): gains of
+   attacks over the copy of least noise by law, of the drawn noise, and of the insider learner. Where
+   a law is proved the learner can only refute. Elsewhere it must show no gain.
 4. *Guarantees.* If bounds of the data are stated, a coalition's guarantee must be that of its best
    copy.
 
 «Not significant» is not «no gain»: the verdict is then undecided and names the rows that decide.
-Gains of an attack that is surely worse than the mean are not tested. A coalition that does worse
-than its best copy is no leak.
+Attacks that are surely worse than the mean are not tested.
 """
 
 from __future__ import annotations
@@ -27,16 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import Field
 
-from auditor.expectations.base import (
-    Expectation,
-    Filter,
-    Judgement,
-    Share,
-    copies_released,
-    covers,
-    selector,
-    worst,
-)
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, worst
 from auditor.expectations.collusion_gains import (
     Gain,
     PooledCopies,
@@ -48,7 +36,7 @@ from auditor.expectations.guarantees import COMPARED, by_guarantees
 from auditor.expectations.noise_follows_law import contradiction
 from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results.evidence import FITTED, SAME, Evidence, ReleaseEvidence
+from auditor.results.evidence import FITTED, SAME, Evidence
 from auditor.results.records import Measurement, Verdict, describe
 from auditor.scenario.read_coalitions import parse_coalitions
 
@@ -97,7 +85,9 @@ class NoCollusionGain(Expectation):
         }
         records = [
             record
-            for record in self._records(evidence)
+            for record in self.chosen(
+                evidence, "collusion_gain", pooled_only=True, each_attribute=True
+            )
             if record.attack != FITTED
             or (str(record.sweep), record.scheme, record.coalition) not in learnt_of
         ]
@@ -108,8 +98,13 @@ class NoCollusionGain(Expectation):
         )
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *insider_gains(pooling)
+        lawful = [
+            release
+            for release in self.covered(evidence)
+            if any(pooling.proof for pooling in release.pooling.values())
+        ]
         parts = [
-            by_law(pooling, margin, level, contradiction(self._proved(evidence))),
+            by_law(pooling, level, contradiction(lawful)),
             by_theory(records),
             on_data(gains, margin, level),
             *self._by_guarantees(evidence),
@@ -119,40 +114,10 @@ class NoCollusionGain(Expectation):
         observed = parts[2].observed if parts[2].observed is not None else parts[1].observed
         return Judgement(status, "; ".join(part.why for part in decisive), observed, margin)
 
-    def _records(self, evidence: Evidence) -> list[Measurement]:
-        selected = selector(
-            self.parameters,
-            "collusion_gain",
-            copies_released(evidence),
-            pooled_only=True,
-            each_attribute=True,
-        )
-        return [
-            record for record in evidence.measurements if record.status == "ok" and selected(record)
-        ]
-
     def _by_guarantees(self, evidence: Evidence) -> list[Judgement]:
-        selected = selector(self.parameters, None, copies_released(evidence))
-        found = by_guarantees(
-            record
-            for record in evidence.measurements
-            if record.metric in COMPARED and selected(record)
-        )
+        records = self.chosen(evidence, None)
+        found = by_guarantees(record for record in records if record.metric in COMPARED)
         return [] if found is None else [found]
-
-    def _covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
-        return [
-            release
-            for release in evidence.releases
-            if covers(self.parameters, release.scheme, release.sweep)
-        ]
-
-    def _proved(self, evidence: Evidence) -> list[ReleaseEvidence]:
-        return [
-            release
-            for release in self._covered(evidence)
-            if any(pooling.proof for pooling in release.pooling.values())
-        ]
 
     def _pooling(self, evidence: Evidence) -> Iterator[PooledCopies]:
         wanted = (
@@ -160,7 +125,7 @@ class NoCollusionGain(Expectation):
             if self.parameters.coalition is None
             else parse_coalitions(self.parameters.coalition)
         )
-        for release in self._covered(evidence):
+        for release in self.covered(evidence):
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, release.copies):
                     yield PooledCopies(
@@ -176,7 +141,7 @@ class NoCollusionGain(Expectation):
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
     """Return the cells of attacks that are surely worse than the mean, in every replicate.
 
-    Pooling halves the noise of copies without information, and nobody would carry out the attack.
+    Pooling halves the noise of copies without information.
     """
     errors = [
         record
@@ -211,9 +176,7 @@ def _beside(gain: Gain, margin: float) -> Gain:
     return gain._replace(guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
 
-def by_law(
-    pooling: Sequence[PooledCopies], margin: float, level: float, contradiction: str = ""
-) -> Judgement:
+def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "") -> Judgement:
     """Decide by second moments, or by classes, unless a finding contradicts the law."""
     stated = {
         (copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient
@@ -324,7 +287,6 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
 
 
 def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdict]:
-    """Return the verdict on each gain (Holm in both directions)."""
     p_values = [gain.p_values(margin) for gain in tested]
     none, some = holm([none for none, _ in p_values]), holm([some for _, some in p_values])
     return [
@@ -334,7 +296,6 @@ def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdi
 
 
 def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
-    """Say that no gain reaches the margin."""
     hurt = sum(gain.gain + 3.0 * gain.std_error < -margin for gain in tested)
     more = f" (pooling does harm in {hurt} of them)" if hurt else ""
     more += _ruled_out(tested)
@@ -343,7 +304,6 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
 
 
 def _ruled_out(tested: Sequence[Gain]) -> str:
-    """Name the adversaries that the data rule out, and the gain beyond which they do."""
     noise = [gain.beyond for gain in tested if gain.noise]
     learnt = [gain.beyond for gain in tested if gain.insider]
     named = ("linear", noise), ("boosted-tree" if noise else "linear or boosted-tree", learnt)
@@ -352,7 +312,6 @@ def _ruled_out(tested: Sequence[Gain]) -> str:
 
 
 def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
-    """Name the open question, and the rows that would settle it."""
     # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
     needed = gain.rows_to_decide(margin, level)
     rows = (

@@ -1,12 +1,7 @@
-"""The noise that was drawn follows the law that the scheme states: part of every audit.
+"""The drawn noise follows the stated law: part of every audit.
 
-Everything that is proved of a scheme is proved of its law. One normal shared by all columns has the
-right variance in each column, so closed forms and error bars agree; but the noise lies on a line.
-The auditor has ``Y − X``, and compares.
-
-The tests are ``auditor.audit.law_tests``, for numbers and categories. Each test has one p-value for
-all its comparisons. Holm's step-down over the tests of all releases covered keeps the chance of one
-false «fails» at ``level``.
+The tests are ``auditor.audit.law_tests``, for numbers and categories. Each has one p-value for all its
+comparisons. Holm's step-down over all tests keeps the chance of one false «fails» at ``level``.
 """
 
 from __future__ import annotations
@@ -16,7 +11,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, covers
+from auditor.expectations.base import Expectation, Filter, Judgement, Share
 from auditor.numerics.statistics import holm
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -55,11 +50,7 @@ class NoiseFollowsLaw(Expectation):
 
         Observed is the least p-value after Holm's correction, which is what the bound is on.
         """
-        covered = [
-            release
-            for release in evidence.releases
-            if covers(self.parameters, release.scheme, release.sweep)
-        ]
+        covered = self.covered(evidence)
         passed_over = () if self.parameters.last_digits else (LAST_DIGITS,)
         tests = [
             (release, test)
@@ -118,19 +109,16 @@ def contradiction(releases: Sequence[ReleaseEvidence]) -> str:
 def _least_likely(
     tests: Sequence[tuple[ReleaseEvidence, LawTest]], adjusted: Sequence[float]
 ) -> tuple[float, str]:
-    """Return the least of p-values after Holm's correction, and its finding."""
     place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
     return adjusted[place], _finding(*tests[place])
 
 
 def _finding(release: ReleaseEvidence, test: LawTest) -> str:
-    """Say what one statistic found."""
     figure = f"{test.where} {test.observed:.4g}, by law {test.expected:.4g}"
     return f"{test.statistic} of {release.scheme}: {figure} (p = {test.p:.2g}, {test.rows:,} rows)"
 
 
 def _could_hide(test: LawTest, level: float) -> float:
-    """Return the size of a departure that a statistic at this level finds every other time."""
     return float(-scipy.special.ndtri(level / (2.0 * max(test.tests, 1)))) / (
         test.telling * math.sqrt(test.rows)
     )

@@ -1,10 +1,16 @@
-"""Order of attacks, knowledge, schemes or coalitions by a metric; and growth along a sweep."""
+"""Order of attacks, schemes or coalitions, and trends in a sweep.
+
+A step holds if theory settles it, if both values are equal up to rounding, or if the data show it
+beyond the error bars (Holm over all steps). It fails if either shows the opposite. Otherwise it is
+undecided. `slack` is the size of an irrelevant step in the other direction.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -78,17 +84,17 @@ class Ranking(Expectation):
         high: Any,
         copies: dict[tuple[str, str], int],
     ) -> Any:
-        by = self.parameters.by
-        smaller = {
-            self._rest(group[0]): group for group in groups if _is(group[0], by, low, copies)
-        }
-        larger = {
-            self._rest(group[0]): group for group in groups if _is(group[0], by, high, copies)
-        }
+        smaller, larger = (
+            {
+                self._rest(group[0]): group
+                for group in groups
+                if _is(group[0], self.parameters.by, name, copies)
+            }
+            for name in (low, high)
+        )
         return [(smaller[key], larger[key]) for key in smaller if key in larger]
 
     def _rest(self, record: Measurement) -> str:
-        """Return the cell without the compared field."""
         by = self.parameters.by
         rest = {
             field: value
@@ -267,7 +273,11 @@ class GrowthRate(Expectation):
                 others = {path: v for path, v in record.sweep.items() if path != p.against}
                 name = f"{record.scheme}{f', {record.attack}' if record.attack else ''}{f' at {others}' if others else ''}"
                 lines.setdefault(name, []).append((math.log(x), math.log(value)))
-        slopes = {name: _slope(points) for name, points in lines.items() if len(points) >= 3}
+        slopes = {
+            name: float(np.polyfit([x for x, _ in points], [y for _, y in points], 1)[0])
+            for name, points in lines.items()
+            if len(points) >= 3
+        }
         bound = p.at_most if p.at_most is not None else p.at_least
         if not slopes:
             return Judgement(
@@ -276,8 +286,10 @@ class GrowthRate(Expectation):
                 None,
                 bound,
             )
+        low = -math.inf if p.at_least is None else p.at_least
+        high = math.inf if p.at_most is None else p.at_most
         verdicts: list[Verdict] = [
-            "fails" if self._broken(slope) else "holds" for slope in slopes.values()
+            "holds" if low <= slope <= high else "fails" for slope in slopes.values()
         ]
         exponents = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
         worst_slope = max(slopes.values()) if p.at_most is not None else min(slopes.values())
@@ -288,14 +300,58 @@ class GrowthRate(Expectation):
             bound,
         )
 
-    def _broken(self, slope: float) -> bool:
-        p = self.parameters
-        return (p.at_most is not None and slope > p.at_most) or (
-            p.at_least is not None and slope < p.at_least
+
+@register
+class Monotone(Expectation):
+    """A metric never falls (or never rises) from one swept value to the next, in theory and in measurement."""
+
+    name = "monotone"
+    reference = "holm1979"
+
+    class Parameters(Filter):
+        """What is swept, which way the metric goes, and over which part of the sweep."""
+
+        metric: str = Field("normalized_error", description="metric that rises or falls")
+        against: str = Field(description="the swept path, whose values are numbers")
+        direction: Literal["rising", "falling"] = Field(
+            description="which way the metric goes as the swept value grows"
+        )
+        between: list[float] | None = Field(
+            None, description="[first, last] swept value looked at", min_length=2, max_length=2
+        )
+        slack: float = Field(
+            0.0, ge=0, description="by how much a step may go the other way, in the metric's unit"
         )
 
+        @model_validator(mode="after")
+        def _ordered(self) -> Any:
+            if self.between is not None and self.between[0] >= self.between[1]:
+                raise ValueError("between must go from a smaller to a larger swept value")
+            return self
 
-def _slope(points: Sequence[tuple[float, float]]) -> float:
-    """Least-squares slope of y on x."""
-    x, y = np.array(points).T
-    return float(((x - x.mean()) @ (y - y.mean())) / ((x - x.mean()) @ (x - x.mean())))
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict over every step of every line."""
+        p = self.parameters
+        lines: dict[str, list[tuple[float, Sequence[Measurement]]]] = {}
+        for group in measured(evidence, p, p.metric):
+            x = group[0].sweep.get(p.against)
+            if isinstance(x, (int, float)) and (
+                p.between is None or p.between[0] <= x <= p.between[1]
+            ):
+                lines.setdefault(_line(group[0], p.against), []).append((x, group))
+        pairs = []
+        for points in lines.values():
+            points.sort(key=lambda point: point[0], reverse=p.direction == "falling")
+            pairs += [(low, high) for (_, low), (_, high) in pairwise(points)]
+        if not pairs:
+            return Judgement(
+                "undecided", f"fewer than two values of {p.against} with a measured {p.metric}"
+            )
+        judged = judge_pairs(pairs, p.slack, p.metric)
+        why = f"{p.metric} {p.direction} with {p.against}, {len(lines)} lines; {judged.why}"
+        return Judgement(judged.status, why, judged.observed, judged.bound)
+
+
+def _line(record: Measurement, against: str) -> str:
+    others = {path: value for path, value in record.sweep.items() if path != against}
+    return json.dumps([others, *record[1:5], record.attribute], sort_keys=True)

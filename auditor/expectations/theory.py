@@ -9,15 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from auditor.expectations.base import (
-    Expectation,
-    Filter,
-    Judgement,
-    Share,
-    copies_released,
-    listed,
-    selector,
-)
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
 from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
 from auditor.numerics.statistics import holm, quantile, two_sided
 from auditor.registry import declaring, register
@@ -53,12 +45,8 @@ class MatchesTheory(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every selected cell with a closed form."""
-        selected = selector(self.parameters, self.parameters.metric, copies_released(evidence))
-        records = [
-            r
-            for r in evidence.measurements
-            if selected(r) and r.status == "ok" and r.theory is not None
-        ]
+        found = self.chosen(evidence, self.parameters.metric)
+        records = [r for r in found if r.theory is not None]
         groups = list(cells(records).values())
         if not groups:
             return Judgement("undecided", "no selected cell has a closed form")
@@ -76,7 +64,6 @@ def compare(
     ----------
     groups : sequence of cells
         Each the records of its replicates.
-    expected : sequence of float
     resolution : float
         Intervals wider than ± this share of theory leave the verdict undecided.
     """
@@ -138,10 +125,9 @@ class Agreement(NamedTuple):
 def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
     """Return the agreement of one cell's replicates with theory.
 
-    Secret matrices and guesses are drawn once for all records, and theory may depend on them. So
-    replicates are compared with their own theory, in pairs, by Student's t. An error with few possible
-    outcomes is not normal: sign flips must refute it too, with least p-value ``2^(1 − R)``. The error
-    bar of a single release omits these draws.
+    Secret matrices and guesses are drawn once for all records. So replicates are compared with their
+    own theory, in pairs, by Student's t. Sign flips must refute errors too, as few outcomes are not
+    normal. The error bar of a single release omits these draws.
     """
     value, error = pooled(group)
     if all(
@@ -166,7 +152,6 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
 
 
 def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
-    """Return Student's p-value of mean 0, and the standard error."""
     mean, R = float(off.mean()), off.size
     # Errors are skewed: few draws are mostly too small, and then spread too little as well. Their
     # spread is as a share of their size.
@@ -178,8 +163,7 @@ def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
 def _differences(group: Sequence[Measurement], truth: float) -> list[Array]:
     """Return measurement minus theory by replicate, after relative differences if no theory is 0.
 
-    A draw with a large theory also has a large spread, and would dominate. A draw with a small one
-    counts too much in relative terms.
+    Large theories dominate absolute differences, and small ones relative differences.
     """
     values = np.array([r.value or 0.0 for r in group])
     theory = np.array([truth if r.theory is None else r.theory for r in group])
@@ -207,7 +191,6 @@ def sign_flips(differences: Array) -> float:
 
 
 def _scale(group: Sequence[Measurement]) -> float:
-    """Return the size relative to which a difference is rounding."""
     record = group[0]
     # Below 1e-12 of the variance an error is reported as 0: one side of the comparison may be just
     # there, and the other just beyond.
@@ -232,7 +215,6 @@ class Theorem3(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict on the joint LLSE's normalized error, cell by cell."""
         filters = self.parameters
-        selected = selector(filters, "normalized_error", copies_released(evidence))
         fitting, best = (
             declaring("scheme", "fresh_shaped_noise"),
             declaring("attack", "best_linear"),
@@ -242,10 +224,8 @@ class Theorem3(Expectation):
         }
         records = [
             r
-            for r in evidence.measurements
-            if selected(r)
-            and r.status == "ok"
-            and r.theory is not None
+            for r in self.chosen(evidence, "normalized_error")
+            if r.theory is not None
             and (filters.scheme is not None or plugins[(str(r.sweep), r.scheme)] in fitting)
             and (filters.attack is not None or r.attack in best)
         ]

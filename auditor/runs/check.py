@@ -11,7 +11,7 @@ from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowable import check_knowledge
-from auditor.audit.base.uses import make_scheme, release_copies, release_levels
+from auditor.audit.base.request import make_scheme, release_copies, release_levels
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.request import is_file
 from auditor.data.table import Table

@@ -14,7 +14,7 @@ from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalV
 from auditor.adversary.given import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published_rules import cells_of, published_prior
-from auditor.audit.categorical.known_attributes import KnownPart
+from auditor.audit.categorical.posterior_measures import KnownPart
 from auditor.data.microdata import as_categories, categories_like
 from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.random_streams import stream

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from auditor import registry
-from auditor.audit.base.outcome import ReleaseAudit
+from auditor.audit.base.request import ReleaseAudit
 from auditor.errors import StorageError
 from auditor.process.environment import version
 from auditor.process.interrupt import shielded

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from auditor import registry
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.uses import release_copies
+from auditor.audit.base.request import release_copies
 from auditor.audit.workload import workload
 from auditor.data.table import Table
 from auditor.errors import shortened

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.audit.base.uses import make_scheme, release_levels
+from auditor.audit.base.request import make_scheme, release_levels
 from auditor.data.request import is_file
 from auditor.data.source import is_public
 from auditor.data.table import Table

@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from auditor import registry
-from auditor.audit.base.outcome import ReleaseAudit
+from auditor.audit.base.request import ReleaseAudit
 from auditor.errors import WorkersLost
-from auditor.expectations.base import listed
-from auditor.expectations.stopped_runs import Missing, undecided
+from auditor.expectations.base import Missing, listed, undecided
 from auditor.process.containment import OURS, contained
 from auditor.process.interrupt import Interrupted, check
 from auditor.results.evidence import Evidence

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from auditor import registry
-from auditor.audit.base.outcome import ReleaseAudit
-from auditor.audit.base.request import ReleaseRequest, Step, Tell
+from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, Step, Tell
 from auditor.audit.base.session import cells_of, in_order_of_promise, made_attack
 from auditor.audit.engine import audit_release, engine_of
 from auditor.data.table import Table

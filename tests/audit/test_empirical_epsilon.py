@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.measures.empirical_epsilon import (
+from auditor.audit.measures.empirical_guarantee import (
     Trials,
     empirical_epsilon,
     lower_bound,

@@ -38,7 +38,7 @@ def measured(found: Inferred, x: Array) -> Measurement:
             x[rows],
         )
     context = CellContext({}, "k-anonymity", (5.0,), 0, ("ill",), np.ones(1), 1)
-    records = inference_records(context, "homogeneity", "known", (1,), counted, ("ill",))
+    records = inference_records(context, (1,), counted)
     return next(r for r in records if (r.metric, r.attribute) == ("disclosed_beyond_chance", "ill"))
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.law_tests.last_digits import last_digits_test
+from auditor.audit.law_tests.digits import last_digits_test
 from auditor.schemes.base.noise_law import KroneckerNoise
 
 ORIGINALS = {

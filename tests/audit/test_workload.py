@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from auditor.audit.base.uses import release_copies
+from auditor.audit.base.request import release_copies
 from auditor.audit.workload import tries, workload
 from auditor.errors import ScenarioError
 from auditor.runs.check import check_data

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.measures.worst_groups import group_codes
+from auditor.audit.measures.closeness import group_codes
 
 N = 3_000
 RNG = np.random.default_rng(2**41 + 61)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import auditor
-from auditor.audit.base.outcome import ReleaseAudit
+from auditor.audit.base.request import ReleaseAudit
 from auditor.errors import AuditorError
 from auditor.results import model, tidy
 from auditor.results.codec import CodecError, codec

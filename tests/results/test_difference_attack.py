@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 import auditor
 from auditor import registry
-from auditor.audit import categorical_engine
 from auditor.audit.base import release
+from auditor.audit.categorical import session
 from auditor.results.disclosure import _is_share, disclosed
 from auditor.results.measurements import NUMBERS
 from auditor.schemes.replacement.base import UniformScheme
@@ -137,7 +137,7 @@ def located(found):
 
 @pytest.fixture
 def known_noise(monkeypatch):
-    for module in (release, categorical_engine):
+    for module in (release, session):
         monkeypatch.setattr(module, "noise_seed", lambda source, seed, fingerprint: seed)
 
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.published_tree import TreeMoments
-from auditor.audit.attempts.linear import linear_errors
+from auditor.audit.attempts.linear import linear_errors, padded_maps
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.attempts.over_rows import Counters, row_errors
-from auditor.audit.base.outcome import Attempt
-from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records
+from auditor.audit.attempts.over_rows import Counters, fitted_to_rows, row_errors
+from auditor.audit.base.joint_counts import CELLS, RECORDS, JointCounts, number_cells
+from auditor.audit.base.records import ALL, CellContext, Cells, distribution_records, error_records
+from auditor.audit.base.request import Attempt
 from auditor.audit.measures.closeness import Baseline, closeness_records, sampled
 from auditor.audit.measures.entropy_bound import attack_bound_records
 from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
 from auditor.audit.measures.privacy import tally_records, wanted_tally
 from auditor.audit.numeric.error_bars import Errors
+from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.reconstruct import tally_linear, tally_rows
 from auditor.errors import NotApplicable, PluginError
-from auditor.numerics.blocks import row_blocks
+from auditor.numerics.blocks import block_head, row_blocks
 from auditor.results.evidence import PairedCell, PairedGain
 from auditor.results.measurements import Measurements
-from auditor.types import Array
+from auditor.types import Array, Block, Blocks, Coalition, Indices
 
 
 def attack_outcome(
@@ -62,40 +67,38 @@ def attack_outcome(
         raise NotApplicable(f"{attack.name} is neither a linear nor a row-level attack")
     if not np.isfinite(errors.distortion.value).all():
         raise PluginError("the attack's errors are beyond what double precision can square")
-    cell, held = (name, knowledge.label), [needed[place] for place in wanted]
+    context, held = context.under(name, knowledge.label), [needed[place] for place in wanted]
+    cells = Cells(context, needed, wanted)
     independent = opened.law is None or opened.law.tells_spread
     if isinstance(attack, LinearAttack) and independent and errors.bar == "redraws":
         # the redraws count all draws that the theory averages over, record by record
         if not np.isnan(errors.distortion.theory).all():
             errors = replace(errors, bar="sampling")
-    table = error_records(context, *cell, needed, wanted, errors)
-    cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
+    records = tally_records(scenario, cells, tally, release.table)
     if tally.sample is not None and base is not None:
-        cells += closeness_records(context, cell, needed, wanted, tally.sample, base)
+        records += closeness_records(cells, tally.sample, base)
     if scenario.measure("error-bounds") and isinstance(attack, LinearAttack):
         if release.transformed is None:
-            cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, held)
+            records += attack_bound_records(context, attack, knowledge, opened.gathered, held)
     if knowledge.in_clear:
-        cells += number_records(context, name, knowledge, _known_alone(opened, knowledge))
-    cells += counters.cell_records(context, cell, needed, wanted, release.table.attributes)
+        records += number_records(context, knowledge, _known_alone(opened, knowledge))
+    records += counters.records(cells)
     return Attempt(
-        Measurements.concatenated([table, cells]),
-        distribution_records(context, *cell, needed, wanted, tally),
-        _paired_gains(opened, cell, context, errors),
+        Measurements.concatenated([error_records(cells, errors), records]),
+        distribution_records(cells, tally),
+        _paired_gains(opened, context, errors),
         opened.gathered.shares.asked,
     )
 
 
 def _paired_gains(
-    opened: Opened, cell: tuple[str, str], context: CellContext, errors: Errors
+    opened: Opened, context: CellContext, errors: Errors
 ) -> dict[PairedCell, PairedGain]:
-    """Return gains over copies chosen before any measurement, for evidence on pooling."""
     if errors.paired is None:
         return {}
-    (attack, knowledge), found = cell, errors.paired
-    names = (*context.attributes, ALL)
+    names, found = (*context.attributes, ALL), errors.paired
     return {
-        (knowledge, attack, opened.needed[place], name): (
+        (str(context.knowledge), str(context.attack), opened.needed[place], name): (
             float(found.gain[place, column]),
             float(found.std_error[place, column]),
             float(found.degrees[place, column]),
@@ -115,3 +118,53 @@ def _known_alone(opened: Opened, knowledge: Knowledge) -> Array:
         tree = view.given.tree
         return errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), known)
     return errors_alone(opened.release.moments.covariance, known)
+
+
+def number_counts(
+    opened: Opened, attack: Attack, knowledge: Knowledge, coalition: Coalition, column: int
+) -> JointCounts:
+    """Return counts from all rows, or from the heads of blocks of a long table."""
+    opened = replace(opened, coalitions=[coalition])
+    release, joint = opened.release, opened.gathered.copies.joint
+    if isinstance(attack, LinearAttack) and not joint:
+        attack = attack.over_rows()
+    moments = release.moments
+    K_X, mean = moments.covariance, moments.mean
+    counts = JointCounts(CELLS, coalition)
+    scale = np.sqrt(np.diag(K_X))
+    tally = _Pairs(scale, column=column, place=opened.needed.index(coalition), counts=counts)
+    tally.mean = float(mean[column])
+    head = block_head(release.table.rows, release.table.width, RECORDS)
+    rows: Blocks = release.blocks if head is None else partial(release.heads, head)
+    judged, groups = opened.judged(knowledge, rows)
+
+    def watched() -> Iterator[Block]:
+        for index, x, copies in judged():
+            held = [copies[copy - 1][:, column] for copy in coalition] if joint else []
+            counts.add_copies(tally.cells(x[:, column]), [tally.cells(copy) for copy in held])
+            yield index, x, copies
+
+    if isinstance(attack, LinearAttack):
+        maps = padded_maps(opened, attack, knowledge)[1]
+        tally_linear(maps, opened.undone(watched), mean, tally, K_X, None)
+    elif isinstance(attack, RowAttack):
+        tally_rows(*fitted_to_rows(opened, attack, knowledge), watched, groups, tally)
+    else:
+        raise NotApplicable(f"{attack.name} estimates no numbers")
+    return counts
+
+
+@dataclass
+class _Pairs(Tally):
+    column: int = 0
+    place: int = 0
+    mean: float = 0.0
+    counts: JointCounts = field(default_factory=lambda: JointCounts(CELLS, ()))
+
+    def add(self, errors: Array, x: Array, start: int = 0) -> None:
+        truth = x[:, self.column]
+        self.counts.add(self.cells(truth), self.cells(truth + errors[:, self.place, self.column]))
+
+    def cells(self, values: Array) -> Indices:
+        """Return the cells of the attribute's values."""
+        return number_cells(values, self.mean, float(self.scale[self.column]))

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import LinearAttack
@@ -25,7 +24,7 @@ from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
 from auditor.process.deferred import scipy
 from auditor.schemes.base.transform import Transformed
-from auditor.types import Array, Block, Blocks, Coalition
+from auditor.types import Array, Block, Blocks, Coalition, Indices
 
 MOST_STACKED = 2**20
 """Weights of all draws that are solved for at once: 8 MB, and four times as much on the way."""
@@ -49,7 +48,7 @@ def linear_errors(
         elif not maps.fixed:
             again = _redrawn(opened, attack, knowledge)
 
-    def by_rows(places: NDArray[np.intp]) -> OnRows:
+    def by_rows(places: Indices) -> OnRows:
         blocks, counts = opened.judged(knowledge)
         some, blocks = maps.at(places), opened.undone(blocks)
         sums, grain = errors_by_rows(some, blocks, counts, release.moments.mean)
@@ -198,7 +197,6 @@ def _mean_errors(opened: Opened, batches: Sequence[Sequence[Affine]], judged: Mo
 
 
 def _held_out(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:
-    """Return whether every map was fitted to known records alone, which are not judged."""
     return isinstance(knowledge, KnownRecords) and all(
         not isinstance(batch, AffineStack) and all(affine.apart for affine in batch)
         for batch in batches

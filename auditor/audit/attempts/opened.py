@@ -1,4 +1,4 @@
-"""One release of numbers with its moments gathered, for attacks to be fitted and measured."""
+"""One numeric release with its moments, for attacks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release, WhiteRelease, open_release
-from auditor.audit.base.uses import with_singles
+from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.audit.numeric.known_rows import RowSelection
@@ -26,21 +25,18 @@ from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES, ErrorBar
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Blocks, Coalition
+from auditor.types import Blocks, Coalition, Indices
 
 RUN = 64
 """Neighbouring records of a large table that are perturbed again together."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Opened:
     """A release, and the coalitions that attack it.
 
     Attributes
     ----------
-    scenario : Scenario
-    release : Release
-    gathered : Gathered
     coalitions : sequence of tuple of int
         As requested.
     pooling : bool
@@ -56,8 +52,8 @@ class Opened:
     gathered: Gathered
     coalitions: Sequence[Coalition]
     pooling: bool = False
-    redraws: dict[str, Redraws] = field(default_factory=dict, repr=False)
-    again: dict[int, Opened] = field(default_factory=dict, repr=False)
+    redraws: dict[str, Redraws] = field(default_factory=dict)
+    again: dict[int, Opened] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -208,7 +204,7 @@ class Opened:
         return self.scenario.replicates_of(self.release.use) >= FEWEST_REPLICATES
 
     @property
-    def compared(self) -> NDArray[np.intp] | None:
+    def compared(self) -> Indices | None:
         """Places of the single copies that coalitions are paired with, for pooling."""
         if not self.pooling or self.law is None:
             return None

@@ -1,4 +1,4 @@
-"""Errors of one attack on rows on every coalition, with redraws of the release."""
+"""Errors of one row attack on every coalition, with redraws."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from auditor.adversary.attack import Reconstruction, RowAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.records import CellContext
+from auditor.audit.base.records import Cells
 from auditor.audit.measures.inferences import Inferences, inference_records
 from auditor.audit.measures.naming import Naming, name_rows, naming_records
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
@@ -39,7 +39,7 @@ it in 63 %."""
 class Counters:
     """Figures that are counted record by record, one counter for each coalition."""
 
-    records: Sequence[WholeRecords] = ()
+    hits: Sequence[WholeRecords] = ()
     inferences: Sequence[Inferences] = ()
     namings: Sequence[Naming] = ()
 
@@ -50,22 +50,15 @@ class Counters:
         hits = wanted_hits(scenario, count)
         return cls(hits, [Inferences() for _ in several], [Naming() for _ in several])
 
-    def cell_records(
-        self,
-        context: CellContext,
-        cell: tuple[str, str],
-        needed: Sequence[Coalition],
-        wanted: Sequence[int],
-        attributes: tuple[str, ...],
-    ) -> list[Measurement]:
+    def records(self, cells: Cells) -> list[Measurement]:
         """Return the records of the wanted coalitions."""
-        found = list[Measurement]()
-        for place in wanted if self.records else ():
-            one, inferred = needed[place], self.inferences[place]
-            found += inference_records(context, *cell, one, inferred, attributes)
-            found += naming_records(context, *cell, one, self.namings[place])
-        for place in wanted if self.records else ():
-            found += whole_record_records(context, *cell, needed[place], self.records[place])
+        found, context = list[Measurement](), cells.context
+        for place in cells.wanted if self.hits else ():
+            one = cells.coalitions[place]
+            found += inference_records(context, one, self.inferences[place])
+            found += naming_records(context, one, self.namings[place])
+        for place in cells.wanted if self.hits else ():
+            found += whole_record_records(context, cells.coalitions[place], self.hits[place])
         return found
 
 
@@ -112,11 +105,10 @@ def row_errors(
 def _over_rows(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
 ) -> tuple[list[Reconstruction], Array, list[int], Array]:
-    """Return fitted attacks, squared errors by row group, sizes of groups, and theory."""
     fitted, held = fitted_to_rows(opened, attack, knowledge)
     blocks, counts = opened.judged(knowledge)
     sums, expected = tally_rows(
-        fitted, held, blocks, counts, tally, counters.records, counters.inferences
+        fitted, held, blocks, counts, tally, counters.hits, counters.inferences
     )
     return fitted, sums, [count for groups in counts for count in groups if count], expected
 

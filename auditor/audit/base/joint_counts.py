@@ -1,4 +1,4 @@
-"""Joint counts of one attribute's originals, copies and estimates, for a picture of the data.
+"""Joint counts of one attribute's originals, copies and estimates.
 
 Bins are runs of cells. Cells of numbers are a quarter of a standard deviation wide, up to three
 standard deviations from the mean; the outermost are open. Categories are ordered by frequency. A
@@ -56,14 +56,12 @@ def number_cells(values: Array, mean: float, deviation: float) -> Indices:
     return np.clip(place, 0, CELLS - 1).astype(np.intp)
 
 
-@dataclass
+@dataclass(repr=False)
 class JointCounts:
     """Counts of cells: of originals by estimates, and of the members' copies.
 
     Attributes
     ----------
-    cells : int
-    members : tuple of int
     joint : ndarray of shape (cells, cells)
     copies : ndarray of shape (members, cells)
     moved : ndarray of shape (members,)
@@ -72,9 +70,9 @@ class JointCounts:
 
     cells: int
     members: Coalition
-    joint: NDArray[np.int64] = field(init=False, repr=False)
-    copies: NDArray[np.int64] = field(init=False, repr=False)
-    moved: NDArray[np.int64] = field(init=False, repr=False)
+    joint: NDArray[np.int64] = field(init=False)
+    copies: NDArray[np.int64] = field(init=False)
+    moved: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with no record."""

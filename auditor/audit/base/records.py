@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
-from auditor.audit.numeric.error_bars import Errors, with_total
+from auditor.audit.numeric.error_bars import Errors, Figure, with_total
 from auditor.audit.numeric.error_tally import Tally, spread_shares
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
-from auditor.numerics.statistics import Z_95, quantile
+from auditor.numerics.statistics import quantile
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.records import Distribution, ErrorBar, Measurement, Status
 from auditor.types import Array, Coalition
@@ -22,7 +22,7 @@ ALL = "*"
 UNBOUNDED = -math.inf, math.inf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CellContext:
     """Common part of the records of one release.
 
@@ -32,6 +32,8 @@ class CellContext:
         Each attribute's variance in the table, divisor n.
     copies : int
         Number of released copies; 0 if unknown.
+    attack, knowledge : str or None
+        None for figures of the release itself.
     """
 
     sweep: dict[str, Any]
@@ -39,8 +41,10 @@ class CellContext:
     levels: tuple[float, ...]
     replicate: int
     attributes: tuple[str, ...]
-    variances: Array = field(repr=False)
+    variances: Array
     copies: int
+    attack: str | None = None
+    knowledge: str | None = None
 
     def __post_init__(self) -> None:
         names = tuple("'*'" if name == ALL else name for name in self.attributes)
@@ -54,27 +58,19 @@ class CellContext:
         """Return the context for other columns."""
         return replace(self, attributes=attributes, variances=variances)
 
+    def under(self, attack: str | None, knowledge: str | None) -> CellContext:
+        """Return the context for one attack with one state of knowledge."""
+        return replace(self, attack=attack, knowledge=knowledge)
+
     @property
     def everybody(self) -> Coalition:
         """All copies."""
         return tuple(range(1, self.copies + 1))
 
-    def empty(
-        self,
-        attack: str | None,
-        knowledge: str | None,
-        coalition: Coalition | None,
-        status: str,
-        reason: str,
-    ) -> Measurement:
+    def empty(self, coalition: Coalition | None, status: str, reason: str) -> Measurement:
         """Return the record of a cell without a measurement; by default for all copies."""
-        members, found = (
-            coalition if coalition is not None else self.everybody,
-            cast(Status, status),
-        )
-        return self.record(
-            "distortion", members, attack=attack, knowledge=knowledge, status=found, reason=reason
-        )
+        members = self.everybody if coalition is None else coalition
+        return self.record("distortion", members, status=cast(Status, status), reason=reason)
 
     def record(
         self,
@@ -85,20 +81,18 @@ class CellContext:
         interval: tuple[float | None, float | None] = (None, None),
         theory: float | None = None,
         *,
-        attack: str | None = None,
-        knowledge: str | None = None,
         attribute: str = ALL,
         status: Status = "ok",
         reason: str | None = None,
         error_bar: ErrorBar = "none",
     ) -> Measurement:
-        """Return one record; without an attack, a figure of the release itself."""
+        """Return one record."""
         low, high = interval
         return Measurement(
             sweep=self.sweep,
             scheme=self.scheme,
-            knowledge=knowledge,
-            attack=attack,
+            knowledge=self.knowledge,
+            attack=self.attack,
             coalition=coalition,
             levels=self.levels_of(coalition),
             replicate=self.replicate,
@@ -124,8 +118,6 @@ class CellContext:
         *,
         bounds: tuple[float, float] = UNBOUNDED,
         degrees: float = math.inf,
-        attack: str | None = None,
-        knowledge: str | None = None,
         attribute: str = ALL,
         error_bar: ErrorBar = "sampling",
     ) -> Measurement:
@@ -139,11 +131,77 @@ class CellContext:
             std_error,
             interval,
             theory,
-            attack=attack,
-            knowledge=knowledge,
             attribute=attribute,
             error_bar=error_bar,
         )
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Coalitions under one attack, or of the release, of which some are wanted in results.
+
+    Attributes
+    ----------
+    wanted : sequence of int
+        Places of coalitions.
+    """
+
+    context: CellContext
+    coalitions: Sequence[Coalition]
+    wanted: Sequence[int]
+
+    @classmethod
+    def all(cls, context: CellContext, coalitions: Sequence[Coalition]) -> Cells:
+        """Return cells that are all wanted."""
+        return cls(context, coalitions, range(len(coalitions)))
+
+    def records(
+        self,
+        metric: str,
+        figure: Figure,
+        bar: ErrorBar,
+        bounds: tuple[float, float] = (0.0, math.inf),
+    ) -> list[Measurement]:
+        """Return a metric's records.
+
+        Arrays have shape (B, N), or (B, N + 1) with ``*`` last; NaN for none.
+        """
+        low = np.maximum(figure.value - figure.below, bounds[0])
+        high = np.minimum(figure.value + figure.above, bounds[1])
+        found = []
+        for b in self.wanted:
+            for j, name in enumerate((*self.context.attributes, ALL)[: figure.value.shape[1]]):
+                if math.isnan(figure.value[b, j]):
+                    continue
+                value, error, start, end, theory = (
+                    number(float(each[b, j]))
+                    for each in (figure.value, figure.std_error, low, high, figure.theory)
+                )
+                found.append(
+                    self.context.record(
+                        metric,
+                        self.coalitions[b],
+                        value,
+                        error,
+                        (start, end),
+                        theory,
+                        attribute=name,
+                        error_bar="none" if error is None else bar,
+                    )
+                )
+        return found
+
+    def withheld(
+        self, metric: str, reason: str, attributes: Sequence[str] = (ALL,)
+    ) -> list[Measurement]:
+        """Return records with the reason why a metric is not measured."""
+        return [
+            self.context.record(
+                metric, self.coalitions[b], attribute=name, status="not-applicable", reason=reason
+            )
+            for b in self.wanted
+            for name in attributes
+        ]
 
 
 def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
@@ -168,27 +226,21 @@ def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measureme
     for place, (level, error) in enumerate(levels, start=1):
         metric = f"estimated_level(copy {place})"
         if np.isfinite(error):
-            interval = max(0.0, level - Z_95 * error), level + Z_95 * error
-            records.append(
-                context.record(metric, (place,), level, error, interval, error_bar="jackknife")
-            )
+            bar: ErrorBar = "jackknife"
+            bounds = 0.0, math.inf
+            record = context.estimate(metric, (place,), level, error, bounds=bounds, error_bar=bar)
         else:
-            records.append(context.record(metric, (place,), level))
+            record = context.record(metric, (place,), level)
+        records.append(record)
     figures = {f"off_law({name})": distance for name, distance in noise.distances.items()}
     figures["noise_on_data"] = noise.dependence
     return records + [scheme_record(context, name, value) for name, value in figures.items()]
 
 
-def error_records(
-    context: CellContext,
-    attack: str,
-    knowledge: str,
-    coalitions: Sequence[Coalition],
-    wanted: Sequence[int],
-    errors: Errors,
-) -> Measurements:
+def error_records(cells: Cells, errors: Errors) -> Measurements:
     """Return distortion, rmse, normalized error and collusion gain of the wanted coalitions."""
-    names, distortion = (*context.attributes, ALL), errors.distortion
+    context, wanted, distortion = cells.context, cells.wanted, errors.distortion
+    names = *context.attributes, ALL
     figures = {
         "distortion": distortion,
         "rmse": distortion.root(),
@@ -211,12 +263,12 @@ def error_records(
     numbers = {field: np.stack(parts, axis=-1)[wanted].ravel() for field, parts in columns.items()}
     redrawn = errors.bar in ("redraws", "sampling", "replicates-needed")
     bars = [errors.bar, "replicates-needed" if redrawn else "none"]
-    held = [coalitions[place] for place in wanted]
+    held = [cells.coalitions[place] for place in wanted]
     shared = {
         "sweep": context.sweep,
         "scheme": context.scheme,
-        "knowledge": knowledge,
-        "attack": attack,
+        "knowledge": context.knowledge,
+        "attack": context.attack,
         "replicate": context.replicate,
         "status": "ok",
         "reason": None,
@@ -239,32 +291,26 @@ def number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def distribution_records(
-    context: CellContext,
-    attack: str,
-    knowledge: str,
-    coalitions: Sequence[Coalition],
-    wanted: Sequence[int],
-    tally: Tally,
-) -> list[Distribution]:
+def distribution_records(cells: Cells, tally: Tally) -> list[Distribution]:
     """Return the distribution of absolute errors over the records, by attribute."""
     if "counts" not in tally.sums:
         return []
+    context = cells.context
     shares = spread_shares(tally.sums["counts"], tally.spread_rows)
     edges = np.linspace(0.0, tally.reach, tally.bins + 1)[:, None] * tally.scale
     return [
         Distribution(
             sweep=context.sweep,
             scheme=context.scheme,
-            knowledge=knowledge,
-            attack=attack,
-            coalition=coalitions[place],
+            knowledge=str(context.knowledge),
+            attack=str(context.attack),
+            coalition=cells.coalitions[place],
             replicate=context.replicate,
             attribute=attribute,
             edges=tuple(edges[:, column].tolist()),
             shares=tuple(shares[place, column, :-1].tolist()),
             above=float(shares[place, column, -1]),
         )
-        for place in wanted
+        for place in cells.wanted
         for column, attribute in enumerate(context.attributes)
     ]

@@ -1,4 +1,4 @@
-"""One numeric release under audit: its copies, drawn block by block as often as needed."""
+"""One numeric release under audit, drawn block by block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from auditor.audit.base.uses import already_out, make_scheme
+from auditor.audit.base.request import already_out, make_scheme
 from auditor.audit.numeric import limits
 from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.data.source import noise_seed
@@ -27,7 +27,7 @@ from auditor.schemes.draw import released_grid
 from auditor.types import Array, Block
 
 
-@dataclass
+@dataclass(repr=False)
 class Release:
     """One release under audit, and the facts of its scheme."""
 
@@ -38,7 +38,7 @@ class Release:
     levels: tuple[float, ...]
     key: Key
     seconds: float = 0.0
-    _kept: list[Array] | None = field(default=None, repr=False)
+    _kept: list[Array] | None = None
 
     @property
     def copies(self) -> int:
@@ -166,7 +166,7 @@ class Release:
         return Drawing(samplers)
 
 
-@dataclass
+@dataclass(repr=False)
 class WhiteRelease(Release):
     """A release with serial noise replaced by its innovations.
 
@@ -175,7 +175,7 @@ class WhiteRelease(Release):
     """
 
     serial: Autoregression = field(kw_only=True)
-    original: Release = field(kw_only=True, repr=False)
+    original: Release = field(kw_only=True)
 
     @classmethod
     def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:

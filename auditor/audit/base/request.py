@@ -1,30 +1,37 @@
-"""Request to audit one release."""
+"""Request to audit one release, its levels and copies, and the outcome."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from auditor.audit.base.outcome import ReleaseAudit
-from auditor.audit.base.uses import make_scheme, release_copies, release_levels
+from auditor import registry
+from auditor.audit.base.records import CellContext
 from auditor.data.table import Audited, Table
+from auditor.errors import PluginError
 from auditor.numerics.blocks import stripes
 from auditor.numerics.passes import Job, walk
+from auditor.results.codec import Pairs
+from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, ReleaseEvidence
+from auditor.results.measurements import Measurements
+from auditor.results.records import Distribution, Picture
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.scheme import TableMoments, table_moments
+from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
+from auditor.types import Coalition
 
 MOST_STEPS = 256
 """Steps of a pass: five for each of fifty workers."""
-Tell = Callable[[ReleaseAudit], None]
+Tell = Callable[["ReleaseAudit"], None]
 """Receives the audit of a release so far."""
 Step = Callable[["ReleaseRequest"], Any]
 """Part of an audit that any process can carry out, given the request; can be pickled."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReleaseRequest:
     """One scheme at one sweep point in one replicate.
 
@@ -34,8 +41,6 @@ class ReleaseRequest:
         At the sweep point.
     point : dict
         The swept values, for the records.
-    table : Table
-    use : SchemeUse
     replicate : int
         From 1.
     pooling : bool
@@ -57,10 +62,10 @@ class ReleaseRequest:
     use: SchemeUse
     replicate: int = 1
     pooling: bool = False
-    share: Callable[[Sequence[Step]], Iterator[Any]] | None = field(default=None, repr=False)
-    tell: Tell | None = field(default=None, repr=False)
+    share: Callable[[Sequence[Step]], Iterator[Any]] | None = None
+    tell: Tell | None = None
     brief: bool = False
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    kept: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
@@ -83,11 +88,11 @@ class ReleaseRequest:
         return table_moments(self.table)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stripes:
     """Step that does a job on stripes ``first`` to ``stop`` (exclusive) of a release."""
 
-    job: Job[Any] = field(repr=False)
+    job: Job[Any]
     open: Callable[[ReleaseRequest], Any]
     width: int
     first: int
@@ -109,3 +114,103 @@ def parts_in_steps(
     cuts = [(first, min(first + each, count)) for first in range(0, count, each)]
     for parts in request.share([Stripes(job, open, width, *cut) for cut in cuts]):
         yield from parts
+
+
+def release_levels(use: SchemeUse, scenario: Scenario, replicate: int = 1) -> tuple[float, ...]:
+    """Return the levels of one use of a scheme, in order of release; empty if unknown."""
+    if use.levels is not None:
+        return use.levels.resolve(scenario.seed, replicate)
+    levels = make_scheme(use, scenario.base).default_levels()
+    if not isinstance(levels, tuple) or not all(
+        isinstance(level, (int, float)) for level in levels
+    ):
+        raise PluginError("the scheme's default levels are no tuple of numbers")
+    return levels
+
+
+def release_copies(use: SchemeUse, scenario: Scenario) -> int:
+    """Return the number of copies that one use of a scheme releases."""
+    return make_scheme(use, scenario.base).count(release_levels(use, scenario))
+
+
+def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:
+    """Return the scheme plugin of one use, with its folder, and the table if it needs it."""
+    scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
+    scheme.base = base
+    if scheme.needs_table:
+        scheme.table = table
+    return scheme
+
+
+def already_out(use: SchemeUse, copies: int) -> int:
+    """Return the number of copies that were released before; at least one is new."""
+    share = use.already_out
+    return min(copies - 1, int(share) if isinstance(share, int) else math.floor(share * copies))
+
+
+def with_singles(coalitions: Iterable[Coalition]) -> list[Coalition]:
+    """Return coalitions and their members alone, by size."""
+    every = set(coalitions)
+    every |= {(copy,) for coalition in every for copy in coalition}
+    return sorted(every, key=lambda coalition: (len(coalition), coalition))
+
+
+@dataclass(frozen=True)
+class ReleaseAudit:
+    """Outcome of the audit of one release."""
+
+    measurements: Measurements
+    distributions: list[Distribution]
+    pictures: list[Picture]
+    evidence: ReleaseEvidence
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Outcome of one attack with one state of knowledge, or the insider's gains by pooling.
+
+    Attributes
+    ----------
+    paired : dict
+        Gains over copies that were chosen before any measurement (``ReleaseEvidence.paired``).
+    told : bool
+        Whether the attack asked for the table's distinct values.
+    gains : dict
+        The insider's gains by pooling.
+    """
+
+    measurements: Measurements
+    distributions: list[Distribution]
+    paired: Pairs[PairedCell, PairedGain] = field(default_factory=dict)
+    told: bool = False
+    gains: Pairs[Coalition, InsiderGain] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Attempt]) -> Attempt:
+        """Return the outcomes on different coalitions as one."""
+        return cls(
+            Measurements.concatenated(part.measurements for part in parts),
+            [spread for part in parts for spread in part.distributions],
+            {cell: gain for part in parts for cell, gain in part.paired.items()},
+            any(part.told for part in parts),
+        )
+
+
+def nothing_of(
+    scenario: Scenario,
+    context: CellContext,
+    evidence: ReleaseEvidence,
+    coalitions: Sequence[Coalition],
+    reason: str,
+) -> ReleaseAudit:
+    """Return the audit of a release that failed: every cell has the reason."""
+    records = [
+        context.under(attack.id, knowledge.label).empty(coalition, "failed", reason)
+        for knowledge in scenario.knowledge
+        for attack in scenario.attacks
+        for coalition in coalitions
+        if attack.tries(coalition, context.copies)
+    ]
+    records = records or [context.empty(None, "failed", reason)]
+    evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
+    return ReleaseAudit(Measurements.of(records), [], [], evidence)

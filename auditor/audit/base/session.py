@@ -1,4 +1,4 @@
-"""Audit of one open release: every attack, state of knowledge and coalition.
+"""Audit of one open release: every attack, knowledge and coalition.
 
 Numbers and categories differ in ``attempt``, in the figures of the release, and in the evidence.
 """
@@ -14,9 +14,8 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.joint_counts import JointCounts, most_exposed
-from auditor.audit.base.outcome import Attempt, ReleaseAudit
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import ReleaseRequest, Tell
+from auditor.audit.base.request import Attempt, ReleaseAudit, ReleaseRequest, Tell
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
@@ -134,10 +133,8 @@ class Session(ABC):
             return [self.attempt(use, knowledge, coalitions)]
         if self.by_coalition and len(coalitions) > 1:
             return [found for one in coalitions for found in self._tried(use, knowledge, [one])]
-        empty = [
-            self.context.empty(use.id, knowledge.label, one, failure.status, failure.reason)
-            for one in coalitions
-        ]
+        context = self.context.under(use.id, knowledge.label)
+        empty = [context.empty(one, failure.status, failure.reason) for one in coalitions]
         return [Attempt(Measurements.of(empty), [])]
 
     def run(
@@ -154,7 +151,6 @@ class Session(ABC):
 
         Parameters
         ----------
-        evidence : ReleaseEvidence
         elsewhere : collection of int
             Numbers of the attempts that ``made_elsewhere`` yields.
         tell : callable, optional
@@ -166,7 +162,7 @@ class Session(ABC):
         first = Measurements.of([] if brief else self.release_records())
         here = [number for number in in_order_of_promise(cells) if number not in elsewhere]
         tried = ((number, self.tried(*cells[number])) for number in here)
-        made: dict[int, Attempt] = {}
+        made = {}
         for number, attempt in chain(tried, made_elsewhere):
             made[number] = attempt
             if tell is not None:
@@ -190,7 +186,6 @@ class Session(ABC):
         return table, spreads, self._pictures(table) if drawn else []
 
     def _pictures(self, found: Measurements) -> list[Picture]:
-        """Return the picture of the most exposed attribute, as the strongest attack rebuilds it."""
         cells = {(use.id, state.label): (use, state) for use, state in cells_of(self.scenario)}
         worst = most_exposed(found, {key: one[1].in_clear for key, one in cells.items()})
         with contained():

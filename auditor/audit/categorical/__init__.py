@@ -1,4 +1,4 @@
-"""Releases of categories: exact posteriors from counts, errors, and figures of the release.
+"""Releases of categories: posteriors from counts, errors, and figures.
 
 Uses ``base``, ``counts``, ``measures``, ``insider`` and ``pooling``.
 """

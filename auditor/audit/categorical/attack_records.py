@@ -1,9 +1,9 @@
-"""Records of one attack on a release of categories, with one state of knowledge."""
+"""Records of one attack on categories, with one state of knowledge."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
@@ -32,20 +32,16 @@ from auditor.results.records import Measurement
 from auditor.types import Coalition
 
 
-@dataclass
+@dataclass(repr=False)
 class AttackRecords:
     """Figures of one attack with one state of knowledge, by coalition.
 
     Attributes
     ----------
-    release : UniformRelease
     name : (str, str)
         The attack's id and the label of its knowledge.
     view : CategoricalView
         Of all copies.
-    fit : Fit
-    fitted : Fitted
-    sums : dict
     gaps : dict
         Belief gaps, if requested.
     """
@@ -53,14 +49,15 @@ class AttackRecords:
     release: UniformRelease
     name: Try
     view: CategoricalView
-    fit: Fit = field(repr=False)
-    fitted: Fitted = field(repr=False)
-    sums: Mapping[Coalition, Sums] = field(repr=False)
-    gaps: Mapping[Coalition, Gap] = field(repr=False)
+    fit: Fit
+    fitted: Fitted
+    sums: Mapping[Coalition, Sums]
+    gaps: Mapping[Coalition, Gap]
 
     def __post_init__(self) -> None:
         """Compute closed forms, and error bars for coalitions without them."""
         release, fitted = self.release, self.fitted
+        self.context = release.context.under(*self.name)
         self._closed: dict[Coalition, dict[str, Expected]] = {}
         for coalition, inference in fitted.inferences.items():
             if inference.fixed and fitted.hidden is None and not fitted.serial:
@@ -77,7 +74,6 @@ class AttackRecords:
 
     @property
     def _repeatable(self) -> bool:
-        """Whether all adversaries with this knowledge are given equal data."""
         return not isinstance(self.knowledge, Estimated | KnownRecords)
 
     def _error_bars(self) -> Mapping[Coalition, Bars]:
@@ -99,10 +95,7 @@ class AttackRecords:
     def _cell(self, coalition: Coalition) -> list[Measurement]:
         release, data, sums = self.release, self.release.data, self.sums[coalition]
         why = ONE_RELEASE if release.scheme.makes_copies else FILES
-        cell, closed = (
-            Cell(release.context, *self.name, coalition, why),
-            self._closed.get(coalition),
-        )
+        cell, closed = (Cell(self.context, coalition, why), self._closed.get(coalition))
         bars = closed_bars(closed) if closed is not None else self._bars.get(coalition, {})
         stated = isinstance(self.knowledge, Perfect) and release.law.by_retention
         odds = release.law.of(coalition).odds_by_value() if stated else None
@@ -132,12 +125,10 @@ class AttackRecords:
         return 0.0 if alone <= 0 else 1.0 - errors[0] / alone
 
     def _known_alone(self) -> list[Measurement]:
-        """Return the error from known attributes without any copy."""
-        data, context = self.release.data, self.release.context
+        data, context = self.release.data, self.context
         frame = next(iter(self.fitted.frames.values()))
         unknown = variance(unknown_shares(data, self.knowledge), data.scores)
         if frame.known is None or unknown <= 0:
             return []
-        share, (attack, knowledge) = error_without_copies(data.prior, frame) / unknown, self.name
-        everybody = context.everybody
-        return [context.record(METRIC, everybody, share, attack=attack, knowledge=knowledge)]
+        share = error_without_copies(data.prior, frame) / unknown
+        return [context.record(METRIC, context.everybody, share)]

@@ -1,15 +1,15 @@
-"""How far apart a coalition's belief and its best copy's are: the squared L2 gap of xiao2009 (eq. 15), measured without a law and computed.
+"""Squared gap between beliefs of a coalition and of its best copy.
+
+Source: xiao2009, eq. 15.
 
 For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy
 posterior ``f`` there,
 
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
 
-has mean ``‖f_o − f‖²`` whatever the copies' law, where ``f_o`` is the coalition's true posterior:
-without the correction ``c(c − 1)`` the scatter of few records would pass for a gap (the paper drew
-10^10 records instead). It is averaged over records whose outcome was met at least twice. Exactly,
-it is the distance of the computed posteriors: averaged over the same records, and the largest of
-any outcome there can be, which is what the paper plots.
+has mean ``‖f_o − f‖²`` for any law of the copies, with ``f_o`` the coalition's true posterior. It is
+averaged over records whose outcome was met twice or more. The computed gap is the distance of the
+posteriors, averaged over these records. The largest over all possible outcomes is the paper's plot.
 """
 
 from __future__ import annotations
@@ -35,11 +35,9 @@ MOST_OUTCOMES = 2**18
 
 
 class Gap(NamedTuple):
-    """Mean squared gap over records, its standard error over outcomes, what the attack's own posteriors say it is, and their largest gap.
+    """Mean squared gap over records, its standard error, the computed gap, and the largest distance.
 
-    The first three are None where no outcome was met twice; the largest is a distance, not squared
-    (xiao2009, eq. 15). There is no standard error where the beliefs were estimated: that over
-    outcomes takes them as they are.
+    The first three are None if no outcome was met twice. Estimated beliefs have no standard error.
     """
 
     measured: float | None
@@ -49,7 +47,7 @@ class Gap(NamedTuple):
 
 
 class Outcomes:
-    """Records by outcome of a coalition's copies and original value; of a long table with many outcomes a sample of these.
+    """Records by outcome and original value; in long tables for a sample of outcomes.
 
     Parameters
     ----------
@@ -120,7 +118,6 @@ def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: 
 
     Parameters
     ----------
-    outcomes : Outcomes
     law : UniformLaw
         As it is stated of these copies.
     together, alone : Inference

@@ -1,14 +1,13 @@
-"""Exact posterior of the bin of a numeric column, from copies with additive noise.
+"""Posterior of a numeric column's bin, from copies with additive noise.
 
-So numbers and categories have common measures. Given the copies of one attribute with jointly
-Gaussian noise ``Sigma ⊗ K_0``, their least-variance combination ``T = Σ w_i Y_i`` is sufficient: X
+Given the copies of one attribute with jointly Gaussian noise ``Sigma ⊗ K_0``, their
+least-variance combination ``T = Σ w_i Y_i`` is sufficient: X
 plus noise of variance ``v k_0``. With the table's distribution of X, the posterior of bin C is
 
     ``P(c | t) ∝ Σ_{x in c} φ((t − x) / √(v k_0))``
 
-as ``posterior`` computes for uniform copies. Values and combinations are rounded to a sixteenth of
-the noise's standard deviation. Not used: copies of other attributes, which may add information by
-correlation.
+Values and combinations are rounded to a sixteenth of the noise's standard deviation. *Not used*:
+copies of other attributes.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.records import CellContext
@@ -39,7 +37,7 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
-from auditor.types import Array, Blocks, Coalition, Codes
+from auditor.types import Array, Blocks, Coalition, Codes, Indices
 
 FINENESS = 16
 REACH = 7.0
@@ -89,21 +87,17 @@ def binned_records(
     needed: Sequence[Coalition],
     wanted: Sequence[Coalition],
     context: CellContext,
-    attack: str,
     knowledge: Knowledge,
 ) -> list[Measurement]:
     """Return the records of the exact posterior of the bins.
 
     Parameters
     ----------
-    table : Table
     blocks : callable
         Yields the table's rows and its copies' block by block.
     law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
         Coalitions with every member alone, and those to report.
-    context, attack, knowledge
-        For the records.
 
     Raises
     ------
@@ -123,7 +117,7 @@ def binned_records(
     found, data, records = infer(binned, blocks, law, needed), binned.data, list[Measurement]()
     errors = {c: 1.0 - forms["reconstruction_probability"].value for c, (_, forms) in found.items()}
     for coalition in wanted:
-        cell, (sums, closed) = Cell(context, attack, knowledge.label, coalition), found[coalition]
+        cell, (sums, closed) = Cell(context, coalition), found[coalition]
         cell_records(cell, sums, closed, closed_bars(closed), data.prior, data.scores, None)
         singles = [(copy,) for copy in coalition]
         best = min(singles, key=lambda one: found[one][0].errors.sum())
@@ -170,8 +164,6 @@ def _go_through(binned: Binned, blocks: Blocks, grids: Mapping[Coalition, _Grid]
 
 
 class _Grid:
-    """Posterior of the bins from one combination of copies, on a grid of its values."""
-
     def __init__(
         self, weights: Array, std: float, low: float, high: float, data: CategoricalTable
     ) -> None:
@@ -191,7 +183,7 @@ class _Grid:
         """Numbers in memory: counts, probabilities and posteriors."""
         return 4 * self._counts.size
 
-    def _place(self, values: Array) -> NDArray[np.intp]:
+    def _place(self, values: Array) -> Indices:
         return np.rint((values - self._low) / self._width).astype(np.intp)
 
     def count(self, x: Array, codes: Codes) -> None:
@@ -212,7 +204,7 @@ class _Grid:
         self.sums = Sums(data.size, groups)
         self.closed = expected(given, data.prior, self._quantities, data.rows)
 
-    def measure(self, copies: Array, codes: NDArray[np.intp], group: NDArray[np.intp]) -> None:
+    def measure(self, copies: Array, codes: Indices, group: Indices) -> None:
         """Measure the records of one block, with copies of shape (k, b)."""
         place = np.clip(self._place(self._weights @ copies), *self._reached)
         self.sums.add(self._quantities, place, codes, group)
@@ -226,4 +218,4 @@ class _Grid:
         spread = spread[:, reach : reach + self._counts.shape[1]]
         spread = np.where(spread > 1e-9, spread, 0.0)  # below: rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(spread, total, out=np.zeros_like(spread), where=total > 0))
+        return np.divide(spread, total, out=np.zeros_like(spread), where=total > 0)

@@ -74,15 +74,9 @@ class Cell:
     """
 
     def __init__(
-        self,
-        context: CellContext,
-        attack: str | None,
-        knowledge: str | None,
-        coalition: Coalition,
-        unknown: str = ONE_RELEASE,
+        self, context: CellContext, coalition: Coalition, unknown: str = ONE_RELEASE
     ) -> None:
         self._context, self._coalition, self._unknown = context, coalition, unknown
-        self._attack, self._knowledge = attack, knowledge
         self.records: list[Measurement] = []
 
     def add(
@@ -110,8 +104,6 @@ class Cell:
                 bar and bar.std_error,
                 interval,
                 theory,
-                attack=self._attack,
-                knowledge=self._knowledge,
                 attribute=attribute,
                 reason=self._unknown if varies and bar is None else None,
                 error_bar=bar.source if bar else "none",
@@ -143,8 +135,6 @@ def cell_records(
 
     Parameters
     ----------
-    cell : Cell
-    sums : Sums
     closed : dict or None
         Closed forms by quantity.
     bars : dict

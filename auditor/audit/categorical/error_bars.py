@@ -1,9 +1,7 @@
 """Error bars of attacks on categories without closed forms, by redraws.
 
 A figure V depends on the noise of the attacked records, and on the adversary's estimates. The
-latter have no derivative: maximum likelihood sets rare values to exactly 0, and a best guess jumps.
-But the audit knows the table and the law. So it draws the adversary's data again, fits the attack,
-and measures V.
+audit draws the adversary's data again, fits the attack, and measures V.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -22,8 +20,8 @@ c is ``β·(c − r f)/n`` with ``Cβ = a``; it explains ``r a·β/n²`` of w. K
 By the law of total variance ``Var V = Var m + E w``. Given the estimates V is normal about m, as N
 is large. So V is a mixture of normals. The interval extends from V as far as ``0.95 (R + 1)/R`` of
 the mixture from its mean. V and the R redraws are exchangeable, so it contains the redraws' mean 95
-times in 100, for any distribution. The mean of V is close, unless an event is too rare to be
-counted in R redraws. So if nine in ten redraws agree, the interval extends to the furthest one.
+times in 100. If nine in ten redraws agree, the interval extends to the furthest one, as rarer events
+cannot be counted.
 
 ``E[v|x]`` and ``Var[v|x]`` are over a panel of simulated records, equal in every redraw. Attacks
 that use neighbouring records have no such panel: the whole release is drawn again. Files without a
@@ -40,7 +38,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import CategoricalView, Inference
 from auditor.adversary.given import KnownPairs, SampleCounts
@@ -61,7 +58,7 @@ from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES
 from auditor.schemes.replacement.draws import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
-from auditor.types import Array, Coalition, Codes
+from auditor.types import Array, Coalition, Codes, Indices
 
 Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
 """Fits an attack to a view of all copies and a coalition."""
@@ -131,7 +128,6 @@ def release_bars(
 
 
 def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, float]]:
-    """Return every quantity's mean, and the gain over the best copy, by coalition."""
     left = {coalition: float(each.errors.sum()) for coalition, each in sums.items()}
     found = {}
     for coalition, each in sums.items():
@@ -201,7 +197,6 @@ class Panel:
 
     Parameters
     ----------
-    data : CategoricalTable
     law : UniformLaw
         Of the copies ``numbers``.
     """
@@ -243,7 +238,7 @@ class Seen:
         A record of each cell, and the cell of each record; cells are ordered by value.
     """
 
-    def __init__(self, x: NDArray[np.intp], copies: Sequence[Codes], size: int) -> None:
+    def __init__(self, x: Indices, copies: Sequence[Codes], size: int) -> None:
         self.size = size
         _, first, outcome = np.unique(
             Packing([size] * len(copies)).pack(copies), return_index=True, return_inverse=True
@@ -302,7 +297,7 @@ class Redraws:
 
     def add(self, redraw: Redraw, fit: Fit, coalitions: Sequence[Coalition]) -> None:
         """Add one redraw; members alone come before their coalitions."""
-        alone: dict[int, tuple[Array, float]] = {}
+        alone = {}
         for coalition in coalitions:
             seen = self.panel.seen(coalition)
             figures = seen.figures(*fit(redraw.view, coalition))
@@ -324,7 +319,6 @@ class Redraws:
     def _given(
         self, redraw: Redraw, coalition: Coalition, seen: Seen, v: Array
     ) -> tuple[Array, Array]:
-        """Return m and w, with the prediction from the rows to estimate from."""
         m, w, off = seen.spread(v, redraw.attacked)
         sample = redraw.view.given
         if not redraw.rows or not isinstance(sample, SampleCounts):
@@ -362,9 +356,7 @@ def prediction(a: Array, q: Array, p: float, g: float, fresh: float | Array) -> 
     # 0: a copy without noise
     over_D = np.divide(1.0, D, out=np.zeros_like(D), where=D > 1e-12)
     beta = a * over_D
-    return np.asarray(
-        beta - np.outer(beta @ q, g * q * over_D / (1.0 + g * float(q @ (q * over_D))))
-    )
+    return beta - np.outer(beta @ q, g * q * over_D / (1.0 + g * float(q @ (q * over_D))))
 
 
 def mixture_bar(m: Array, w: Array) -> Bar:
@@ -403,11 +395,8 @@ def bars_of(
     ----------
     release_view : CategoricalView
         Of all copies, in the release itself.
-    data : CategoricalTable
     coalitions : sequence of tuple of int
         By size, with every member alone.
-    fit : Fit
-    rng : Generator
     """
     found = Redraws(Panel(data, release_view.law, release_view.copies, rng), data)
     for redraw in redrawn(release_view, data, rng):

@@ -1,7 +1,6 @@
-"""The attack ``fitted-to-originals`` on categories: boosted trees on everything that copies show.
+"""The attack ``fitted-to-originals`` on categories, by boosted trees.
 
-Whoever made the copies knows how values were changed; the trees are fitted to the originals. Each
-half of the records is predicted by trees that were fitted to the other half. Features of a record:
+Each half of the records is predicted by trees fitted to the other half. Features of a record:
 
 | feature | finds |
 | --- | --- |
@@ -97,8 +96,6 @@ def predicted(
     place : int
         Of the attribute among the columns of a copy.
     held : sequence of copies, each a sequence of ndarrays of shape (n,)
-    beside : sequence of ShownColumn
-    rows : ndarray of int
     """
     # here, since importing it takes a second
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -133,7 +130,7 @@ def predicted(
         for stage, found in zip(STAGES, P, strict=True):
             found[tested] = chances[min(stage, len(chances)) - 1] @ within[trees.classes_]
     errors = [(found**2).sum() - 2 * found[np.arange(len(rows)), x[rows]].sum() for found in P]
-    return np.asarray(P[int(np.argmin(errors))])
+    return P[int(np.argmin(errors))]
 
 
 def features_of(
@@ -171,7 +168,7 @@ def _records(
     P: Array,
     shows: Sequence[Indices],
 ) -> list[Measurement]:
-    cell, n = Cell(release.context, FITTED, "perfect", coalition), len(x)
+    cell, n = Cell(release.context.under(FITTED, "perfect"), coalition), len(x)
     shares = np.bincount(x, minlength=P.shape[1]) / n
     variance = 1.0 - float(shares @ shares)
     if variance <= 0:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import (
     CategoricalAttack,
@@ -28,7 +27,7 @@ from auditor.audit.numeric.known_rows import key_of
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.errors import NotApplicable, PluginError
 from auditor.scenario.model import AttackUse
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 
 def view_of(release: UniformRelease, counted: Counted, knowledge: Knowledge) -> CategoricalView:
@@ -122,7 +121,7 @@ def check_inference(inference: Any, predicates: Mapping[str, Any], size: int) ->
             raise PluginError("a statement about values must be a mask over the domain")
 
 
-def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, NDArray[np.intp]]:
+def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, Indices]:
     """Return the value of each attribute by value of the domain.
 
     None for a single attribute, and if some attributes are known.
@@ -132,7 +131,7 @@ def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, NDArray[
     return {one.name: cells_of([one.name], data.attributes) for one in data.attributes}
 
 
-def shares_of(part: NDArray[np.intp], prior: Array) -> Array:
+def shares_of(part: Indices, prior: Array) -> Array:
     """Return the shares of an attribute's values."""
     return np.asarray(np.bincount(part, prior), dtype=np.float64)
 

@@ -9,11 +9,9 @@
 | ``C_k`` | ``Σ_v Σ_t e_tv e_(t+k)v``, ``e_tv = [y_t = v] − T[x_t, v]``, T the copy's shares given the original | scalar |
 | ``P`` | posterior given the cells of a record and of conspicuous rows; the law is estimated from the other half | (n, s) |
 
-The law of a record's own cells misses moved rows. Fourier transforms of each value's indicator count
-all distances at once. Conspicuous rows count as one more copy each
-(``auditor.schemes.replacement.estimated_law``), as do blocks of moved rows (``moved_blocks``). Rows
-with shared noise agree more often than their originals do. At the distance of the largest C_k, a
-cell that agrees with neither such row was kept. *Not found*: moved rows with recoded values.
+Fourier transforms of each value's indicator count all distances at once. Conspicuous rows count as
+one more copy each, as do blocks of moved rows. Rows with shared noise agree more often than their
+originals. *Not found*: moved rows with recoded values.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.categorical.cell_records import FILES, Cell, belief_record, cell_records
 from auditor.audit.categorical.error_bars import jackknifed
@@ -30,7 +27,7 @@ from auditor.audit.categorical.fitted import fitted_category_records
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import Half, UniformRelease
-from auditor.audit.insider.features.moved_blocks import LOOKED_AT, WINDOW, parts, places
+from auditor.audit.insider.features.moved_rows import LOOKED_AT, WINDOW, parts, places
 from auditor.audit.insider.fitted import fitted_records
 from auditor.data.columns.categorical_table import split
 from auditor.data.shown_columns import ShownColumn
@@ -52,7 +49,7 @@ MOST_COUNTED = 64
 
 
 def other_row_records(
-    release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, NDArray[np.intp]]
+    release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, Indices]
 ) -> list[Measurement]:
     """Return figures of copies that show records elsewhere, single and all together.
 
@@ -104,7 +101,7 @@ def other_row_records(
                     data.codes[rows].astype(np.intp),
                     group[rows],
                 )
-        cell = Cell(release.context, NAME, KNOWLEDGE, coalition, FILES)
+        cell = Cell(release.context.under(NAME, KNOWLEDGE), coalition, FILES)
         cell_records(
             cell,
             sums,
@@ -130,7 +127,7 @@ def posterior(law: EstimatedLaw, cells: Sequence[Codes], prior: Array) -> Array:
     """Return ``P`` given cells, shape (b,) each; the prior for impossible cells."""
     likely = prior * law.likelihood(cells)
     total = likely.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(total > 0, likely / np.where(total > 0, total, 1.0), prior))
+    return np.where(total > 0, likely / np.where(total > 0, total, 1.0), prior)
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
@@ -232,7 +229,7 @@ def numbers_beside(
     scheme = release.scheme
     copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
     cells = np.zeros((len(copies), *X.shape))
-    beside = list[ShownColumn]()
+    beside = []
     for column in shown:
         if column.name in table.attributes and column.values.dtype.kind == "f":
             cells[column.copy - 1, :, table.attributes.index(column.name)] = column.values

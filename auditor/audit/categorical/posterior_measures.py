@@ -1,4 +1,4 @@
-"""Leakage measures of posteriors: per record, summed over records, and in closed form.
+"""Leakage measures of posteriors: per record, summed, and in closed form.
 
 | measure | for one record with true value x, posterior P, prior q | source |
 | --- | --- | --- |
@@ -14,6 +14,9 @@
 
 Only the noise is random: records with equal values are independent and identically distributed. So
 the variance of a mean over n records is ``Σ_x n_x Var(v | x) / n²``.
+
+Known attributes are a function of the record's value. So one array holds the posteriors for every
+possible record: for each value z ``P(z | y, z's own combination of known attributes)``.
 """
 
 from __future__ import annotations
@@ -21,20 +24,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.categorical.known_attributes import KnownPart
-from auditor.types import Array
+from auditor.types import Array, Flags, Indices
 
-Mask = NDArray[np.bool_]
 FEWEST = 20
 """Fewest records of a value for a figure on the growth of belief in it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Frame:
     """Reference that posteriors are measured against.
 
@@ -60,12 +61,12 @@ class Frame:
     prior_is_exact: bool = True
     scores: Array | None = None
     rho: tuple[float, float] | None = None
-    predicates: Mapping[str, Mask] = field(default_factory=dict)
-    known: NDArray[np.intp] | None = field(default=None, repr=False)
-    parts: Mapping[str, NDArray[np.intp]] = field(default_factory=dict, repr=False)
+    predicates: Mapping[str, Flags] = field(default_factory=dict)
+    known: Indices | None = None
+    parts: Mapping[str, Indices] = field(default_factory=dict)
 
 
-Lookup = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
+Lookup = Callable[[Indices, Indices], Array]
 
 
 class Quantities(NamedTuple):
@@ -117,9 +118,7 @@ def error_without_copies(prior: Array, frame: Frame) -> float:
     return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
 
 
-def _add_attribute(
-    lookups: dict[str, Lookup], name: str, values: NDArray[np.intp], P: Array
-) -> None:
+def _add_attribute(lookups: dict[str, Lookup], name: str, values: Indices, P: Array) -> None:
     own = P @ np.eye(values.max() + 1)[values]  # P(x_j = v)
     squares, best = (own**2).sum(axis=1), own.argmax(axis=1)
     lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(
@@ -132,12 +131,11 @@ def _add_predicate(
     lookups: dict[str, Lookup],
     growth: dict[str, Array],
     name: str,
-    holds: Mask,
+    holds: Flags,
     chances: tuple[Array, Array],
     rho: tuple[float, float] | None,
     part: KnownPart,
 ) -> None:
-    """Add a statement Q(X): belief in the truth about the record, its growth, and breaches."""
     belief, before = (
         part.reduced(np.add, np.where(holds, np.atleast_2d(each), 0.0)) for each in chances
     )
@@ -157,9 +155,9 @@ def _information(posterior: Array, prior: Array) -> Array:
     return np.where(np.isfinite(bits), bits, 0.0)
 
 
-def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Mask:
+def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
     """Return where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
-    return np.asarray(((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1)))
+    return ((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1))
 
 
 class Sums:
@@ -189,9 +187,9 @@ class Sums:
     def add(
         self,
         found: Quantities,
-        places: NDArray[np.intp],
-        x: NDArray[np.intp],
-        group: NDArray[np.intp],
+        places: Indices,
+        x: Indices,
+        group: Indices,
         weight: Array | None = None,
     ) -> None:
         """Add records: posterior rows, true values, row groups and multiplicities, shape (b,)."""
@@ -241,11 +239,11 @@ class Sums:
         return max(0.0, float(m[best] - q[best]) / left), error / left
 
 
-def _bincount(index: NDArray[np.intp], weight: Array, size: int) -> Array:
+def _bincount(index: Indices, weight: Array, size: int) -> Array:
     return np.asarray(np.bincount(index, weight, size), dtype=np.float64)
 
 
-def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+def group_of(groups: Sequence[tuple[int, int, int]]) -> Indices:
     """Return the row group of each record of a block, from ``(group, start, stop)``."""
     return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])
 
@@ -325,3 +323,50 @@ def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> flo
 
 def _retention(odds: float, size: float) -> float:
     return 1.0 if math.isinf(odds) or size == 1 else (odds - 1.0) / (odds - 1.0 + size)
+
+
+@dataclass(frozen=True)
+class KnownPart:
+    """Combination of known attributes' values, one of G, for each value of the domain.
+
+    Attributes
+    ----------
+    known : ndarray of shape (s,) or None
+        The combination of each value, 0 … G − 1. None: no attribute is known.
+    """
+
+    known: Indices | None
+
+    def of(self, x: Indices) -> Indices | int:
+        """Return the combination of values x."""
+        return 0 if self.known is None else self.known[x]
+
+    def reduced(self, function: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+        """Reduce values of shape (u, s) within each combination, shape (u, G)."""
+        if self.known is None:
+            return function.reduce(values, axis=1, keepdims=True)
+        order = np.argsort(self.known, kind="stable")
+        starts = np.flatnonzero(np.diff(self.known[order], prepend=-1))
+        return function.reduceat(values[:, order], starts, axis=1)
+
+    def posterior(self, P: Array) -> Array:
+        """Return ``P(z | the combination is z's)``, shape (u, s) as P.
+
+        A combination of probability 0 contradicts the adversary's prior: its values are then
+        equally likely.
+        """
+        if self.known is None:
+            return P
+        share = self.reduced(np.add, P)[:, self.known]
+        uniform = (1.0 / np.bincount(self.known))[self.known]
+        return np.where(
+            share > 0, np.divide(P, share, out=np.zeros_like(P), where=share > 0), uniform
+        )
+
+    def best(self, P: Array) -> Indices:
+        """Return the likeliest value of each combination, the first of ties, shape (u, G)."""
+        if self.known is None:
+            return P.argmax(axis=1)[:, None]
+        highest = self.reduced(np.maximum, P)[:, self.known]
+        places = np.where(highest == P, np.arange(self.known.size), self.known.size)
+        return np.asarray(self.reduced(np.minimum, places), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Pass over a release of categories: sums of every attack's posteriors, and closed forms.
+"""Pass over categories: sums of attacks' posteriors, and closed forms.
 
 A posterior is computed once for each outcome in a block. If outcomes are few, records are counted
 by outcome for a whole stripe first.
@@ -30,7 +30,7 @@ from auditor.numerics.read_only import readable, seal
 from auditor.process.containment import contained
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Coalition
+from auditor.types import Coalition, Flags, Indices
 
 Try = tuple[str, str]
 """An attack's id and a state of knowledge's label."""
@@ -43,19 +43,18 @@ MOST_OUTCOMES = 2**18
 """Outcomes times values up to which closed forms are summed, and records counted by stripe."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """One attack with one state of knowledge, fitted to every coalition.
 
     Attributes
     ----------
-    inferences, frames : dicts by coalition
     hidden : str or None
         Name of the known rows, which are not attacked; None if there are none.
     """
 
-    inferences: Mapping[Coalition, Inference] = field(repr=False)
-    frames: Mapping[Coalition, Frame] = field(repr=False)
+    inferences: Mapping[Coalition, Inference]
+    frames: Mapping[Coalition, Frame]
     hidden: str | None
 
     @property
@@ -64,13 +63,13 @@ class Fitted:
         return any(inference.serial for inference in self.inferences.values())
 
 
-@dataclass
+@dataclass(repr=False)
 class Found:
     """Sums by attack, knowledge and coalition; reasons of failures; counts of the stripe."""
 
-    sums: dict[Try, dict[Coalition, Sums]] = field(default_factory=dict, repr=False)
+    sums: dict[Try, dict[Coalition, Sums]] = field(default_factory=dict)
     failed: dict[Try, tuple[str, str]] = field(default_factory=dict)
-    waiting: dict[tuple[Coalition, str | None], Counts] = field(default_factory=dict, repr=False)
+    waiting: dict[tuple[Coalition, str | None], Counts] = field(default_factory=dict)
 
     def add(self, other: Found) -> None:
         """Add the results of later stripes."""
@@ -82,7 +81,7 @@ class Found:
                 mine.setdefault(coalition, Sums(sums.counts.size, sums.sizes.size)).join(sums)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasureJob(Job[Found]):
     """Sums of every attack's posteriors on every coalition.
 
@@ -92,15 +91,14 @@ class MeasureJob(Job[Found]):
         ``s``.
     groups : list of lists of (int, int, int)
         By block, ``(group, start, stop)`` of the row groups for the jackknife.
-    fitted : dict
     draws : dict
         Rows that are known, or that a law was estimated from.
     """
 
     size: int
-    groups: Sequence[Sequence[tuple[int, int, int]]] = field(repr=False)
-    fitted: Mapping[Try, Fitted] = field(repr=False)
-    draws: Mapping[str, Draw] = field(repr=False)
+    groups: Sequence[Sequence[tuple[int, int, int]]]
+    fitted: Mapping[Try, Fitted]
+    draws: Mapping[str, Draw]
 
     def begin(self) -> Found:
         """Return an empty result."""
@@ -138,9 +136,8 @@ class MeasureJob(Job[Found]):
         into.waiting = {}
 
     def _in_order(
-        self, name: Try, fitted: Fitted, block: CodeBlock, groups: NDArray[np.intp], into: Found
+        self, name: Try, fitted: Fitted, block: CodeBlock, groups: Indices, into: Found
     ) -> None:
-        """Measure a block's records at once, by an attack that uses neighbouring records."""
         x, weight = block.x.astype(np.intp), None
         if fitted.hidden is not None:
             weight = self._left(fitted.hidden, block).astype(np.float64)
@@ -155,7 +152,7 @@ class MeasureJob(Job[Found]):
         if failure.error is not None:
             into.failed[name] = (failure.status, failure.reason)
 
-    def _left(self, hidden: str, block: CodeBlock) -> NDArray[np.bool_]:
+    def _left(self, hidden: str, block: CodeBlock) -> Flags:
         left = np.ones(block.x.size, dtype=bool)
         left[self.draws[hidden].within(block.first, block.first + block.x.size)[0]] = False
         return left
@@ -178,7 +175,6 @@ class MeasureJob(Job[Found]):
         number: NDArray[Any],
         into: Found,
     ) -> None:
-        """Measure records by outcome, value and row group, with equal outcomes adjacent."""
         if not number.size:
             return
         weight, shown = number.astype(np.float64), columns[:-2]

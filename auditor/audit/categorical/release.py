@@ -1,4 +1,4 @@
-"""One release of categories under audit: its law, its coalitions, and its copies by block."""
+"""One release of categories under audit, drawn block by block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.uses import already_out, make_scheme, with_singles
+from auditor.audit.base.request import already_out, make_scheme, with_singles
 from auditor.audit.counts.outcome_counts import CodeBlock
 from auditor.audit.numeric.known_rows import Draw
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
@@ -45,7 +45,7 @@ class Half(NamedTuple):
     law: EstimatedLaw
 
 
-@dataclass
+@dataclass(repr=False)
 class UniformRelease:
     """One release of categories.
 
@@ -66,9 +66,9 @@ class UniformRelease:
     use: SchemeUse
     context: CellContext
     key: Key
-    share: Callable[[Job[Any]], Iterator[Any]] | None = field(default=None, repr=False)
-    table: Table | None = field(default=None, repr=False)
-    _kept: dict[int, dict[int, Codes]] = field(default_factory=dict, repr=False)
+    share: Callable[[Job[Any]], Iterator[Any]] | None = None
+    table: Table | None = None
+    _kept: dict[int, dict[int, Codes]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         scheme, M = make_scheme(self.use, self.scenario.base, self.table), self.context.copies
@@ -129,7 +129,7 @@ class UniformRelease:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)
         timed = drawn and self.scenario.measure("seconds") is not None
         made, seconds = self._request(x, index, timed)
-        held: dict[int, Codes] = {}
+        held = {}
 
         def copy(number: int) -> Codes:
             if number not in held:
@@ -143,7 +143,6 @@ class UniformRelease:
         return CodeBlock(index, a, x, copy, made, seconds)
 
     def _request(self, x: Codes, index: int, timed: bool) -> tuple[Copies, float]:
-        """Request every copy of a block in order; time those that were not released before."""
         early, levels = self.law.levels[: self._early], self.law.levels[self._early :]
         copies = self.scheme.copies(x, self.data.size, replace(self.key, block=index))
         for level in early:
@@ -175,7 +174,6 @@ def checked_codes(codes: Any, rows: int, size: int) -> Codes:
 
 
 def _timings(copies: Copies, levels: Sequence[float]) -> Iterator[float]:
-    """Yield the seconds of requests to twins; the shortest is least disturbed."""
     for _ in range(MOST_REPEATS):
         twin = fork(copies)
         start = time.thread_time()

@@ -1,4 +1,4 @@
-"""Records of a release of categories itself, without an attack, and evidence on pooling."""
+"""Records of a release of categories itself, and evidence on pooling."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from auditor.audit.categorical.copy_figures import (
     off_uniform,
     retention,
     share_gap,
-    test_of_chances,
 )
-from auditor.audit.categorical.first_pass import Counted
+from auditor.audit.categorical.first_pass import Counted, chances
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_breach,
@@ -34,8 +33,8 @@ from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.base.scheme import schemes_held_against
 from auditor.schemes.published_categories import PublishedCategories
-from auditor.schemes.replacement.law import history_size, transition_matrix
-from auditor.types import Array, Coalition, Codes
+from auditor.schemes.replacement.law import history_size
+from auditor.types import Coalition, Codes
 
 LEARNT_BLOCKS = 4
 """Blocks of a long table that the insider's rows are taken from."""
@@ -44,16 +43,16 @@ LEARNT_BLOCKS = 4
 def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
     """Return time, history size, distances of copies from their law, and bounds on leakage."""
     asked, everybody = release.scenario.measure, release.context.everybody
-    cells = [whole := Cell(release.context, None, None, everybody)]
+    cells = [whole := Cell(release.context, everybody)]
     if asked("seconds"):
         whole.add("seconds", counted.seconds)
     if counted.history.size:
         _add_history(whole, release, counted.history)
     for number in release.singles:
-        cells.append(cell := Cell(release.context, None, None, (number,)))
+        cells.append(cell := Cell(release.context, (number,)))
         pairs = counted.dense(0, number, release.data.size)
         if asked("marginal-gap"):
-            gap, error = gap_of_chances(pairs, _chances(release, number))
+            gap, error = gap_of_chances(pairs, chances(release, number))
             cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
         if asked("share-gap") and release.scheme.by_retention:
             found = share_gap(pairs, release.law.levels[number - 1], release.law.pi)
@@ -61,7 +60,7 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
             mean = None if release.estimated else found.mean
             cell.add("share_gap", found.value, bar, mean, bounds=(0.0, 2.0))
     for coalition in release.coalitions if not release.estimated else ():
-        cells.append(cell := Cell(release.context, None, None, coalition))
+        cells.append(cell := Cell(release.context, coalition))
         law = release.law.of(coalition)
         unit = 1 if release.table is None else release.table.unit_size
         if math.isfinite(epsilon := law.epsilon() * unit):
@@ -74,14 +73,13 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
     if isinstance(release.scheme, PublishedCategories):
         cells += _estimated(release, release.scheme)
     if release.scheme.by_retention:
-        cells.append(cell := Cell(release.context, None, None, everybody))
+        cells.append(cell := Cell(release.context, everybody))
         _add_admissible(cell, release)
     return [record for cell in cells for record in cell.records]
 
 
 def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
-    """Lower bounds on every coalition's ε from trials, with the exact ε as theory."""
-    from auditor.audit.measures.empirical_epsilon import Trials  # a second to import
+    from auditor.audit.measures.empirical_guarantee import Trials  # a second to import
 
     measure = release.scenario.measure("empirical-epsilon")
     assert measure is not None
@@ -90,7 +88,7 @@ def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
     audit = Trials(release.scheme, release.context.levels, release.law.size, trials, key)
     cells = []
     for coalition in release.coalitions:
-        cells.append(cell := Cell(release.context, None, None, coalition))
+        cells.append(cell := Cell(release.context, coalition))
         epsilon = release.law.of(coalition).epsilon()
         theory = epsilon if math.isfinite(epsilon) else None
         cell.add("empirical_epsilon", audit.audit(coalition, confidence).epsilon, theory=theory)
@@ -98,7 +96,6 @@ def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
 
 
 def _add_admissible(cell: Cell, release: UniformRelease) -> None:
-    """Add the largest retention of one copy within the requested bounds."""
     growth, breach = map(release.scenario.measure, ("delta-growth", "rho-breach"))
     if growth is not None:
         delta = float(growth.options["delta"])
@@ -111,7 +108,6 @@ def _add_admissible(cell: Cell, release: UniformRelease) -> None:
 
 
 def _add_history(cell: Cell, release: UniformRelease, records: NDArray[np.int64]) -> None:
-    """Add the mean size of a tuple's compressed history (xiao2009, proof of Lemma 2)."""
     law, sizes, n = release.law, np.arange(records.size), int(records.sum())
     mean = float(records @ sizes / n)
     error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
@@ -120,10 +116,9 @@ def _add_history(cell: Cell, release: UniformRelease, records: NDArray[np.int64]
 
 
 def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cell]:
-    """Estimated retentions of copies from files, and their distances from schemes' laws."""
     x, copies, size, cells = release.data.codes, scheme.held(), release.data.size, []
     for number, y in enumerate(copies, start=1):
-        cells.append(cell := Cell(release.context, None, None, (number,)))
+        cells.append(cell := Cell(release.context, (number,)))
         parts = zip(
             release.data.attributes, split(release.data, x), split(release.data, y), strict=True
         )
@@ -133,30 +128,10 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cel
             bar = Bar.normal(error, "closed-form")
             cell.add(f"estimated_retention(copy {number})", value, bar, attribute=name)
         cell.add(f"off_uniform(copy {number})", off_uniform(x, y, size))
-    cells.append(cell := Cell(release.context, None, None, release.context.everybody))
+    cells.append(cell := Cell(release.context, release.context.everybody))
     for known in schemes_held_against("categorical") if len(copies) > 1 else ():
         cell.add(f"off_law({known.name})", off_law(x, copies, size, known.multilevel))
     return cells
-
-
-def _chances(release: UniformRelease, number: int) -> Array:
-    """Return the chance of each released value by original, shape (s, s)."""
-    law = release.law
-    if release.scheme.by_retention:
-        return transition_matrix(law.levels[number - 1], law.size, law.pi)
-    return law.transition_matrix(None, number)
-
-
-def marginal_tests(
-    release: UniformRelease, counted: Counted
-) -> list[tuple[int, float, float, int]]:
-    """Return number, level, p-value and degrees of freedom of each copy's chi-square test."""
-    tests = []
-    for number in release.singles if not release.estimated else ():
-        pairs = counted.dense(0, number, release.data.size)
-        found = test_of_chances(pairs, _chances(release, number))
-        tests.append((number, release.law.levels[number - 1], *found))
-    return tests
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
@@ -180,7 +155,6 @@ def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
 def _rows_to_learn(
     release: UniformRelease, numbers: Sequence[int]
 ) -> tuple[Codes, dict[int, Codes]]:
-    """Return originals and copies of rows from evenly spread blocks."""
     bounds = row_blocks(release.data.rows, BLOCK_WIDTH)
     few = np.unique(np.linspace(0, len(bounds) - 1, LEARNT_BLOCKS).astype(np.intp)).tolist()
     blocks = [release.block(index) for index in few]

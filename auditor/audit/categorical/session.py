@@ -1,20 +1,22 @@
-"""Audit of one release of categories: a few passes, with sums by outcome."""
+"""Engine for releases of categories: a few passes, with sums by outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.joint_counts import CELLS, RECORDS, JointCounts
-from auditor.audit.base.outcome import Attempt
-from auditor.audit.base.session import Session, cells_of
+from auditor.audit.base.records import CellContext
+from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
+from auditor.audit.base.session import Session, cell_context, cells_of
 from auditor.audit.categorical.attack_records import AttackRecords
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
-from auditor.audit.categorical.counting import Counting
 from auditor.audit.categorical.error_bars import Fit
+from auditor.audit.categorical.first_pass import Counting
 from auditor.audit.categorical.fitting import fit_of, fitted_parts, parts_of, shares_of, view_of
 from auditor.audit.categorical.other_rows import fitted_to_files, other_row_records
 from auditor.audit.categorical.posterior_pass import Fitted, Found, MeasureJob, Try
@@ -22,13 +24,17 @@ from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.numeric.known_rows import Draw
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.source import noise_seed
 from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.read_only import readable
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Measurement
+from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import AttackUse
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import categories_of
 from auditor.types import Coalition
 
 
@@ -62,7 +68,6 @@ class CategoricalSession(Session):
         return found
 
     def _measure(self) -> None:
-        """Sum every attack's posteriors; a failure of the pass is one of all attacks."""
         fitted = {key: fit for each in self._parts.values() for key, fit in each.items()}
         if not fitted:
             return
@@ -177,3 +182,39 @@ def noted(failed: dict[Try, tuple[str, str]], name: Try) -> Iterator[None]:
         yield
     if failure.error is not None:
         failed[name] = (failure.status, failure.reason)
+
+
+class CategoricalEngine:
+    """Engine for copies of categories."""
+
+    divides_held_tables = False
+
+    def context(
+        self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
+    ) -> CellContext:
+        """Return the common part of the records of a release."""
+        names = categories_of(request.table).names
+        return cell_context(request, levels, copies, names, np.ones(len(names)))
+
+    def open(self, request: ReleaseRequest) -> UniformRelease:
+        """Return the release; no copy is drawn."""
+        here, table = request.scenario, request.table
+        seed = noise_seed(here.data.source, here.seed, table.fingerprint())
+        data, share = categories_of(table), partial(parts_in_steps, request, self.open, BLOCK_WIDTH)
+        return UniformRelease(
+            here,
+            data,
+            request.use,
+            self.context(request, request.levels, request.copies),
+            Key(seed, request.use.id, request.replicate),
+            share if request.share is not None and data.streamed else None,
+            table,
+        )
+
+    def audit(
+        self, request: ReleaseRequest, evidence: ReleaseEvidence
+    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
+        """Return all records of one release, and fill in the evidence."""
+        return CategoricalSession(self.open(request), request.pooling).run(
+            evidence, tell=request.tell, brief=request.brief
+        )

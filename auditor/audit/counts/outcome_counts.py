@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.schemes.replacement.base import Copies
-from auditor.types import Codes
+from auditor.types import Codes, Flags
 
 Keys = NDArray[Any]
 """One per combination: an integer, or a record of several integers if needed."""
@@ -32,7 +32,7 @@ PASS_CELLS = 2**22
 """The limit for all coalitions that are counted in one pass."""
 
 
-@dataclass
+@dataclass(repr=False)
 class CodeBlock:
     """One block of records, with copies made on request.
 
@@ -52,9 +52,9 @@ class CodeBlock:
 
     index: int
     first: int
-    x: Codes = field(repr=False)
-    copy: Callable[[int], Codes] = field(repr=False)
-    made: Copies | None = field(default=None, repr=False)
+    x: Codes
+    copy: Callable[[int], Codes]
+    made: Copies | None = None
     seconds: float = 0.0
 
 
@@ -178,7 +178,7 @@ class Counts:
         return found
 
 
-def chosen(keys: Keys, halvings: int) -> NDArray[np.bool_]:
+def chosen(keys: Keys, halvings: int) -> Flags:
     """Return the keys in a pseudo-random sample of 1 in ``2^halvings``, equal in every run."""
     words = [keys] if keys.dtype.names is None else [keys[name] for name in keys.dtype.names]
     mixed = np.zeros(keys.shape, dtype=np.uint64)
@@ -188,7 +188,7 @@ def chosen(keys: Keys, halvings: int) -> NDArray[np.bool_]:
             mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             mixed ^= mixed >> np.uint64(31)
-    return np.asarray(
+    return (
         mixed < np.uint64(2 ** (64 - halvings) - 1) if halvings else np.ones(keys.shape, dtype=bool)
     )
 

@@ -1,5 +1,5 @@
-"""Predictions by an insider: a learner that is fitted to the originals and sees the cells of a coalition's copies.
+"""Predictions by an insider, a learner fitted to the originals.
 
-Copies without a law are attacked by it (``attacks``), and it measures whether pooling copies gains
-anything (``gain``). Families of features are plugins (``features``).
+It attacks copies without a law (``fitted``), and measures whether pooling copies gains anything
+(``gain``). Families of features are plugins (``features``).
 """

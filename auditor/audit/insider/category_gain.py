@@ -1,4 +1,4 @@
-"""Gain of pooling categorical copies, measured by a learner in held-out rows.
+"""Gain of pooling categorical copies, by a learner in held-out rows.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -10,11 +10,9 @@
 | gain | ``ρ²`` if ρ > 0: the share of the best copy's error that the best multiple of ``g'`` takes off | scalar |
 
 If the other copies are independent of the original given copy b, as of lawful multilevel copies,
-permutations of them among records with one value in copy b change nothing in law. So ``Σ r·g'`` has
-mean 0, whatever was learnt, for any table. Two predictors are measured: boosted trees predict from
-the pattern of agreement whether a candidate is the original's value, and a frequency table predicts
-the original from the values of the copies. Candidates are the values of the copies, and their sums
-and differences modulo s.
+``Σ r·g'`` has mean 0 for any learner and table. Two predictors are measured: boosted trees on the
+pattern of agreement for each candidate value, and a frequency table of the copies' values.
+Candidates are the values of the copies, and their sums and differences modulo s.
 
 *Not checked*: rows beyond those looked at; copies beyond the first ``MOST_SHOWN`` by retention.
 """
@@ -50,7 +48,6 @@ def category_gains(
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     retentions : sequence of float
         Of every copy.
     size : int
@@ -92,7 +89,6 @@ def correlations(
     x : ndarray of shape (n,)
     copies : sequence of ndarrays of shape (n,)
         The best one first.
-    size : int
     """
     X, Y = x.astype(np.intp), [copy.astype(np.intp) for copy in copies]
     # The other way round, a frequency table would be judged on nearly the same sums.

@@ -1,4 +1,4 @@
-"""Feature families: the cells that a coalition shows, and the columns that a family makes of them."""
+"""Base of feature families: shown cells, and columns computed from them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Shown:
         if not blank.any():
             return flat
         mean = np.where(blank, 0.0, flat).sum(axis=0) / np.maximum((~blank).sum(axis=0), 1)
-        return np.asarray(np.where(blank, mean, flat))
+        return np.where(blank, mean, flat)
 
     @cached_property
     def filled(self) -> Array:
@@ -68,7 +68,7 @@ class Shown:
 
     @cached_property
     def differences(self) -> Array:
-        """Differences of successive copies, then of the others from the first, shape (n, d); 0 where rounding is all that differs."""
+        """Differences of successive copies, then from the first, shape (n, d); 0 for rounding."""
         few = self.filled[:, :MOST_PAIRED]
         pairs = [(c, c - 1) for c in range(1, few.shape[1])] + [
             (c, 0) for c in range(2, few.shape[1])
@@ -119,6 +119,12 @@ class Known(NamedTuple):
     least: float
     left: Array
 
+    @property
+    def residual(self) -> tuple[Indices, Array]:
+        """Rows with a known residual, and these residuals less their mean."""
+        there = np.flatnonzero(np.isfinite(self.left))
+        return there, self.left[there] - self.left[there].mean()
+
     def only(self, rows: Indices) -> Known:
         """Return what is known when only some rows are."""
         kept = np.zeros(len(self.left), dtype=bool)
@@ -130,6 +136,8 @@ class Known(NamedTuple):
 Column = Callable[[Shown], Array | Indices]
 """Computes one column of shape (n,) from any cells of the same records. Integers are codes without
 an order."""
+Columns = Iterator[tuple[str, Column]]
+"""Columns with their names."""
 
 
 def many_alike(codes: Array | Indices) -> bool:
@@ -145,12 +153,11 @@ class Feature(Plugin):
     """Whether the columns depend on the originals: they are then learnt from some records and
     tested on others."""
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield columns with their names.
 
         Parameters
         ----------
-        shown : Shown
         known : Known
             Only families that state ``learns`` may read it.
         """

@@ -1,4 +1,4 @@
-"""The attack ``fitted-to-originals``: an insider's predictions for copies without a law.
+"""The attack ``fitted-to-originals`` on copies without a law.
 
 Without a law most attacks do not apply, and a copy of the original in other units would look safe.
 The maker of the copies knows how values were changed, so the learner is fitted to the originals.
@@ -17,13 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.insider.feature import FEWEST_EACH, Shown
 from auditor.audit.insider.learner import MOST_ROWS, STRONG, fit, halves, least_squares
-from auditor.audit.measures.closeness import Tolerances, closeness_records, of_records, sampled
+from auditor.audit.measures.closeness import (
+    Tolerances,
+    closeness_records,
+    group_codes,
+    of_records,
+    sampled,
+)
 from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
-from auditor.audit.measures.worst_groups import group_codes
 from auditor.data.common_records import MOST_CELLS
 from auditor.data.shown_columns import ShownColumn
 from auditor.results.evidence import FITTED
@@ -49,7 +54,6 @@ def fitted_records(
 
     Parameters
     ----------
-    context : CellContext
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N)
     asked : sequence of tuple of int
@@ -90,25 +94,22 @@ def fitted_records(
     }
     errors = [(guesses[one][0] - X[rows]) ** 2 for one in needed]
     found = by_group(needed, errors, X[rows].var(axis=0))
-    records = list(
-        error_records(
-            context, FITTED, KNOWLEDGE, needed, [needed.index(one) for one in coalitions], found
-        )
-    )
+    context = context.under(FITTED, KNOWLEDGE)
+    places = [needed.index(one) for one in coalitions]
+    records = list(error_records(Cells(context, needed, places), found))
     if base is not None:
         groups = [(column, group_codes(values[rows])) for column, values in by]
         base = replace(base, groups=groups, units=None if units is None else units[rows])
         tally = sampled(X[rows].std(axis=0), base)
         near = np.stack([guesses[one][1] - X[rows] for one in coalitions], axis=1)
         tally.add(near, X[rows])
-        cell, places = (FITTED, KNOWLEDGE), range(len(coalitions))
-        records += closeness_records(context, cell, coalitions, places, tally, base)
+        records += closeness_records(Cells.all(context, coalitions), tally, base)
     if steps is None:
         return records
     return records + [
         record
         for one in coalitions
-        for record in kept_records(context, X[rows], guesses[one], steps, one, FITTED)
+        for record in kept_records(context, X[rows], guesses[one], steps, one)
     ]
 
 

@@ -1,7 +1,6 @@
-"""Gain of pooling: whether other copies predict what the best copy leaves unknown.
+"""Gain of pooling: whether other copies predict the best copy's residual.
 
-Second moments miss leaks by bands, decimals or signs of differences. The auditor has the originals,
-so a learner is fitted to one half of the rows and judged on the other, both ways.
+A learner is fitted to the originals in one half of the rows and judged on the other, both ways.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -14,9 +13,8 @@ so a learner is fitted to one half of the rows and judged on the other, both way
 
 If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
 g')`` has mean 0 for any learner and any table. The standard error of ρ is ``√Σ r² (g − g')²`` over
-the same root. Long tails may concentrate that sum in few rows, so ρ is tested by Student's t with
-``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom, ``w = r (g − g')``. The size of g has no effect: a
-learner that predicts little cannot acquit.
+the same root. ρ is tested by Student's t with ``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom for
+``w = r (g − g')``, as long tails may concentrate the sum in few rows.
 
 *Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
 output.
@@ -28,7 +26,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.learner import WEAK, fit, grower, halves, least_squares
@@ -41,7 +38,7 @@ from auditor.audit.numeric.limits import (
 )
 from auditor.results.evidence import InsiderGain
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain, undo_root
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 MOST_VALUES = 2**23
 """Values of copies that rows are taken for; of hundreds of copies they are fewer."""
@@ -65,13 +62,11 @@ def insider_gains(
 ) -> dict[Coalition, InsiderGain]:
     """Return the learner's gain in coalitions of two copies or more.
 
-    Coalitions that gain by law are left out. Of coalitions with one best copy only the widest are
-    measured: a part cannot gain more. ``InsiderGain.copies`` names the measured coalition. Coalitions
-    with too few rows, or too many others or attributes, are left out.
+    Of coalitions with one best copy only the widest is measured: a part cannot gain more. Coalitions
+    that gain by law, or with too few rows, are left out.
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     x, copies : ndarray of shape (n, N), sequence of M arrays of this shape
         Rows in runs of neighbours.
     law : NoiseLaw or None
@@ -126,7 +121,6 @@ def widest(ordered: Mapping[Coalition, Sequence[int]]) -> dict[Coalition, Coalit
 def _gain(
     members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseLaw | None, rows: int
 ) -> InsiderGain:
-    """Return the gain of some copies, the best one first, over that one."""
     shown, rows = trees_shown(rows, x.shape[1], len(members))
     # of a wide coalition evenly spread
     members = [members[place] for place in np.linspace(0, len(members) - 1, shown).astype(np.intp)]
@@ -147,8 +141,7 @@ def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
     return undo_root(of_two[:N, :N] - of_two[:N, N:] - of_two[N:, :N] + of_two[N:, N:])
 
 
-def _runs(length: int, wanted: int) -> NDArray[np.intp]:
-    """Return places of rows in evenly spread runs of neighbours."""
+def _runs(length: int, wanted: int) -> Indices:
     blocks = (
         np.arange(length).reshape(1, -1)
         if length <= wanted
@@ -217,8 +210,8 @@ def _with_another(best: Array, copies: Sequence[Array], shift: int) -> list[Arra
     return [best, *(best + np.roll(copy - best, shift, axis=0) for copy in copies[1:])]
 
 
-def _by_best(best: Array, x: Array, taught: NDArray[np.intp]) -> Array:
+def _by_best(best: Array, x: Array, taught: Indices) -> Array:
     """Return the prediction of x, shape (n,), from the best copy alone."""
     first = least_squares(best, x, taught)
     left = (x - first)[taught]
-    return np.asarray(first + grower(WEAK, len(taught)).fit(best[taught], left).predict(best))
+    return first + grower(WEAK, len(taught)).fit(best[taught], left).predict(best)

@@ -1,4 +1,4 @@
-"""One cross-fitted learner: a linear model and boosted trees on columns that helped to predict held-out records.
+"""Cross-fitted learner: linear model and boosted trees on helpful columns.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -11,10 +11,9 @@
 
 Training rows are dealt at random into two parts. A column is learnt, and its bin means are taken,
 on one part, and scored on the other, both ways. Columns with a score above ``HELPS`` enter the
-model with their bin means, at most ``MOST_CHOSEN``, the best of each family first. The values that
-the model is fitted to are those that the other part taught, so that a column which knows the
-training rows by heart has no use. Least squares on cells and chosen columns give a second
-prediction; scikit-learn's histogram gradient boosting predicts what that leaves.
+model with their bin means from the other part, at most ``MOST_CHOSEN``, the best of each family
+first. Least squares on cells and chosen columns give a second prediction. scikit-learn's histogram
+gradient boosting predicts the residual.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column shows.
 """
@@ -22,7 +21,7 @@ Assumed, *not checked*: records are perturbed alike, except for what a column sh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +78,7 @@ class Encoder(NamedTuple):
 
     def __call__(self, v: Array | Indices) -> Array:
         """Return the means for each value, shape (n, T); 0 for codes that were not met."""
-        return np.asarray(self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)])
+        return self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)]
 
 
 class Chosen(NamedTuple):
@@ -160,7 +159,7 @@ def edges_of(v: Array | Indices) -> Array | None:
         return None
     some, bins = np.sort(v[:: max(1, len(v) // (16 * BINS))]), min(BINS, max(8, len(v) // 100))
     edges = some[len(some) * np.arange(1, bins) // bins]
-    return np.asarray(edges[np.concatenate([[True], edges[1:] > edges[:-1]])])
+    return edges[np.concatenate([[True], edges[1:] > edges[:-1]])]
 
 
 def binned(v: Array | Indices, edges: Array | None) -> Indices:
@@ -182,7 +181,7 @@ def bin_means(bins: Indices, targets: Array, size: int) -> Array:
     shrink = np.divide(
         within, signal, out=np.full(len(signal), np.inf), where=signal > 1e-12 * within
     )
-    return np.asarray(means / (1.0 + shrink / np.maximum(counts, 1)[:, None]))
+    return means / (1.0 + shrink / np.maximum(counts, 1)[:, None])
 
 
 def families() -> list[Feature]:
@@ -214,12 +213,11 @@ def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
 
 
 def _learnt(family: Feature, shown: Shown, task: Task) -> list[Chosen | None]:
-    """Return columns of a learning family, from all training rows and from each part."""
     by_part = [
         dict(family.columns(shown, known))
         for known in (task.known, *map(task.known.only, task.parts))
     ]
-    tried = list[Chosen | None]()
+    tried = []
     for name, column in by_part[0].items():
         if all(name in each for each in by_part):
             values = [each[name](shown) for each in by_part]
@@ -282,7 +280,7 @@ def _try(
     return Chosen(column, encoder, float((np.where(helps, mean, 0.0) / power).max()), found)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """Prediction of an attribute from cells.
 
@@ -291,8 +289,8 @@ class Model:
 
     chosen: list[Chosen]
     slope: Slope
-    linear: Array = field(repr=False)
-    scale: tuple[Array, Array] = field(repr=False)
+    linear: Array
+    scale: tuple[Array, Array]
     trees: Any
     low: float
     high: float
@@ -315,9 +313,7 @@ class Model:
 
     def linear_only(self, values: Array) -> Array:
         """Return least squares alone, shape (n,), of columns of shape (n, q)."""
-        return np.asarray(
-            np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear
-        )
+        return np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear
 
 
 def fit(
@@ -332,12 +328,10 @@ def fit(
 
     Parameters
     ----------
-    shown : Shown
     x : ndarray of shape (n, N)
         Originals.
     folds : sequence of ndarray of int
         Training rows of each fold; a model sees originals of no others.
-    size : Trees
     name : str
         Names the random streams.
     first : ndarray of shape (folds, n, N), optional
@@ -365,7 +359,6 @@ def fit(
 def _model(
     shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees | None
 ) -> Model:
-    """Return least squares, and trees on what that leaves, fitted to a task's training rows."""
     taught, values = task.taught, np.hstack([shown.flat, *(one.values for one in chosen)])
     raw = np.concatenate(
         [np.zeros(shown.flat.shape[1], dtype=bool), np.tile([True, False, False], len(chosen))]
@@ -393,7 +386,6 @@ def _model(
 
 
 def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -> float:
-    """Return the squared error of least squares in the part it was not fitted to."""
     design, error = np.column_stack([np.ones(len(values)), _scaled(values, scale)]), 0.0
     for here, there in (task.parts, task.parts[::-1]):
         weights = np.linalg.lstsq(design[here], y[here], rcond=1e-10)[0]
@@ -405,7 +397,7 @@ def least_squares(values: Array, x: Array, taught: Indices) -> Array:
     """Return the least-squares prediction of x, shape (n,), fitted to some rows."""
     values = _scaled(values, _scale(values[taught]))
     design = np.column_stack([np.ones(len(values)), values])
-    return np.asarray(design @ np.linalg.lstsq(design[taught], x[taught], rcond=1e-10)[0])
+    return design @ np.linalg.lstsq(design[taught], x[taught], rcond=1e-10)[0]
 
 
 def _scale(values: Array) -> tuple[Array, Array]:
@@ -414,7 +406,7 @@ def _scale(values: Array) -> tuple[Array, Array]:
 
 
 def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
-    return np.asarray((values - scale[0]) / scale[1])
+    return (values - scale[0]) / scale[1]
 
 
 def _for_trees(values: Array, shown: Shown) -> Array:

@@ -1,4 +1,4 @@
-"""Share of its best copy's noise that a coalition can remove, measured on the noise that was drawn.
+"""Share of its best copy's noise that a coalition removes, as drawn.
 
 The auditor has ``Z_i = Y_i − X``. With one shape ``K_0`` for all copies each row holds ``rank K_0``
 independent observations of the M levels, so ``Sigma`` is measured as ``tr(K_0⁺ Cov(Z_i, Z_j)) /
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.numeric.linear_maps import by_size
 from auditor.numerics.linear_algebra import (
@@ -24,7 +23,7 @@ from auditor.numerics.linear_algebra import (
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import NoiseGain
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 ROUNDING = 1e-12
 """Share of a copy's variance up to which the variance of a difference is rounding."""
@@ -40,7 +39,6 @@ def noise_gains(
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     total : Moments
         Of ``[X, Y_1 … Y_M]`` over all rows.
     law : KroneckerNoise
@@ -62,9 +60,7 @@ def noise_gains(
     return gains
 
 
-def _noise_shares(
-    Sigma: Array, levels: Array, index: NDArray[np.intp]
-) -> tuple[Array, NDArray[np.intp]]:
+def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, Indices]:
     """Return the share for each coalition, and its number of differences, shapes (B,).
 
     ``index``, of shape (B, k), holds each coalition's places in ``Sigma``.
@@ -87,17 +83,13 @@ def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int) -> set[C
     """Return the coalitions of which some combination of copies is lost in second moments.
 
     Of ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination
-    ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the record away, however small g is. Its variance is
-    ``g²`` of theirs. Attributes are looked at one by one: a total and its parts depend on one
-    another in every copy alike, and are no such combination. Pairs are left to differences taken
-    row by row (``Shown.differences``).
+    ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the record away, with ``g²`` of their variance. Attributes
+    are examined one by one. Pairs are left to differences row by row (``Shown.differences``).
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     total : Moments
         Of ``[X, Y_1 … Y_M]``.
-    N : int
     """
     K, lost = total.covariance()[N:, N:], set[Coalition]()
     own = np.where(np.diag(K) > 0, np.diag(K), 1.0)

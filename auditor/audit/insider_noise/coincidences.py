@@ -8,24 +8,33 @@
 | edge | each cell of a copy is an exact equation ``x_tj + r · u_v = y_ctj`` | k·n·N |
 
 Every equation has two unknowns, so the equations are edges of a graph. A spanning tree writes each
-connected part as ``a + b · w``, with one unknown w. Edges beyond the tree are further equations,
-with a weight. The priors then determine w by one sparse least squares. The adversary knows the
-copies, the arrangement of shared noise, and both priors. No original value enters the solution.
+connected part as ``a + b · w``, with one unknown w. Further edges are weighted equations. The priors
+then determine w by sparse least squares. No original value enters the solution.
+
+Cells that share one noise value, up to sign and scale (``equal_noise``):
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``Z`` | noise of k copies | (k, n, N) |
+| ``s_c`` | scale of noise column c, from the commonest ratio of large values | (k, N) |
+| ``v`` | number of the distinct value that a cell's noise is a multiple of | (k, n, N) |
+| ``r`` | the multiple: noise = ``r · u_v`` | (k, n, N) |
+| ``g`` | resolution of a copy's column: its lattice step, or its floating-point spacing | (k, N) |
+
+On lattices values repeat by chance, so whole rows are compared, and columns at every lag, forwards
+and in reverse. A value in more than ``ATOM`` of all cells belongs to a discrete law and links nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations, combinations_with_replacement
+from typing import NamedTuple
 
 import numpy as np
 
-from auditor.audit.insider_noise.equal_noise import (
-    FEWEST_LINKS,
-    Arrangement,
-    arrangement,
-    resolutions,
-)
 from auditor.audit.insider_noise.finding import Finding, line_squares
+from auditor.numerics.statistics import standard_ranks
 from auditor.process.deferred import scipy
 from auditor.types import Array, Coalition, Indices
 
@@ -51,12 +60,7 @@ def coincidences(
 ) -> list[Finding]:
     """Return a finding for each coalition if copies share noise values.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, N)
-    copies : sequence of M ndarrays of shape (n, N)
-    coalitions : sequence of tuple of int
-        Copy numbers, from 1.
+    X and each copy have shape (n, N).
     """
     deviation = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     x, Y = (X - X.mean(axis=0)) / deviation, (np.array(copies) - X.mean(axis=0)) / deviation
@@ -104,7 +108,6 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
     ----------
     Y : ndarray of shape (k, n, N)
         Standardised copies.
-    shared : Arrangement
     Z : ndarray of shape (k, n, N)
         Noise, for the mean and the variance of its prior alone.
     K : ndarray of shape (N, N)
@@ -141,7 +144,7 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
     found = scipy.sparse.linalg.lsqr(
         system @ scipy.sparse.diags_array(1.0 / length), right, atol=1e-9, btol=1e-9, iter_lim=2000
     )[0]
-    return np.asarray((a + part @ (found / length))[:cells].reshape(n, N))
+    return (a + part @ (found / length))[:cells].reshape(n, N)
 
 
 def spanning_tree(
@@ -236,3 +239,211 @@ def cause(value: Indices, multiple: Array, coalition: Coalition) -> str:
     )
     verb = "carry the same noise" if i0 != j0 else "repeats its noise"
     return f"{where} {held} {verb}{later}{scaled} ({share:.0%} of all noise values repeat)"
+
+
+LARGE_VALUES, COMMON_RATIO = 128, 4
+"""Large values of each column that are compared, and equal ratios that make a scale: three are
+equal by chance in one of 5,000 files."""
+COARSEST = 1e-6
+"""Relative rounding error from which on ratios repeat by chance."""
+ATOM = 0.01
+FEWEST_LINKS = 8
+"""Links without which nothing is reported. Fewer change no share by more than a thousandth."""
+CHANCE = 0.01
+"""Expected links by chance from which on single values are not compared."""
+SAME = 0.95
+"""Correlation of two columns at a lag from which on they carry one noise; rounding lowers it."""
+SHORTEST = 64
+"""Rows that two columns have in common at a lag."""
+
+
+class Arrangement(NamedTuple):
+    """Which cells share noise: ``noise = r · u_v`` up to an error by rounding.
+
+    Attributes
+    ----------
+    value : ndarray of shape (k, n, N)
+        Number of the distinct value, from 0.
+    multiple : ndarray of shape (k, n, N)
+        ``r``, in data units; its absolute value is the column's scale.
+    error : float
+        Largest rounding error of ``u``.
+    """
+
+    value: Indices
+    multiple: Array
+    error: float
+
+
+def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
+    """Return the arrangement of shared noise, or None without any.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (k, n, N)
+        Noise, in units of each attribute's standard deviation.
+    resolution : ndarray of shape (k, N)
+        Largest rounding error of Z.
+    """
+    scale = common_scales(Z, resolution)
+    U = Z / scale[:, None]
+    error = float((resolution / scale).max())
+    if Z.size**2 * error < CHANCE * float(np.median(np.abs(U))):
+        links = equal_values(U, 2.0 * error)
+    else:
+        links, scale = equal_columns(Z, resolution)
+        links = np.hstack([links, equal_rows(Z, resolution)])
+    if links.shape[1] < FEWEST_LINKS:
+        return None
+    graph = scipy.sparse.coo_array((np.ones(links.shape[1]), tuple(links)), shape=(Z.size, Z.size))
+    value = scipy.sparse.csgraph.connected_components(graph, directed=False)[1].reshape(Z.shape)
+    sign = np.where(Z < 0, -1.0, 1.0)
+    first = np.unique(value, return_index=True)[1]
+    # relative to the value's first cell: the sign of u itself stays unknown
+    sign *= sign.ravel()[first][value]
+    return Arrangement(value, sign * scale[:, None], error)
+
+
+def resolutions(Y: Array) -> Array:
+    """Return the largest rounding error of each column, shape (k, N).
+
+    A column is on a lattice if all its values are whole multiples of the smallest distance between
+    two of them, counted from the least.
+    """
+    found = 8.0 * np.finfo(float).eps * np.abs(Y).max(axis=1)
+    for place in np.ndindex(found.shape):
+        column = Y[place[0], :, place[1]]
+        steps = np.diff(np.unique(column))
+        step = float(steps[steps > found[place]].min(initial=np.inf))
+        count = (column - column.min()) / step
+        if np.isfinite(step) and (np.abs(count - np.round(count)) < 1e-3).all():
+            found[place] = step
+    return np.asarray(found)
+
+
+def common_scales(Z: Array, resolution: Array) -> Array:
+    """Return scales, shape (k, N), by which columns of one noise agree.
+
+    The ratio of two columns' scales is the commonest ratio of their large absolute values. Without
+    a common ratio a column has a scale of its own.
+    """
+    k, n, N = Z.shape
+    columns = Z.transpose(0, 2, 1).reshape(k * N, n)
+    most = min(LARGE_VALUES, int(np.sqrt(2e7) / columns.shape[0]) + 8)
+    scale, joined = np.log(spreads(columns)), np.arange(k * N)
+    large = [
+        distinct(column, rounding)[-most:]
+        for column, rounding in zip(np.abs(columns), resolution.ravel(), strict=True)
+    ]
+    tolerance = [
+        max(1e-9, 4.0 * rounding / max(sizes[0], rounding))
+        for sizes, rounding in zip(large, resolution.ravel(), strict=True)
+    ]
+    for a, b in combinations(range(k * N), 2):
+        near = max(tolerance[a], tolerance[b])
+        if joined[a] == joined[b] or near > COARSEST:
+            continue
+        ratio = np.sort((np.log(large[b]) - np.log(large[a])[:, None]).ravel())
+        run = np.cumsum(np.diff(ratio, prepend=-np.inf) > near) - 1
+        counts = np.bincount(run)
+        if counts.max() >= COMMON_RATIO:
+            moved = joined == joined[b]
+            scale[moved] += scale[a] + ratio[np.searchsorted(run, counts.argmax())] - scale[b]
+            joined[moved] = joined[a]
+    return np.exp(scale).reshape(k, N)
+
+
+def spreads(columns: Array) -> Array:
+    """Return the standard deviation of each row, 1 for constant rows."""
+    found = columns.std(axis=1)
+    return np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0)
+
+
+def distinct(sizes: Array, rounding: float) -> Array:
+    """Return the distinct absolute values of a column in ascending order."""
+    ordered = np.sort(sizes)
+    kept = ordered[np.diff(ordered, prepend=0.0) > 2.0 * rounding]
+    return np.asarray(kept if len(kept) else [np.finfo(float).tiny], dtype=np.float64)
+
+
+def equal_values(U: Array, tolerance: float) -> Indices:
+    """Return pairs of cells with equal absolute values, shape (2, L).
+
+    Left out are 0 and the frequent values of a discrete law.
+    """
+    size = np.abs(U).ravel()
+    order = np.argsort(size, kind="stable")
+    run = np.cumsum(np.diff(size[order], prepend=-np.inf) > tolerance)
+    frequent = np.bincount(run)[run] > max(ATOM * size.size, 2 * FEWEST_LINKS)
+    near = (run[1:] == run[:-1]) & ~frequent[1:] & (size[order[1:]] > tolerance)
+    return np.stack([order[:-1][near], order[1:][near]])
+
+
+def equal_rows(Z: Array, resolution: Array) -> Indices:
+    """Return pairs of cells in equal rows of noise, up to sign, shape (2, L).
+
+    There are none if as many rows are equal by chance.
+    """
+    k, n, N = Z.shape
+    rows = np.round(Z / np.maximum(resolution.min(axis=0), 1e-300)).reshape(k * n, N)
+    first = np.take_along_axis(rows, (rows != 0).argmax(axis=1)[:, None], axis=1)
+    rows = rows * np.where(first < 0, -1.0, 1.0)
+    copy, alike = np.repeat(np.arange(k), n), np.ones((k, k))
+    for column in np.abs(rows).T:
+        values, place = np.unique(column, return_inverse=True)
+        shares = (
+            np.bincount(copy * len(values) + place.ravel(), minlength=k * len(values)).reshape(
+                k, -1
+            )
+            / n
+        )
+        alike *= shares @ shares.T  # chance that a cell of copy c equals one of copy d
+    chance = float(alike.sum()) * n**2 / 2.0
+    _, which = np.unique(rows, axis=0, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    again = np.flatnonzero((np.diff(which.ravel()[order]) == 0) & rows[order[1:]].any(axis=1))
+    if len(again) < FEWEST_LINKS + 10.0 * chance:
+        return np.empty((2, 0), dtype=np.intp)
+    pairs = np.stack([order[again], order[again + 1]])
+    return (pairs[:, :, None] * N + np.arange(N)).reshape(2, -1)
+
+
+def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
+    """Return pairs of cells of columns with one noise at some lag.
+
+    Lags run forwards and in reverse. The columns' scales, shape (k, N), are returned too.
+    """
+    k, n, N = Z.shape
+    noise, rounding = Z.transpose(0, 2, 1).reshape(k * N, n), resolution.ravel()
+    cell = np.arange(Z.size).reshape(Z.shape).transpose(0, 2, 1).reshape(k * N, n)
+    scale, links = spreads(noise), [np.empty((2, 0), dtype=np.intp)]
+    columns = standard_ranks(noise.T).T  # a single huge value would align by itself
+    varied = [np.unique(column, return_counts=True)[1].max() < n / 2 for column in columns]
+    padded = scipy.fft.next_fast_len(2 * n, real=True)
+    for reverse in (False, True):
+        other = columns[:, ::-1] if reverse else columns
+        ahead, back = scipy.fft.rfft(columns, padded), scipy.fft.rfft(other, padded).conj()
+        squares, other_squares = (
+            np.pad(np.cumsum(part**2, axis=1), ((0, 0), (1, 0))) for part in (columns, other)
+        )
+        for a, b in combinations_with_replacement(np.flatnonzero(varied).tolist(), 2):
+            lag = np.arange(SHORTEST - n, n - SHORTEST + 1)
+            if a == b and not reverse:
+                lag = lag[lag > 0]
+            start, stop = np.maximum(lag, 0), n + np.minimum(lag, 0)
+            product = scipy.fft.irfft(ahead[a] * back[b], padded)[lag]
+            sizes = (squares[a][stop] - squares[a][start]) * (
+                other_squares[b][stop - lag] - other_squares[b][start - lag]
+            )
+            alike = np.abs(product) / np.sqrt(np.maximum(sizes, 1e-300))
+            best = int(alike.argmax()) if len(lag) else 0
+            if len(lag) and alike[best] > SAME:
+                rows = np.arange(start[best], stop[best])
+                there = n - 1 - rows + lag[best] if reverse else rows - lag[best]
+                ratio = float(np.linalg.norm(noise[b][there]) / np.linalg.norm(noise[a][rows]))
+                apart = np.abs(np.abs(noise[b][there]) - ratio * np.abs(noise[a][rows]))
+                if np.mean(apart <= 1.5 * (rounding[b] + ratio * rounding[a])) > SAME:
+                    links.append(np.stack([cell[a][rows], cell[b][there]]))
+                    scale[b] = scale[a] * ratio
+    pairs = np.hstack(links)
+    return pairs[:, pairs[0] != pairs[1]], np.asarray(scale.reshape(k, N))

@@ -17,7 +17,6 @@ class Finding:
 
     Attributes
     ----------
-    attack : str
     coalition : tuple of int
         Copy numbers, from 1.
     squares : ndarray of shape (m, N)
@@ -37,17 +36,17 @@ class Finding:
     @property
     def left(self) -> Array:
         """Normalized error of each attribute, shape (N,)."""
-        return np.asarray(self.squares.mean(axis=0) / self.variances)
+        return self.squares.mean(axis=0) / self.variances
 
     @property
     def std_error(self) -> Array:
         """Standard error of ``left`` for independent records, shape (N,)."""
-        return np.asarray(self.squares.std(axis=0) / np.sqrt(len(self.squares)) / self.variances)
+        return self.squares.std(axis=0) / np.sqrt(len(self.squares)) / self.variances
 
 
 def line_squares(X: Array, copies: Sequence[Array]) -> Array:
     """Return squared errors of the regression of X on all cells, shape (n, N)."""
-    return np.asarray(unbiased_errors(X, np.hstack(copies)) ** 2)
+    return unbiased_errors(X, np.hstack(copies)) ** 2
 
 
 def copies_in_words(coalition: Sequence[int]) -> str:

@@ -53,7 +53,7 @@ PYTHON = random.Random()
 
 
 def _numpy(seeded: Callable[[int], Any], law: str, seed: int, size: int) -> Array:
-    return np.asarray(getattr(seeded(seed), law)(size=size))
+    return getattr(seeded(seed), law)(size=size)
 
 
 def _python(law: str, seed: int, size: int) -> Array:
@@ -143,8 +143,8 @@ def redrawn(Z: Array) -> tuple[Array, dict[int, str]]:
 def _correlations(A: Array, B: Array) -> Array:
     """Return correlations over the middle axis of two arrays, shape (M, N)."""
     A, B = (part - part.mean(axis=1, keepdims=True) for part in (A, B))
-    return np.asarray(
-        (A * B).sum(axis=1) / np.sqrt(np.maximum((A**2).sum(axis=1) * (B**2).sum(axis=1), 1e-300))
+    return (A * B).sum(axis=1) / np.sqrt(
+        np.maximum((A**2).sum(axis=1) * (B**2).sum(axis=1), 1e-300)
     )
 
 
@@ -152,7 +152,7 @@ def matches(U: Array) -> Iterator[tuple[str, int]]:
     """Yield generators and seeds whose first draws are the noise's."""
     P = _standard(np.array([values[:DRAWS] for values in sequences(U)])).astype(np.float32)
     seeds = all_seeds()
-    seen = set[tuple[str, int]]()
+    seen = set()
     for stream, E in first_draws().items():
         for seed in seeds[(np.abs(E @ P.T) > SAME).any(axis=1)].tolist():
             if (stream, seed) not in seen:
@@ -211,7 +211,7 @@ def first_draws() -> dict[str, NDArray[np.float32]]:
 def laplace(doubles: Array) -> Array:
     """Return numpy's Laplace values of doubles, shape as doubles."""
     low, high = np.log(2.0 * doubles + 1e-300), -np.log(2.0 - 2.0 * doubles)
-    return np.asarray(np.where(doubles < 0.5, low, high))
+    return np.where(doubles < 0.5, low, high)
 
 
 def box_muller(doubles: Array) -> Array:
@@ -273,6 +273,5 @@ themselves."""
 
 
 def _standard(rows: Array) -> Array:
-    """Return rows with mean 0 and length 1."""
     rows = rows - rows.mean(axis=1, keepdims=True)
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.insider_noise.coincidences import coincidences
 from auditor.audit.insider_noise.finding import Finding
 from auditor.audit.insider_noise.generators import known_generators
@@ -25,13 +25,7 @@ def insider_noise_records(
 ) -> list[Measurement]:
     """Return records of single copies and of all, for attacks that succeed.
 
-    Parameters
-    ----------
-    context : CellContext
-    X : ndarray of shape (n, N)
-    copies : sequence of M ndarrays of shape (n, N)
-    asked : sequence of tuple of int
-        The coalitions that are audited. The cause in words is the ``reason`` of their records.
+    X and each copy have shape (n, N). The cause in words is the ``reason`` of the records.
     """
     everybody = tuple(range(1, len(copies) + 1))
     coalitions: list[Coalition] = [
@@ -47,7 +41,8 @@ def insider_noise_records(
         if not findings:
             continue
         errors = by_group(coalitions, [found.squares for found in findings], context.variances)
-        table = error_records(context, findings[0].attack, KNOWLEDGE, coalitions, wanted, errors)
+        here = context.under(findings[0].attack, KNOWLEDGE)
+        table = error_records(Cells(here, coalitions, wanted), errors)
         places = table.columns["coalition"].places
         records += table.replaced(
             reason=Coded(places, [findings[place].cause or None for place in wanted])

@@ -25,16 +25,15 @@ originals. Numbers and categories share every test.
 | ``repeats`` | sizes that come again | binomial (hoeffding1956) |
 | ``learned`` | a score, a size or a product that a ridge regression predicts out of sample | N(0, 1) given the features |
 
-All p-values but the last are exact or bounds at any number of rows, for any originals. The last is
-used from 512 rows on. It is exact where features are functions of the originals, and a martingale's
-limit where they are earlier scores.
+All p-values but the last are exact or bounds for any originals. The last is used from 512 rows on: exact
+for functions of the originals, a martingale's limit for earlier scores.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
@@ -46,7 +45,7 @@ from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 MOST_COLUMNS, LAGGED_COLUMNS, FEW_COLUMNS = 24, 12, 6
 """Columns for correlations, for distances between rows, and for functions and predictions. More are
@@ -65,7 +64,7 @@ NO_SIZE = math.inf
 expectation."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scores:
     """Uniform scores of a release.
 
@@ -81,10 +80,10 @@ class Scores:
         Number of each column's copy.
     """
 
-    values: Array = field(repr=False)
+    values: Array
     names: Sequence[str]
     grain: Array
-    groups: NDArray[np.intp]
+    groups: Indices
 
     @cached_property
     def g(self) -> Array:
@@ -131,10 +130,8 @@ def largest(
     ----------
     x, observed : ndarray of any shape
         Exponents, and the figures for the message.
-    expected : float
     where : str
         With a place ``{}`` for a name along each axis that ``names`` lists.
-    *names : sequence of str
     """
     if x.size == 0:
         return NOTHING
@@ -145,24 +142,24 @@ def largest(
 
 def normal(u: Array) -> Array:
     """Return normal scores, finite."""
-    return np.asarray(scipy.special.ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53)))
+    return scipy.special.ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53))
 
 
 def normal_exponent(z: Array) -> Array:
     """Return the exponent of N(0, 1) values, two-sided."""
-    return np.asarray(-scipy.special.log_ndtr(-np.abs(z)) - math.log(2.0))
+    return -scipy.special.log_ndtr(-np.abs(z)) - math.log(2.0)
 
 
 def chaos_exponent(S: Array, F_squared: Array | float) -> Array:
     """Return x of ``|S| = 2F√x + 2x``, two-sided."""
     root = (np.sqrt(F_squared + 2.0 * np.abs(S)) - np.sqrt(F_squared)) / 2.0
-    return np.asarray(np.square(root) - math.log(2.0))
+    return np.square(root) - math.log(2.0)
 
 
 def log_p(p: Array | float) -> Array:
     """Return −ln p."""
     with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(p))
+        return -np.log(p)
 
 
 def battery(
@@ -312,8 +309,7 @@ def small_sizes_test(scores: Scores, every: Scores) -> LawTest:
 def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequence[str]) -> LawTest:
     """Test correlations between columns, and with the originals.
 
-    Directions and sizes are compared, and originals by their ranks and their distances from the
-    median. The row number counts as an original column: noise may drift along the file.
+    Originals are compared by ranks and distances from the median. The row number counts as one.
     """
     n, d = scores.values.shape
     ranks, names = np.column_stack([ranks, (np.arange(n) + 0.5) / n]), [*names, "the row number"]
@@ -380,15 +376,14 @@ def _cosines(u: Array) -> NDArray[np.float32]:
     found[0], found[1] = 1.0, np.cos(math.pi * u)
     for k in range(2, COSINES + 1):
         found[k] = 2.0 * found[1] * found[k - 1] - found[k - 2]
-    return np.asarray(np.float32(math.sqrt(2.0)) * found[1:].T)
+    return np.float32(math.sqrt(2.0)) * found[1:].T
 
 
 def _centred(a: Array) -> Array:
-    return np.asarray(a - a.mean(axis=0))
+    return a - a.mean(axis=0)
 
 
 def _length(a: Array) -> Array:
-    """Return the length of each column, infinite for a column of zeros."""
     length = np.sqrt(np.einsum("nk,nk->k", a, a))
     return np.where(length > 1e-6 * math.sqrt(len(a)), length, np.inf)
 
@@ -422,7 +417,6 @@ def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
 
 
 def _kinds(ranks: Array) -> list[tuple[Array, str, str]]:
-    """Return originals for directions and for sizes, and the words that name them."""
     distance = np.abs(2.0 * ranks - 1.0)
     return [(normal(ranks), "", ""), (distance, "the size of ", "the distance from its median of ")]
 
@@ -518,9 +512,8 @@ def periods_test(ordered: Sequence[Order], names: Sequence[str]) -> LawTest:
 def repeats_test(scores: Scores) -> LawTest | None:
     """Test the number of repeated sizes in all columns.
 
-    A size is put into one of m equal cells, each wider than the grain. The i-th size falls into a
-    taken cell with a chance of (i − 1)/m at most, so that the number of repeats has no heavier a
-    tail than a binomial one with the mean chance (hoeffding1956).
+    Of m equal cells, each wider than the grain, the i-th size falls into a taken one with a chance of
+    (i − 1)/m at most. A binomial with the mean chance bounds the tail (hoeffding1956).
     """
     n = len(scores.values)
     cells = np.floor(1.0 / np.maximum(8.0 * scores.grain, LEAST_CELL))
@@ -596,7 +589,6 @@ def dictionary(g: Array, ranks: Array) -> NDArray[np.float32]:
 
 
 def _shifted(values: NDArray[np.float32], k: int) -> NDArray[np.float32]:
-    """Return the values of k rows earlier, 0 beyond the ends."""
     found = np.zeros_like(values)
     if k > 0:
         found[k:] = values[:-k]

@@ -7,11 +7,9 @@
 | ``o`` | code that values are counted from, modulo s: a, or 0 | (n,) |
 | ``U`` | ``Σ_(o ≤ z < y) T[a, z] + V·T[a, y]`` with V uniform | (n,) |
 
-``U`` is the randomised distribution function of y given a (brockwell2007). Counted from a, small
-scores are values kept, and a score shows how far a value is moved. Counted from 0, a score shows
-the value itself. Two more tests count in all records how often each value becomes each other value.
-Given the source's values each count is a sum of independent indicators. It is tested as a binomial
-of their mean chance, whose tails are longer (hoeffding1956).
+``U`` is the randomised distribution function of y given a (brockwell2007). Two more tests count how
+often each value becomes each other value. Given the source, a count is a sum of independent indicators,
+tested as a binomial of their mean chance, whose tails are longer (hoeffding1956).
 """
 
 from __future__ import annotations
@@ -74,12 +72,12 @@ class Transition(NamedTuple):
 
     def chance(self, a: Codes, y: Codes) -> Array:
         """Return ``T[a, y]``, shape (n,)."""
-        return np.asarray(self.kept * (y == a) + self.fresh[self._row(a), y])
+        return self.kept * (y == a) + self.fresh[self._row(a), y]
 
     def below(self, a: Codes, y: Codes) -> Array:
         """Return ``Σ_(z < y) T[a, z]``, shape (n,)."""
         sums = np.cumsum(self.fresh, axis=1) - self.fresh
-        return np.asarray(self.kept * (y > a) + sums[self._row(a), y])
+        return self.kept * (y > a) + sums[self._row(a), y]
 
     def _row(self, a: Codes) -> Codes | int:
         return a if len(self.fresh) > 1 else 0
@@ -118,10 +116,9 @@ def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
 
 
 def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
-    """Return runs of records that are scored, start and stop: of a long table its first and its last, and a second block's first.
+    """Return the first and last scored runs of a long table, and a second block's first.
 
-    A second block shows a generator that restarts with every block. The last records show draws
-    that come again in reverse order.
+    They show generators that restart with every block, and draws in reverse order.
     """
     most = min(SCORED_ROWS, SCORED_VALUES // max(1, copies))
     if rows <= most:
@@ -138,7 +135,6 @@ def replacement_scores(
 
     Parameters
     ----------
-    steps : sequence of Transition
     columns : sequence of ndarrays of shape (n,)
         The original and copies 1, 2, …; that all are codes of the domain is *not checked*.
     rng : Rng
@@ -152,7 +148,7 @@ def replacement_scores(
         o = a if from_source else np.zeros_like(a)
         ahead = each.below(a, y) - each.below(a, o) + (y < o)
         scores.append(ahead + rng.random(len(y)) * each.chance(a, y))
-    return np.asarray(np.clip(np.stack(scores, axis=1), EDGE, 1.0 - EDGE))
+    return np.clip(np.stack(scores, axis=1), EDGE, 1.0 - EDGE)
 
 
 def score_tests(
@@ -252,7 +248,6 @@ def least_likely(met: NDArray[Any], of: NDArray[Any], chance: Array, where: str)
     ----------
     met, chance : ndarray of shape (k, s)
     of : ndarray of shape (k,)
-    where : str
     """
     chance = np.where(chance > 1.0 - ROUNDING, 1.0, np.clip(chance, 0.0, 1.0))
     of = np.broadcast_to(of[:, None], met.shape)

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.types import Array
+from auditor.types import Array, Flags, Indices
 
 EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 ROUNDING = 8 * EPS
@@ -62,7 +61,7 @@ def rows_wanted(rows: int, values: int) -> int:
     return min(rows, max(FEWEST_ROWS, min(VALUES_AT_MOST // values, SQUARES_AT_MOST // values**2)))
 
 
-def runs(length: int, wanted: int) -> NDArray[np.intp]:
+def runs(length: int, wanted: int) -> Indices:
     """Return the rows of a block that are tested: evenly spread runs."""
     if wanted >= length:
         return np.arange(length)
@@ -78,7 +77,6 @@ def rows_of(
 
     Parameters
     ----------
-    blocks : iterable of (rows of the original, rows of every copy)
     chosen : sequence of int
         Numbers of the copies.
     on_grid : bool
@@ -105,17 +103,15 @@ def rows_of(
 
 
 def _largest(values: Array) -> Array:
-    """Return the largest size along the last axis."""
-    return np.asarray(np.maximum(values.max(axis=-1), -values.min(axis=-1)))
+    return np.maximum(values.max(axis=-1), -values.min(axis=-1))
 
 
 def grids(values: Array) -> Array:
     """Return the spacing of each column's grid, 0 for 0 alone.
 
-    Found are grids of binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of
-    ten up to 10⁹, each but for the last bit of the column's largest value, as sums and products
-    leave it. Single precision and a number of significant digits count as the grid that the largest
-    value is on.
+    Grids are binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up to
+    10⁹, up to the last bit of the column's largest value. Single precision and significant digits count
+    as the largest value's grid.
     """
     values = values[:GRID_ROWS]  # of few rows it may be found coarser than it is, never finer
     mantissa, exponent = np.frexp(values)
@@ -146,19 +142,16 @@ def _parts(column: Array, eps: float) -> float:
     return 0.0
 
 
-def _multiples(values: Array, q: Array, eps: float, column: Array) -> NDArray[np.bool_]:
-    """Return for each q whether values are multiples of 1/q."""
+def _multiples(values: Array, q: Array, eps: float, column: Array) -> Flags:
     scaled = values[:, None] * q
     rounding = 4.0 * eps * np.abs(scaled) + 64.0 * EPS * np.abs(column).max() * q
     known = rounding < 2.0**-5
-    return np.asarray(
-        ((np.abs(scaled - np.rint(scaled)) <= rounding) | ~known).all(axis=0)
-        & (2 * known.sum(axis=0) >= len(values))
+    return ((np.abs(scaled - np.rint(scaled)) <= rounding) | ~known).all(axis=0) & (
+        2 * known.sum(axis=0) >= len(values)
     )
 
 
 def _last_digit(values: Array) -> Array:
-    """Return the worth of the last significant digit in each column."""
     size = np.abs(values)
     decade = np.floor(np.log10(np.where(size > 0, size, 1.0)))
     worth = np.zeros(values.shape[1])

@@ -1,4 +1,4 @@
-"""Low digits of Gaussian noise and of copies are uniform.
+"""Tests of digits: low digits are uniform, last digits show no original.
 
 A generator may write another copy's noise, or the record, into low digits, and no covariance
 changes.
@@ -9,6 +9,17 @@ that are functions of these, ``t = |Σ b exp(2πi f c)|² / Σ |b|²`` has ``P(t
 (``auditor.numerics.statistics.wave_tail``). Weights are sums of ``exp(±2πi κ v)``, κ = 1 and 2, of
 ranks v of the originals and of scores v of other copies. Frequencies are powers of ten, and, for
 whitened noise, all up to some 8,000 per deviation.
+
+*Last digits of copies from files.* Noise from a generator of doubles reaches a released value from few originals only.
+
+| symbol | meaning |
+| --- | --- |
+| ``r`` | likelihood ratio of a released value, given the original: generator over rounded smooth law |
+| ``s`` | ``STRAY``, the share of values that need not come from the generator |
+| ``E`` | ``Π (s + (1 − s) r)`` over records, for one column and one generator |
+
+Under a rounded smooth law ``E r = 1`` given the original. So the mean of ``E`` is at most 1, and
+``P(E ≥ 1/a) ≤ a`` (Markov). *Not checked*: values with fewer digits than doubles.
 """
 
 from __future__ import annotations
@@ -23,10 +34,11 @@ import numpy as np
 from auditor.audit.law_tests.battery import Finding, Scores, log_p
 from auditor.audit.law_tests.chosen_rows import Rows
 from auditor.audit.law_tests.scores import whitening
+from auditor.numerics.last_digits import STRAY, generators, grid_of_digits, ratio, written_shorter
 from auditor.numerics.statistics import column_ranks, wave_tail
 from auditor.process.deferred import scipy
-from auditor.results.evidence import LawTest
-from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.results.evidence import LAST_DIGITS, LawTest
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
 
 MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**17
@@ -114,7 +126,6 @@ def _at_all_frequencies(value: Value, weight: Array) -> tuple[Array, Array, int]
 def _values(
     law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Sequence[int]
 ) -> Iterator[Value]:
-    """Yield whitened noise, sums and differences of it, and the copies."""
     M, N = rows.grain.shape
     white, z = whitening(law.covariance, N, rows.grain.ravel()), rows.noise[:n].reshape(n, M * N)
     known, e = np.abs(white.W) @ rows.grain.ravel(), z @ white.W.T
@@ -135,3 +146,63 @@ def _values(
         slowest = SLOWEST / float(white.deviation[copy, a])
         finest = 0.125 / max(float(rows.grain[copy, a]), 1e-300)
         yield Value(copy, f"{names[a]!r} in copy {chosen[copy]}", values, slowest, finest)
+
+
+GENERATED_ROWS, MOST_COLUMNS = 2**12, 32
+"""Rows and columns looked at, evenly among all: a tenth of a second."""
+
+
+class _Found(NamedTuple):
+    """``ln E`` of one generator, and its column."""
+
+    log_e: float
+    where: str
+
+
+def last_digits_test(
+    law: NoiseLaw, x: Array, y: Array, names: Sequence[str], chosen: Sequence[int]
+) -> LawTest | None:
+    """Return the test that released doubles do not show originals by their rounding.
+
+    None if no column has last digits.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        Of the noise in the copies chosen.
+    x, y : ndarrays of shapes (n, N) and (n, M, N)
+        Originals and released values.
+    chosen : sequence of int
+        Numbers of the copies.
+    """
+    if isinstance(law, KroneckerNoise) and law.units is not None:
+        return None
+    std = np.sqrt(np.clip(np.diag(law.covariance), 0.0, None)).reshape(len(chosen), -1)
+    places = [(int(i), int(j)) for i, j in zip(*np.nonzero(std), strict=True)]
+    every = slice(None, None, math.ceil(len(x) / GENERATED_ROWS))
+    found = [
+        _Found(log_e, f"{names[j]!r} in copy {chosen[i]}")
+        for i, j in places[:: math.ceil(len(places) / MOST_COLUMNS) or 1]
+        for log_e in _evidence(law.distribution, float(std[i, j]), x[every, j], y[every, i, j])
+    ]
+    if not found:
+        return None
+    largest, rows = max(found), len(x[every])
+    p = min(1.0, len(found) * math.exp(-max(largest.log_e, 0.0)))
+    told = f"given the original, the factor by which last digits of {largest.where} are likelier than of rounded noise, a record, is"
+    return LawTest(
+        LAST_DIGITS, p, len(found), rows, math.exp(largest.log_e / rows), 1.0, told, math.inf
+    )
+
+
+def _evidence(distribution: str, std: float, x: Array, y: Array) -> Iterator[float]:
+    """Yield ``ln E`` of every generator of the law; nothing without last digits.
+
+    Repeated values are left out: they are bounds or blanks, whose digits are not noise.
+    """
+    values, place, times = np.unique(y, return_inverse=True, return_counts=True)
+    x, y = x[times[place] == 1], y[times[place] == 1]
+    if len(y) and not written_shorter(values):
+        grid = grid_of_digits(values)
+        for generator in generators(distribution, std):
+            yield float(np.log(STRAY + (1.0 - STRAY) * ratio(y, x, generator, grid)).sum())

@@ -20,8 +20,7 @@ from auditor.audit.law_tests.chosen_rows import (
     runs,
     some_copies,
 )
-from auditor.audit.law_tests.digits import digits_test
-from auditor.audit.law_tests.last_digits import last_digits_test
+from auditor.audit.law_tests.digits import digits_test, last_digits_test
 from auditor.audit.law_tests.scores import HARDLY_ANY, release_scores
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.results.evidence import LawTest
@@ -35,7 +34,6 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
 
     Parameters
     ----------
-    release : Release
     law : NoiseLaw or None
         Of the noise, before copies were transformed if they were.
 
@@ -86,7 +84,6 @@ def row_tests(
     ----------
     law : NoiseLaw
         Of the copies chosen.
-    rows : Rows
     names : sequence of str
         The N attributes.
     chosen : sequence of int

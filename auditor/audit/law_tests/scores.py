@@ -23,7 +23,6 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import Scores
 from auditor.audit.law_tests.chosen_rows import Rows
@@ -38,7 +37,7 @@ from auditor.schemes.base.noise_law import (
     psd_root,
     undo_root,
 )
-from auditor.types import Array
+from auditor.types import Array, Flags, Indices
 
 HARDLY_ANY = 1e-10
 """Directions with a smaller share of a copy's own noise variance count as having no noise."""
@@ -73,9 +72,9 @@ class Whitening(NamedTuple):
     """
 
     W: Array
-    copy: NDArray[np.intp]
-    attribute: NDArray[np.intp]
-    new: NDArray[np.bool_]
+    copy: Indices
+    attribute: Indices
+    new: Flags
     deviation: Array
 
 
@@ -133,7 +132,6 @@ def release_scores(
     ----------
     law : NoiseLaw
         Of the M copies chosen; not ``unstated``.
-    rows : Rows
     names : sequence of str
         The N attributes.
     chosen : sequence of int
@@ -186,9 +184,8 @@ def gaussian_scores(
 
 
 def _normal_scores(
-    W: Array, z: Array, grain: Array, labels: Sequence[str], copy: NDArray[np.intp]
+    W: Array, z: Array, grain: Array, labels: Sequence[str], copy: Indices
 ) -> Scores:
-    """Return the scores of coordinates that are known well enough."""
     known = np.abs(W) @ grain
     fine = np.flatnonzero(known <= COARSEST)
     values, blur = scipy.special.ndtr(z @ W[fine].T), DENSITY["gaussian"] * known[fine]
@@ -206,7 +203,7 @@ def coordinate_name(
 def spread_over_cells(rows: Rows) -> Array:
     """Return the noise, spread over the cells of the grid at random."""
     V = stream(0, "where in a cell of the grid a value lies").random(rows.noise.shape)
-    return np.asarray(rows.noise + (V - 0.5) * rows.grain)
+    return rows.noise + (V - 0.5) * rows.grain
 
 
 def uniform_scores(
@@ -220,7 +217,7 @@ def uniform_scores(
         if np.linalg.matrix_rank(root, tol=1e-5 * float(np.abs(root).max())) == N
         else np.full((N, N), np.inf)
     )
-    parts: list[tuple[Array, str, float, int]] = []
+    parts = []
     for copy in np.flatnonzero(sigma > 0).tolist():
         known = np.abs(undo) @ rows.grain[copy] / sigma[copy]
         fine = np.flatnonzero(known <= COARSEST_OF_EDGES)
@@ -240,7 +237,6 @@ def uniform_scores(
 
 
 def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density: float) -> Scores:
-    """Return scores of columns: values, name, precision and copy."""
     values = np.stack([u for u, *_ in parts], axis=1) if parts else np.empty((n, 0))
     grain = np.minimum(1.0, density * np.array([known for _, _, known, _ in parts]))
     return Scores(
@@ -332,11 +328,10 @@ def increment_scores(one: Increment, rows: Rows) -> Array:
     V = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute).random(
         len(d)
     )
-    return np.asarray(middle + (V - 0.5) * jump)
+    return middle + (V - 0.5) * jump
 
 
 def _known(one: Increment, rows: Rows) -> float:
-    """Return the precision of an increment; on a lattice 0."""
     if one.density.moving.on_lattice:
         return 0.0
     return float(

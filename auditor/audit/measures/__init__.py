@@ -1,4 +1,4 @@
-"""Measures besides an attack's error: privacy, utility, geometry, guarantees.
+"""Measures of privacy, utility, geometry and guarantees.
 
 Uses ``base`` and ``numeric``; scenarios choose by ``auditor.scenario.read_measures``.
 """

@@ -1,33 +1,39 @@
-"""Close guesses and median errors, with copies relative to the best guess without.
+"""Close guesses and median errors, over all records and by group.
 
 | metric | value | without help from the copies |
 | --- | --- | --- |
 | ``close`` | share of records estimated within the tolerance, minus that of one constant | 0 |
 | ``median_error_ratio`` | median absolute error over the smallest one of a constant | 1 |
+| ``group_error(COLUMN, k of G)`` | squared error over the group's own variance | 1 |
+| ``group_close(COLUMN, k of G)`` | ``close`` in the group | 0 |
 
-Both are computed on some ``ROWS`` records, evenly spaced in every block. The variance of a long
+The first two are computed on some ``ROWS`` records, evenly spaced in every block. The variance of a long
 tail does not enter, so they show exposure that a squared error hides.
+
+``unit_error`` and ``unit_close`` are over all records, with equal weights of all units.
+
+Groups are numbered by size and never named by their value. Groups below ``FEWEST`` sampled records
+have no figure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext, number
-from auditor.audit.measures.worst_groups import GroupTallies, GroupTally, UnitTally
-from auditor.audit.numeric.error_bars import redraw_bars
+from auditor.audit.base.records import UNBOUNDED, Cells
+from auditor.audit.numeric.error_bars import Figure, redraw_bars
 from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
-from auditor.types import Array, Coalition, Indices
+from auditor.types import Array, Indices
 
 ROWS = 20_000
 """Sampled records: the standard error of a share is at most 0.4 %."""
@@ -38,7 +44,7 @@ Tolerances = Mapping[str, float | Mapping[str, float]]
 """Largest errors of close guesses, by column: absolute, or ``{"relative": p}``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Baseline:
     """Tolerances of a table, and the success of the best guess without copies.
 
@@ -58,17 +64,17 @@ class Baseline:
         Unit of each sampled record.
     """
 
-    absolute: Array = field(repr=False)
-    relative: Array = field(repr=False)
-    close: Array = field(repr=False)
-    median: Array = field(repr=False)
+    absolute: Array
+    relative: Array
+    close: Array
+    median: Array
     stride: int
     groups: Sequence[tuple[str, Indices]] = ()
     units: Indices | None = None
 
     def reach(self, scale: Array, x: Array) -> Array:
         """Return the largest close error, shape (b, 1, N)."""
-        return np.asarray(self.absolute + self.relative * np.abs(x)[:, None, :])
+        return self.absolute + self.relative * np.abs(x)[:, None, :]
 
 
 def baseline(table: Table, tolerances: Tolerances) -> Baseline:
@@ -76,7 +82,6 @@ def baseline(table: Table, tolerances: Tolerances) -> Baseline:
 
     Parameters
     ----------
-    table : Table
     tolerances : mapping
         By column: an absolute tolerance in the column's units, or ``{"relative": p}``. The default
         is a tenth of the interquartile range (of 1.35 standard deviations if that range is 0).
@@ -158,29 +163,14 @@ def sampled(scale: Array, base: Baseline) -> Tally:
     return tally
 
 
-def closeness_records(
-    context: CellContext,
-    cell: tuple[str, str],
-    coalitions: Sequence[Coalition],
-    wanted: Sequence[int],
-    tally: Tally,
-    base: Baseline,
-) -> list[Measurement]:
+def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measurement]:
     """Return both metrics of every coalition and attribute, with 95 % intervals.
 
-    Parameters
-    ----------
-    context : CellContext
-    cell : (attack, knowledge)
-    coalitions : sequence of B coalitions
-    wanted : sequence of int
-        Places of the coalitions to report.
-    tally : Tally
-        Of the sampled records: hits within the tolerance come first, and sizes of errors.
-    base : Baseline
+    ``tally`` is of the sampled records. Hits within the tolerance come first.
     """
     n, hits, exact = tally.rows, tally.sums["hits"][0], "expected_hits" in tally.sums
-    expected = tally.sums["expected_hits"][0] / n if exact else np.full(hits.shape, math.nan)
+    unknown = np.full(hits.shape, math.nan)
+    expected = tally.sums["expected_hits"][0] / n if exact else unknown
     share = hits / n
     centre, error = wilson(share, n)
     method: ErrorBar = "sampling"
@@ -194,58 +184,24 @@ def closeness_records(
         size_quantile(tally.sums["size_counts"], 0.5 + step) * scale
         for step in (-shift, 0.0, shift)
     )
-    figures = {
-        "close": (
-            share - base.close,
-            error,
-            centre - Z_95 * error - base.close,
-            centre + Z_95 * error - base.close,
-            expected - base.close,
-            method,
-        ),
-        "median_error_ratio": (
-            median,
-            (high - low) / (2 * Z_95),
-            low,
-            high,
-            np.full(hits.shape, math.nan),
-            "sampling",
-        ),
-    }
-    if not reportable(0.5, n):
-        del figures["median_error_ratio"]
+    off, reach = centre - share, Z_95 * error
+    close = Figure(share - base.close, error, reach - off, reach + off, expected - base.close)
+    spread = (high - low) / (2 * Z_95)
+    ratio = Figure(median, spread, median - low, high - median, unknown)
     if tally.redrawn is not None:
-        again, part = tally.redrawn
-        shown = {"close": (share, again[0]), "median_error_ratio": (median, again[1] * scale)}
-        for metric, (value, others) in shown.items():
-            if metric in figures:
-                spread, below, above = redraw_bars(value, others, part)
-                chance = base.close if metric == "close" else np.zeros_like(base.close)
-                ends = value - below - chance, value + above - chance
-                figures[metric] = (value - chance, spread, *ends, figures[metric][4], "redraws")
-    attack, knowledge = cell
-    by_group = list[Measurement]()
+        (near, ratios), part = tally.redrawn
+        method = "redraws"
+        close = Figure(close.value, *redraw_bars(share, near, part), close.theory)
+        ratio = Figure(median, *redraw_bars(median, ratios * scale, part), unknown)
+    records = []
     if isinstance(tally.also, GroupTallies):
         for one in tally.also.each:
-            by_group += one.records(context, cell, coalitions, wanted, best_constant_share)
-    return by_group + [
-        context.record(
-            metric,
-            coalitions[b],
-            float(value[b, j]),
-            float(bar[b, j]),
-            (float(below[b, j]), float(above[b, j])),
-            number(float(theory[b, j])),
-            attack=attack,
-            knowledge=knowledge,
-            attribute=name,
-            error_bar=method,
-        )
-        for metric, (value, bar, below, above, theory, method) in figures.items()
-        for b in wanted
-        for j, name in enumerate(context.attributes)
-        if not math.isnan(value[b, j])
-    ]
+            records += one.records(cells, best_constant_share)
+    records += cells.records("close", close, method, UNBOUNDED)
+    if reportable(0.5, n):
+        bar: ErrorBar = "sampling" if tally.redrawn is None else "redraws"
+        records += cells.records("median_error_ratio", ratio, bar, UNBOUNDED)
+    return records
 
 
 def wilson(share: Array, n: int) -> tuple[Array, Array]:
@@ -254,3 +210,129 @@ def wilson(share: Array, n: int) -> tuple[Array, Array]:
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     error = np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return centre, error
+
+
+FEWEST, MOST_VALUES, PARTS = 50, 50, 10
+"""Fewest records of a group, most values of a column of numbers that are groups of their own, and
+parts of equal size for more."""
+
+
+@dataclass(repr=False)
+class GroupTally:
+    """Squared errors and close guesses of sampled records, by group.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,)
+        Group of each sampled record, numbered by size; −1 for small groups.
+    reach : callable
+        Returns the largest close error of records x, shape (b, 1, N).
+    errors, hits : list of ndarrays of shape (b, B, N)
+    """
+
+    column: str
+    codes: Indices
+    reach: Callable[[Array], Array]
+    errors: list[Array] = field(default_factory=list)
+    x: list[Array] = field(default_factory=list)
+
+    def add(self, errors: Array, x: Array) -> None:
+        """Add the next records: errors of shape (b, B, N), and true values of shape (b, N)."""
+        self.errors.append(np.abs(errors).astype(np.float32))
+        self.x.append(x.copy())
+
+    def records(self, cells: Cells, best: Callable[..., float]) -> list[Measurement]:
+        """Return both metrics; none if some records were left out.
+
+        ``best(x, reach)`` returns the share of records close to one constant.
+        """
+        errors, x = np.concatenate(self.errors), np.concatenate(self.x)
+        if len(x) != len(self.codes):
+            return []
+        reach = np.broadcast_to(self.reach(x), (len(x), 1, x.shape[1]))[:, 0]
+        return list(self.figures(cells, best, errors, x, reach))
+
+    def figures(
+        self, cells: Cells, best: Callable[..., float], errors: Array, x: Array, reach: Array
+    ) -> Iterator[Measurement]:
+        """Yield both metrics of every group."""
+        groups = int(self.codes.max()) + 1
+        for g in range(groups):
+            rows = self.codes == g
+            n, own, near = int(rows.sum()), x[rows].var(axis=0), reach[rows]
+            for b in cells.wanted:
+                for j, name in enumerate(cells.context.attributes):
+                    e = errors[rows, b, j].astype(np.float64)
+                    figures = {}
+                    if own[j] > 0:
+                        left = e**2 / own[j]
+                        figures["group_error"] = float(left.mean()), float(left.std() / n**0.5)
+                    hit, constant = e <= near[:, j], best(x[rows, j], near[:, j])
+                    z = (hit.sum() + Z_95**2 / 2) / (n + Z_95**2)  # Agresti–Coull
+                    spread = float(np.sqrt(z * (1 - z) / n))
+                    figures["group_close"] = float(hit.mean()) - constant, spread
+                    for metric, (value, error) in figures.items():
+                        yield cells.context.estimate(
+                            f"{metric}({self.column}, {g + 1} of {groups})",
+                            cells.coalitions[b],
+                            value,
+                            error,
+                            attribute=name,
+                        )._replace(reason=f"the group by {self.column!r} has {n:,} records")
+
+
+class UnitTally(GroupTally):
+    """Figures with the weight of each unit shared out among its records."""
+
+    def figures(
+        self, cells: Cells, best: Callable[..., float], errors: Array, x: Array, reach: Array
+    ) -> Iterator[Measurement]:
+        """Yield ``unit_error`` and ``unit_close``."""
+        codes = np.unique(self.codes, return_inverse=True)[1].ravel()
+        counts = np.bincount(codes)
+        U, weights = len(counts), 1.0 / (counts[codes] * len(counts))
+        for j, name in enumerate(cells.context.attributes):
+            variance = float(weights @ (x[:, j] - weights @ x[:, j]) ** 2)
+            constant = best(x[:, j], reach[:, j], weights)
+            for b in cells.wanted:
+                e = errors[:, b, j].astype(np.float64)
+                figures = {"unit_close": (e <= reach[:, j]) - constant}
+                if variance > 0:
+                    figures["unit_error"] = e**2 / variance
+                for metric, each in figures.items():
+                    of_unit = np.bincount(codes, each) / counts
+                    value, error = float(of_unit.mean()), float(of_unit.std() / U**0.5)
+                    yield cells.context.estimate(
+                        metric, cells.coalitions[b], value, error, attribute=name
+                    )
+
+
+@dataclass
+class GroupTallies:
+    """Tallies by several columns."""
+
+    each: list[GroupTally]
+
+    def add(self, errors: Array, x: Array) -> None:
+        """Add the next records to each."""
+        for one in self.each:
+            one.add(errors, x)
+
+
+def group_codes(values: Any) -> Indices:
+    """Return each record's group, numbered by size; −1 for groups below ``FEWEST``.
+
+    Examples
+    --------
+    >>> group_codes(np.repeat(["a", "b", "c"], [60, 3, 90])).tolist()[::60]
+    [1, -1, 0]
+    """
+    values = np.asarray(values)
+    if values.dtype.kind == "f" and len(np.unique(values)) > MOST_VALUES:
+        values = np.searchsorted(np.quantile(values, np.arange(1, PARTS) / PARTS), values)
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    rank = np.full(len(counts), -1)
+    many = order[counts[order] >= FEWEST]
+    rank[many] = np.arange(len(many))
+    return rank[codes.ravel()]

@@ -1,4 +1,4 @@
-"""Diagnosis of copies from files without a law: their noise, and the columns shown beside it.
+"""Diagnosis of copies from files: their noise, and their other columns.
 
 ``Z_i = Y_i − X`` is the noise of copy i in one column.
 

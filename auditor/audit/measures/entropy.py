@@ -1,4 +1,4 @@
-"""Agrawal and Aggarwal's privacy in entropies: bits of a value, and the share that copies reveal.
+"""Privacy in entropies (Agrawal and Aggarwal), and the share revealed.
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |
@@ -22,8 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext
-from auditor.audit.measures.privacy import Cells
+from auditor.audit.base.records import CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
@@ -139,7 +138,6 @@ def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
 
 
 def _reach(noise: NoiseDensity) -> float:
-    """Return the distance at which noise is cut off."""
     if noise.distribution == "uniform":
         return noise.reach
     if noise.distribution == "gaussian":
@@ -153,7 +151,7 @@ def entropy_records(
     """Return entropy privacy and its loss for every coalition."""
 
     def withheld(some: Sequence[Coalition], reason: str) -> list[Measurement]:
-        cells = Cells(context, None, None, some, range(len(some)))
+        cells = Cells.all(context, some)
         return [*cells.withheld("entropy_privacy", reason), *cells.withheld("privacy_loss", reason)]
 
     if not isinstance(law, KroneckerNoise):
@@ -174,10 +172,7 @@ def entropy_records(
         left, lost = _entropies(context, table, law, known)
     except NotApplicable as why:
         return [*withheld(known, str(why)), *records]
-    cells, nothing = (
-        Cells(context, None, None, known, range(len(known))),
-        np.full_like(lost, np.nan),
-    )
+    cells, nothing = (Cells.all(context, known), np.full_like(lost, np.nan))
     return [
         *cells.records("entropy_privacy", Figure.symmetric(left, nothing, 0.0), "none"),
         *cells.records("privacy_loss", Figure.symmetric(lost, nothing, 0.0), "none"),

@@ -1,4 +1,4 @@
-"""Bounds on the error of any attack, from entropies, and of one attack, by theorems.
+"""Bounds on errors: of any attack by entropies, of one by theorems.
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |
@@ -11,12 +11,10 @@
 The laws of records and noise must be declared. For jointly normal records and noise, the bound is
 the error of the best linear estimate (li2012 (7)), which attains it.
 
-Otherwise by attribute. An adversary who knows all other attributes, and so their noise, learns from
-the attribute's own copies alone. So ``h(X|Y)`` is at least ``h(X) − I``, for a value of variance K
-under noise of variance r. For one copy I is a convolution (``auditor.audit.measures.entropy``). So
-it is for normal noise, with the sufficient combination, and for one process, with the least
-perturbed copy. For fresh copies of other noise, I is at most the sum over single copies, and at most
-``½ ln(1 + K Σ 1/r_i) + Σ J_i``, as normal copies have the most entropy for their covariance.
+Otherwise by attribute: ``h(X|Y)`` is at least ``h(X) − I`` given all other attributes, for a value of
+variance K under noise of variance r. For one copy, normal noise and one process, I is a convolution
+(``auditor.audit.measures.entropy``). For other fresh copies, I is at most the sum over single copies,
+and at most ``½ ln(1 + K Σ 1/r_i) + Σ J_i``.
 
 The bound holds on average over tables. It does not hold for an adversary with known attributes, or
 with a leak outside the declared laws. All records are shares of variance, as ``normalized_error``.
@@ -63,13 +61,10 @@ def entropy_power(nats: Array | float) -> Array:
 
     Examples
     --------
-    A normal's variance is its entropy power; of uniform values on [0, 1] it is 0.059, where their
-    variance is 0.083.
-
     >>> round(float(entropy_power(0.5 * np.log(2 * np.pi * np.e * 9.0))), 12), round(float(entropy_power(0.0)), 3)
     (9.0, 0.059)
     """
-    return np.asarray(np.exp(2.0 * np.asarray(nats)) / (2.0 * math.pi * math.e))
+    return np.exp(2.0 * np.asarray(nats)) / (2.0 * math.pi * math.e)
 
 
 def least_errors(
@@ -167,12 +162,10 @@ def given_others(K: Array) -> Array:
     C, size = in_own_units(K)
     values, vectors = np.linalg.eigh(C)
     precision = (vectors**2 / np.clip(values, len(K) * EPS, None)).sum(axis=1)
-    return np.asarray(np.where(np.diag(K) > 0, size**2 / precision, 0.0))
+    return np.where(np.diag(K) > 0, size**2 / precision, 0.0)
 
 
 class _Information:
-    """Information of copies on one attribute, in standard deviations; cached by noise."""
-
     def __init__(self, shape: RecordShape, noise: NoiseDensity) -> None:
         self._shape, self._noise = shape, noise
         self._entropy = entropy(*_cells(shape, FINEST)[1:])
@@ -209,7 +202,6 @@ class _Information:
 
 
 def _cells(shape: RecordShape, cells: int) -> tuple[Array, Array, float]:
-    """Return edges, masses and width of B equal cells over a law's support."""
     edges = np.linspace(shape.low, shape.high, cells + 1)
     mass = np.clip(np.diff(shape.cdf(edges)), 0.0, None)
     return edges, mass / mass.sum(), float(edges[1] - edges[0])
@@ -270,7 +262,6 @@ def _least_errors(
 def attack_bound_records(
     context: CellContext,
     attack: LinearAttack,
-    cell: tuple[str, str],
     knowledge: Knowledge,
     gathered: Gathered,
     coalitions: Sequence[Coalition],
@@ -297,9 +288,5 @@ def attack_bound_records(
             raise PluginError("the attack returned bounds on its error that are no range")
         for metric, bound in zip(("error_floor", "error_ceiling"), found, strict=True):
             if math.isfinite(bound):
-                records.append(
-                    context.record(
-                        metric, coalition, bound / whole, attack=cell[0], knowledge=cell[1]
-                    )
-                )
+                records.append(context.record(metric, coalition, bound / whole))
     return records

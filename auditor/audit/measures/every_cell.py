@@ -1,9 +1,7 @@
-"""The best linear attack on every cell that copies from files have: records and columns that one of them lacks are rebuilt from the others.
+"""The best linear attack on every cell of copies from files.
 
-All other attacks see what the original and all copies have in full. An adversary has more: where a
-cell of copy 2 is missing, the record's cells in copies 1 and 3; where copy 1 lacks a column, that
-column of copy 2 beside the others of both; in a file joined by keys, whose records are in an order
-of its own, a record's place in it.
+Other attacks see the part that the original and all copies have. This one rebuilds missing records,
+cells and columns of one copy from the others.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -13,17 +11,13 @@ of its own, a record's place in it.
 | ``h_t`` | leverage ``1/m + |u_t|²`` of a record | scalar |
 | ``e_t`` | ``(x_t − U Uᵀ X_T) / √(1 − h_t)``, whose mean square is that of the best map, whatever p and m | (N,) |
 
-The originals teach the map, so no law is needed, and nobody does better with a linear attack. With
-``Y = H X + Z``, rows of ``H`` and ``Z`` dropped where a cell is missing, it is ``K_X Hᵀ (H K_X Hᵀ +
-K_Z)⁺`` as m grows (li2012, (6)). Who suppresses a cell and leaves the rest of the record bare is
-found out by the record's own pattern, if it has ten records for each coefficient. Records with
-patterns that are too rare or too many are one regression together, on cells filled in by means and
-on which are there. A record without any cell is given the mean of all such, if they are ten: that a
-value is missing may tell of it.
+The map is fitted to the originals, so no law is needed. As m grows it is the best linear map
+``K_X Hᵀ (H K_X Hᵀ + K_Z)⁺`` of li2012 (6), without the rows of missing cells. Records with rare
+patterns share one regression, on cells filled by means and on indicators of missing cells. Records
+without any cell get their mean, if there are ten.
 
-Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. What is left of the records that teach is
-too little by ``h_t``, and what is left of others too much: a wide coalition's fit would hide what
-it gains. Assumed, *not checked*: records of one pattern are perturbed alike.
+Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. Residuals in the sample are too small by
+``h_t``. Assumed, *not checked*: records of one pattern are perturbed alike.
 """
 
 from __future__ import annotations
@@ -32,7 +26,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.numeric.error_bars import Errors, from_groups
 from auditor.data.common_records import MOST_CELLS
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
@@ -57,34 +51,31 @@ def every_cell_records(
     copies: Sequence[Array],
     asked: Sequence[Coalition],
 ) -> list[Measurement]:
-    """Return errors of every copy alone, and of all together, over all records and columns of the original; none where cells are too many.
+    """Return errors of every copy alone, and of all; none for too many cells.
 
     Parameters
     ----------
-    context : CellContext
-    names : tuple of N str
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N) or wider
         Cells by record, NaN where they are missing.
-    asked : sequence of tuple of int
-        The coalitions that are audited: others are left out.
     """
     everybody = tuple(range(1, len(copies) + 1))
     singles = [one for one in asked if len(one) == 1]
     if X.shape[1] * len(copies) > MOST_CELLS:
         return []
-    here, variances = context.of_columns(names, X.var(axis=0)), X.var(axis=0)
+    variances = X.var(axis=0)
+    here = context.under(NAME, KNOWLEDGE).of_columns(names, variances)
     alone = [squared_errors(X, copy) for copy in copies]
     records: list[Measurement] = []
     if singles:
         found = by_group(singles, [alone[copy - 1] for (copy,) in singles], variances)
-        records += error_records(here, NAME, KNOWLEDGE, singles, range(len(singles)), found)
+        records += error_records(Cells.all(here, singles), found)
     if len(copies) > 1 and everybody in asked:
         best, pooled = best_alone(copies, alone), squared_errors(X, np.hstack(copies))
         # Two that are the same copy, the best of each record, and both of them: their gain is what
         # pooling buys over that.
         found = by_group([(1,), (2,), (1, 2)], [best, best, pooled], variances)
-        records += error_records(here, NAME, KNOWLEDGE, [(), (), everybody], [2], found)
+        records += error_records(Cells(here, [(), (), everybody], [2]), found)
     return records
 
 
@@ -96,17 +87,16 @@ def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances
 
 
 def best_alone(copies: Sequence[Array], alone: Sequence[Array]) -> Array:
-    """Return squared errors of the copy that is best for records with a pattern of cells in all copies, by attribute, shape (n, N).
+    """Return squared errors of the best copy for each pattern of cells, by attribute, shape (n, N).
 
-    Not of one copy for all: who holds a copy that lacks a record gains by any that has it, which is
-    no leak of the record.
+    A copy that lacks a record gains by any copy with it. That is no leak.
     """
     which = np.unique(np.isfinite(np.hstack(copies)), axis=0, return_inverse=True)[1].ravel()
     errors, counts = np.array(alone), np.bincount(which)
     # copy, attribute, pattern
     sums = np.array([[np.bincount(which, column) for column in one.T] for one in errors])
     least = (sums / counts).argmin(axis=0)[:, which].T
-    return np.asarray(np.take_along_axis(errors, least[None], axis=0)[0])
+    return np.take_along_axis(errors, least[None], axis=0)[0]
 
 
 def squared_errors(X: Array, Y: Array) -> Array:
@@ -125,13 +115,13 @@ def squared_errors(X: Array, Y: Array) -> Array:
             rest
         ]
         errors[rest] = unbiased_errors(X[rest], np.hstack([filled, there[rest]]))
-    return np.asarray(errors**2)
+    return errors**2
 
 
 def unbiased_errors(X: Array, Y: Array) -> Array:
     """Return ``e_t``, shape (m, N), of the regression of X, shape (m, N), on Y, shape (m, p), and a constant; m at least 2."""
     left, rest = residuals(X, Y)
-    return np.asarray(left / np.sqrt(rest)[:, None])
+    return left / np.sqrt(rest)[:, None]
 
 
 def residuals(X: Array, Y: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Disclosure of sensitive values: claims of an attack, and gain over the table's shares.
+"""Disclosure of sensitive values: an attack's claims and gains.
 
 | metric | meaning | theory |
 | --- | --- | --- |
@@ -31,7 +31,7 @@ from auditor.adversary.handed_back import check_real
 from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 
 @dataclass
@@ -124,19 +124,14 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
         raise PluginError("chances of naming a record's row must lie from 0 to 1")
 
 
-def true_groups(found: Inferred, values: Array) -> NDArray[np.intp]:
+def true_groups(found: Inferred, values: Array) -> Indices:
     """Return the group of each true value, shape (b,); −2 for an impossible value."""
     place = np.minimum(np.searchsorted(found.values, values), len(found.values) - 1)
     return np.where(found.values[place] == values, found.groups[place], -2)
 
 
 def inference_records(
-    context: CellContext,
-    attack: str,
-    knowledge: str,
-    coalition: Coalition,
-    counted: Inferences,
-    attributes: tuple[str, ...],
+    context: CellContext, coalition: Coalition, counted: Inferences
 ) -> list[Measurement]:
     """Return the records of one coalition; none if the attack infers nothing."""
     n = counted.rows
@@ -166,7 +161,7 @@ def inference_records(
     for metric, value in mean.items():
         share = min(1.0, max(0.0, abs(value)))
         binomial = math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0
-        for attribute in (attributes[counted.attribute], "*"):
+        for attribute in (context.attributes[counted.attribute], "*"):
             records.append(
                 context.estimate(
                     metric,
@@ -174,8 +169,6 @@ def inference_records(
                     value,
                     errors.get(metric, binomial),
                     theory.get(metric),
-                    attack=attack,
-                    knowledge=knowledge,
                     attribute=attribute,
                     error_bar="closed-form",
                 )

@@ -1,8 +1,4 @@
-"""What an adversary who was given attributes in clear has of the others without any copy: what copies add is told from it.
-
-Tax follows from salary whether or not copies of it are released. An audit of copies that hold
-nothing must not blame them for that.
-"""
+"""Error that known attributes leave in the others, without any copy."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ METRIC = "error_without_copies"
 
 
 def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
-    """Return ``diag(K_X − K_XK K_KK⁺ K_KX)``, shape (N,), in squared data units: the best linear guess from known attributes alone.
+    """Return ``diag(K_X − K_XK K_KK⁺ K_KX)``, shape (N,): errors of the best linear guess.
 
     Parameters
     ----------
@@ -31,8 +27,6 @@ def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
 
     Examples
     --------
-    Of two attributes with correlation 0.6 the one leaves 1 − 0.36 of the other unknown.
-
     >>> errors_alone(np.array([[1.0, 0.6], [0.6, 1.0]]), [0])
     array([0.  , 0.64])
     """
@@ -44,14 +38,13 @@ def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
 
 
 def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
-    """Return the same where each leaf of a published tree has a regression of its own, shape (N,); of leaves with too few records, 0.
+    """Return errors of regressions in each leaf of a published tree, shape (N,); 0 in small leaves.
 
     Parameters
     ----------
     X : ndarray of shape (n, N)
     leaf : ndarray of shape (n,)
         Each record's, by its known attributes.
-    known : sequence of int
     """
     errors = np.zeros(X.shape[1])
     for number in np.unique(leaf):
@@ -63,9 +56,9 @@ def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
 
 
 def number_records(
-    context: CellContext, attack: str, knowledge: Knowledge, errors: Array
+    context: CellContext, knowledge: Knowledge, errors: Array
 ) -> Iterator[Measurement]:
-    """Yield the share of variance of each attribute that was not given, and of all of these, that known attributes leave unknown.
+    """Yield the share of variance that known attributes leave unknown, by attribute and in all.
 
     ``errors`` of shape (N,) are squared ones, of each attribute.
     """
@@ -75,11 +68,4 @@ def number_records(
         variance = float(context.variances[places].sum())
         if variance > 0:
             share = float(errors[places].sum()) / variance
-            yield context.record(
-                METRIC,
-                context.everybody,
-                share,
-                attack=attack,
-                knowledge=knowledge.label,
-                attribute=name,
-            )
+            yield context.record(METRIC, context.everybody, share, attribute=name)

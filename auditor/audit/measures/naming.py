@@ -1,4 +1,4 @@
-"""Record linkage: how often an attack names the target's own row, compared with chance.
+"""Record linkage: how often an attack names the target's own row.
 
 | symbol | meaning | metric |
 | --- | --- | --- |
@@ -8,11 +8,10 @@
 | assigned | share of targets with their own row in the one-to-one assignment of largest likeness | ``named`` |
 | gain | less chance, ``k/n`` of n rows | ``named_gain``, ``named_gain(k)`` |
 
-Every target is sought among all rows of the adversary. There are at most 2,000 targets, evenly
-spread: a share's standard error is 1.1 % at most. Above 130,000 rows there are fewer for speed,
-down to 200 (3.5 %). Rows are compared in blocks of bounded memory. An assignment uses the whole
-matrix (`scipy.optimize.linear_sum_assignment`), so it has fewer targets from 2,000 rows on. Noise in
-the adversary's knowledge is drawn once per target, equal for all coalitions, attacks and schemes.
+Every target is sought among all rows. There are at most 2,000 targets, evenly spread: a share's
+standard error is 1.1 % at most. Above 130,000 rows there are fewer, down to 200 (3.5 %). An assignment
+uses the whole matrix, so it has fewer targets from 2,000 rows on. Noise in the adversary's knowledge is
+drawn once per target.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.handed_back import checked
@@ -32,7 +30,7 @@ from auditor.numerics.random_streams import stream
 from auditor.numerics.read_only import readable
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
-from auditor.types import Array, Blocks, Coalition
+from auditor.types import Array, Blocks, Coalition, Flags, Indices
 
 MOST_TARGETS, FEWEST_TARGETS = 2_000, 200
 MOST_PAIRS = 2**28
@@ -47,7 +45,7 @@ TIE = 1e-9
 """Largest relative difference of tied likenesses."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Naming:
     """Counts for one coalition.
 
@@ -63,13 +61,13 @@ class Naming:
         1 if the assignment gave the target its own row; None without assignment.
     """
 
-    own: Array = field(default_factory=lambda: np.zeros(0), repr=False)
-    above: Array = field(default_factory=lambda: np.zeros(0), repr=False)
-    equal: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    own: Array = field(default_factory=lambda: np.zeros(0))
+    above: Array = field(default_factory=lambda: np.zeros(0))
+    equal: Array = field(default_factory=lambda: np.zeros(0))
     rows: int = 0
-    right: Array | None = field(default=None, repr=False)
+    right: Array | None = None
 
-    def compare(self, likeness: Array, others: NDArray[np.bool_]) -> None:
+    def compare(self, likeness: Array, others: Flags) -> None:
         """Count rows by likeness to the targets, (t, b); ``others`` excludes a target's own."""
         own = self.own[:, None]
         near = np.abs(likeness - own) <= TIE * (1.0 + np.abs(own))
@@ -79,7 +77,7 @@ class Naming:
 
     def first(self, k: int) -> Array:
         """Return the probability that each target's row is among the first k, shape (t,)."""
-        return np.asarray(np.clip((k - self.above) / (self.equal + 1.0), 0.0, 1.0))
+        return np.clip((k - self.above) / (self.equal + 1.0), 0.0, 1.0)
 
 
 def name_rows(
@@ -88,7 +86,7 @@ def name_rows(
     coalitions: Sequence[Coalition],
     blocks: Blocks,
     rows: int,
-    known: NDArray[np.intp],
+    known: Indices,
     seed: int = 0,
 ) -> None:
     """Count the rows that an attack, fitted to several coalitions, names.
@@ -137,11 +135,7 @@ def name_rows(
 
 
 def _known_values(
-    one: Reconstruction,
-    blocks: Blocks,
-    targets: NDArray[np.intp],
-    known: NDArray[np.intp],
-    seed: int,
+    one: Reconstruction, blocks: Blocks, targets: Indices, known: Indices, seed: int
 ) -> Array:
     """Return the known values of the targets with noise, shape (t, |K|)."""
     parts = [
@@ -151,9 +145,7 @@ def _known_values(
     values = np.concatenate(parts)
     if one.known_noise is None:
         return values
-    return np.asarray(
-        values + one.known_noise * stream(seed, "known-noise").standard_normal(values.shape)
-    )
+    return values + one.known_noise * stream(seed, "known-noise").standard_normal(values.shape)
 
 
 def _assign(
@@ -161,7 +153,7 @@ def _assign(
     one: Reconstruction,
     coalition: Coalition,
     blocks: Blocks,
-    sought: tuple[Array, NDArray[np.intp]],
+    sought: tuple[Array, Indices],
     seed: int,
 ) -> None:
     """Assign rows to targets; ``sought`` are the targets' values and rows."""
@@ -177,9 +169,7 @@ def _assign(
     naming.right, naming.rows = (order[given] == targets).astype(np.float64), likeness.shape[1]
 
 
-def chosen_targets(
-    rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS
-) -> NDArray[np.intp]:
+def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS) -> Indices:
     """Return the rows of the targets.
 
     Examples
@@ -192,7 +182,6 @@ def chosen_targets(
 
 
 def _numbered(blocks: Blocks) -> Iterator[tuple[int, Array, list[Array]]]:
-    """Yield blocks with the number of their first row among the judged ones."""
     first = 0
     for _, x, copies in blocks():
         yield first, x, copies
@@ -215,9 +204,7 @@ def _likeness(
         yield checked(found, (len(known), len(copies[0])))
 
 
-def naming_records(
-    context: CellContext, attack: str, knowledge: str, coalition: Coalition, naming: Naming
-) -> list[Measurement]:
+def naming_records(context: CellContext, coalition: Coalition, naming: Naming) -> list[Measurement]:
     """Return the records of one coalition; none if the attack names no rows."""
     records = []
     for k in (FIRST if naming.right is None else FIRST[:1]) if naming.rows else ():
@@ -229,14 +216,6 @@ def naming_records(
         error = float(share.std()) / math.sqrt(len(share))
         for metric, found, low in (("named", value, 0.0), ("named_gain", value - chance, -1.0)):
             records.append(
-                context.estimate(
-                    metric + variant,
-                    coalition,
-                    found,
-                    error,
-                    bounds=(low, 1.0),
-                    attack=attack,
-                    knowledge=knowledge,
-                )
+                context.estimate(metric + variant, coalition, found, error, bounds=(low, 1.0))
             )
     return records

@@ -12,12 +12,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from auditor.audit.base.records import ALL, CellContext, number
+from auditor.audit.base.records import ALL, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
 from auditor.data.columns.resolution import Resolution
@@ -26,7 +24,7 @@ from auditor.numerics.blocks import block_head
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
 from auditor.scenario.model import Scenario
-from auditor.types import Array, Coalition
+from auditor.types import Array
 
 CONTINUOUS = "a continuous column has no resolution at which a value could be recovered exactly"
 
@@ -57,81 +55,10 @@ def wanted_tally(scenario: Scenario, scale: Array, table: Table) -> Tally:
     return tally
 
 
-@dataclass(frozen=True)
-class Cells:
-    """The wanted coalitions of one attack, or of the release."""
-
-    context: CellContext
-    attack: str | None
-    knowledge: str | None
-    coalitions: Sequence[Coalition]
-    wanted: Sequence[int]
-
-    def records(
-        self,
-        metric: str,
-        figure: Figure,
-        bar: ErrorBar,
-        bounds: tuple[float, float] = (0.0, math.inf),
-    ) -> list[Measurement]:
-        """Return a metric's records, with arrays of shape (B, N + 1) and NaN for none."""
-        low, high = figure.value - figure.below, figure.value + figure.above
-        found = []
-        for b in self.wanted:
-            for j, name in enumerate((*self.context.attributes, ALL)):
-                if math.isnan(figure.value[b, j]):
-                    continue
-                error = number(float(figure.std_error[b, j]))
-                ends = (
-                    number(float(np.maximum(low[b, j], bounds[0]))),
-                    number(float(np.minimum(high[b, j], bounds[1]))),
-                )
-                record = self.context.record(
-                    metric,
-                    self.coalitions[b],
-                    float(figure.value[b, j]),
-                    error,
-                    ends,
-                    number(float(figure.theory[b, j])),
-                    attack=self.attack,
-                    knowledge=self.knowledge,
-                    attribute=name,
-                    error_bar="none" if error is None else bar,
-                )
-                found.append(record)
-        return found
-
-    def withheld(
-        self, metric: str, reason: str, attributes: Sequence[str] = (ALL,)
-    ) -> list[Measurement]:
-        """Return records with the reason why a metric is not measured."""
-        return [
-            self.context.record(
-                metric,
-                self.coalitions[b],
-                attack=self.attack,
-                knowledge=self.knowledge,
-                attribute=name,
-                status="not-applicable",
-                reason=reason,
-            )
-            for b in self.wanted
-            for name in attributes
-        ]
-
-
 def tally_records(
-    scenario: Scenario,
-    context: CellContext,
-    attack: str,
-    knowledge: str,
-    coalitions: Sequence[Coalition],
-    wanted: Sequence[int],
-    tally: Tally,
-    table: Table,
+    scenario: Scenario, cells: Cells, tally: Tally, table: Table
 ) -> list[Measurement]:
     """Return the records of all counts; ``*`` is over the values of all attributes."""
-    cells = Cells(context, attack, knowledge, coalitions, wanted)
     records, asked, share = list[Measurement](), tolerances(scenario), (0.0, 1.0)
     for place, tolerance in enumerate(asked):
         parts, bar = _shares(tally, place)
@@ -158,7 +85,6 @@ def tally_records(
 
 
 def _mean(tally: Tally, name: str, square: str) -> Figure:
-    """Return the mean of a sum over records, with its sampling error."""
     mean = tally.sums[name] / tally.rows
     spread = np.sqrt(np.clip(tally.sums[square] / tally.rows - mean**2, 0.0, None) / tally.rows)
     return Figure.symmetric(with_total(mean), with_total(spread), Z_95)

@@ -1,4 +1,4 @@
-"""Records rebuilt as a whole, and rare records located in a claimed region.
+"""Records rebuilt as a whole, and rare records in a claimed region.
 
 | symbol | meaning | metric |
 | --- | --- | --- |
@@ -95,7 +95,6 @@ class WholeRecords:
         self.best = max(self.best, (float(chances[place]), float(hit[:, place].mean())))
 
     def _locate(self, found: Regions | None, x: Array) -> None:
-        """Count claimed regions in one block."""
         if found is None:
             return
         self.regions = True
@@ -148,10 +147,10 @@ def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
 
 
 def whole_record_records(
-    context: CellContext, attack: str, knowledge: str, coalition: Coalition, tally: WholeRecords
+    context: CellContext, coalition: Coalition, tally: WholeRecords
 ) -> list[Measurement]:
     """Return the records of one coalition."""
-    found = list[Measurement]()
+    found = []
 
     def add(
         metric: str, share: float, error: float, theory: float | None = None, guesses: int = 1
@@ -165,8 +164,6 @@ def whole_record_records(
                 theory,
                 bounds=(0.0, 1.0),
                 degrees=guesses - 1 if guesses > 1 else math.inf,
-                attack=attack,
-                knowledge=knowledge,
             )
         )
 

@@ -11,10 +11,8 @@
 | ``μ`` | hits by chance, for a smooth law: ``A/2 · 1/Σ_{k ≤ w} q^k``, ``q = (B/A)^(1/w)`` |
 | | or, if larger, hits by the cells of the 16 records with nearest but unequal cells |
 
-A copy that is cut off at its 97th percentile keeps 90 % of a long tail's variance unknown, and
-shows 97 % of the values. The test of a stated law finds records without noise; copies without a law
-have these figures. ``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do
-not count: bounds and fillings are hit by chance.
+A copy cut off at its 97th percentile keeps 90 % of a long tail's variance unknown, and shows 97 % of
+the values. ``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do not count.
 """
 
 from __future__ import annotations
@@ -22,15 +20,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext
-from auditor.numerics.statistics import Z_95
 from auditor.results.in_clear import KEPT, SHOWN
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition, Indices
+from auditor.types import Array, Coalition, Flags, Indices
 
-Mask = NDArray[np.bool_]
 SINGLE = 2.0**-23
 """Relative precision of single precision."""
 MOST_COMPARED = 16
@@ -41,6 +36,7 @@ NEAREST, BESIDE = 64, 8
 """Records for the estimate of chance hits: near misses, and neighbours on either side."""
 WIDER = 1.0, 2.0**7, 2.0**14
 """Multiples of single precision within which a continuous value counts as kept."""
+SHARE = 0.0, 1.0
 TOO_MANY, FEWEST_KEPT = 5.0, 6
 """Least deviations of ``C − μ``, with variance 4 μ + 1, and least hits."""
 
@@ -56,11 +52,8 @@ def shown_records(
 
     Parameters
     ----------
-    context : CellContext
     X : ndarray of shape (n, N)
     copies : sequence of M ndarrays of shape (n, N)
-    asked : sequence of tuple of int
-        Audited coalitions.
     steps : ndarray of shape (N,)
         Recording steps, NaN for continuous columns.
     """
@@ -81,11 +74,8 @@ def shown_records(
         for name, value, spread in zip(
             context.attributes, beyond.tolist(), error.tolist(), strict=True
         ):
-            interval = max(0.0, value - Z_95 * spread), min(1.0, value + Z_95 * spread)
             records.append(
-                context.record(
-                    SHOWN, coalition, value, spread, interval, attribute=name, error_bar="sampling"
-                )
+                context.estimate(SHOWN, coalition, value, spread, bounds=SHARE, attribute=name)
             )
     return records
 
@@ -116,15 +106,10 @@ def most_shown(Y: Array) -> tuple[Array, Indices]:
 
 
 def kept_records(
-    context: CellContext,
-    X: Array,
-    guesses: Sequence[Array],
-    steps: Array,
-    coalition: Coalition,
-    attack: str | None = None,
+    context: CellContext, X: Array, guesses: Sequence[Array], steps: Array, coalition: Coalition
 ) -> list[Measurement]:
     """Return the largest share of kept values over guesses, (n, N) or (n, 1), if above 0."""
-    found, knowledge = list[Measurement](), None if attack is None else "perfect"
+    found = []
     for x, name, step, *cells in zip(
         X.T,
         context.attributes,
@@ -133,12 +118,10 @@ def kept_records(
         strict=True,
     ):
         share = max(kept(x, y, step) for y in cells)
-        error = np.sqrt(share * max(0.0, 1.0 - share) / len(X))
-        interval = max(0.0, share - Z_95 * error), min(1.0, share + Z_95 * error)
+        error = float(np.sqrt(share * max(0.0, 1.0 - share) / len(X)))
         if share > 0:
-            who = {"attribute": name, "attack": attack, "knowledge": knowledge}
             found.append(
-                context.record(KEPT, coalition, share, error, interval, **who, error_bar="sampling")
+                context.estimate(KEPT, coalition, share, error, bounds=SHARE, attribute=name)
             )
     return found
 
@@ -182,7 +165,7 @@ def by_noise(left: Array, reach: Array) -> float:
     return float(A / 2.0 / (-np.expm1(-rate * w) / np.expm1(rate) if rate > 0 else w))
 
 
-def by_others(x: Array, y: Array, reach: Array, free: Mask) -> float:
+def by_others(x: Array, y: Array, reach: Array, free: Flags) -> float:
     """Return the number of hits by values of records with neighbouring cells."""
     order, places = np.argsort(y, kind="stable"), np.arange(1, BESIDE + 1)[:, None]
     cells, reach = y[free], reach[free]
@@ -196,10 +179,10 @@ def by_others(x: Array, y: Array, reach: Array, free: Mask) -> float:
 
 def within(X: Array, steps: Array | float) -> Array:
     """Return the largest distance that rounds to the original, shape as X."""
-    return np.asarray(np.where(np.isnan(steps), SINGLE * np.abs(X), (0.5 - 1e-9) * steps))
+    return np.where(np.isnan(steps), SINGLE * np.abs(X), (0.5 - 1e-9) * steps)
 
 
-def as_they_are(X: Array, Y: Array, steps: Array) -> Mask:
+def as_they_are(X: Array, Y: Array, steps: Array) -> Flags:
     """Return which released values are the originals, shape (n, N).
 
     Examples
@@ -207,7 +190,7 @@ def as_they_are(X: Array, Y: Array, steps: Array) -> Mask:
     >>> as_they_are(np.array([[30.0, 0.1], [31.0, 0.2]]), np.array([[30.4, 0.1], [31.6, 0.21]]), np.array([1.0, np.nan])).tolist()
     [[True, True], [False, False]]
     """
-    return np.asarray(np.abs(Y - X) <= within(X, steps))
+    return np.abs(Y - X) <= within(X, steps)
 
 
 def commonest(x: Array) -> float:

@@ -1,4 +1,4 @@
-"""Utility of copies: models trained on them, means, covariances and correlations.
+"""Utility of copies: models, moments, and the geometry of the records.
 
 | metric | meaning |
 | --- | --- |
@@ -10,13 +10,22 @@
 
 Folds depend on seed and replicate alone, so copies and schemes are compared in pairs. li2012, Fig. 4,
 trains and tests on the copy: ``test: copy``.
+
+Geometry is measured on a sample of rows, and is independent of a copy's unit.
+
+| metric | meaning | best |
+| --- | --- | --- |
+| ``geometry_distances`` | coefficient of variation of ``‖y_i − y_j‖ / ‖x_i − x_j‖`` over pairs | 0 |
+| ``geometry_neighbours`` | share of records with an equal nearest neighbour | 1 |
+| ``geometry_clusters`` | adjusted Rand index of 4-means on the copy and on the original | 1 |
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,13 +40,14 @@ from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
+from auditor.process.deferred import scipy
 from auditor.registry import get
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario, UtilityUse
-from auditor.types import Array
+from auditor.types import Array, Block, Flags, Indices
 
 Labels = NDArray[Any]
-Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
+Folds = Sequence[tuple[Indices, Indices]]
 
 LABEL = "label"
 """Target that stands for the class of a source, for scenarios with several sources."""
@@ -183,7 +193,6 @@ def utility_records(
 
     Parameters
     ----------
-    context : CellContext
     scenario : Scenario
         With a ``utility`` section.
     table : Table
@@ -253,3 +262,63 @@ def statistics_kept(original: Array, copy: Array) -> dict[str, float]:
         off = (C_Y - C_X)[~np.eye(len(scale), dtype=bool)]
         kept["correlation_error"] = float(np.sqrt(np.mean(off**2)))
     return kept
+
+
+MOST_ROWS = 600
+CLUSTERS = 4
+
+
+def geometry_records(
+    context: CellContext, blocks: Callable[[], Iterable[Block]], seed: int
+) -> list[Measurement]:
+    """Return the figures of every copy, from at most ``MOST_ROWS`` random rows."""
+    rng, found = stream(seed, "geometry"), []
+    for _, x, copies in blocks():
+        key = rng.random(len(x))
+        least = np.argsort(key)[:MOST_ROWS]
+        found.append([key[least], x[least], *(copy[least] for copy in copies)])
+    key, x, *copies = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(key)[:MOST_ROWS]
+    return [
+        context.record(metric, (number,), value)
+        for number, y in enumerate(copies, start=1)
+        for metric, value in kept(x[order], y[order]).items()
+    ]
+
+
+def kept(x: Array, y: Array) -> dict[str, float]:
+    """Return each metric for records ``x``, shape (m, N), and their copy ``y``, shape (m, any).
+
+    Examples
+    --------
+    >>> x = np.arange(12.0).reshape(6, 2) ** 2
+    >>> {name: round(value, 6) for name, value in kept(x, -x).items()}
+    {'geometry_distances': 0.0, 'geometry_neighbours': 1.0, 'geometry_clusters': 1.0}
+    """
+    from sklearn.cluster import KMeans  # a second to import
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.metrics import adjusted_rand_score
+
+    before, after = scipy.spatial.distance.pdist(x), scipy.spatial.distance.pdist(y)
+    apart = before > 0
+    ratio = after[apart] / before[apart]
+    spread = float(ratio.std() / ratio.mean()) if ratio.size and ratio.mean() > 0 else 0.0
+    clusters = min(CLUSTERS, len(np.unique(x, axis=0)))
+    with warnings.catch_warnings():
+        # a copy may have fewer distinct rows than the original
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = [KMeans(clusters, n_init=10, random_state=0).fit_predict(rows) for rows in (x, y)]
+    return {
+        "geometry_distances": spread,
+        "geometry_neighbours": float(np.mean(nearest(before, after))),
+        "geometry_clusters": float(adjusted_rand_score(*labels)),
+    }
+
+
+def nearest(before: Array, after: Array) -> Flags:
+    """Return whether each record's nearest neighbour by ``after`` is nearest by ``before``."""
+    D, E = scipy.spatial.distance.squareform(before), scipy.spatial.distance.squareform(after)
+    np.fill_diagonal(D, np.inf)
+    np.fill_diagonal(E, np.inf)
+    chosen = np.take_along_axis(D, E.argmin(axis=1)[:, None], axis=1)[:, 0]
+    return chosen <= D.min(axis=1) * (1.0 + 1e-9)

@@ -1,4 +1,4 @@
-"""Arithmetic of numeric releases: moments, maps, errors and error bars, as arrays.
+"""Arithmetic of numeric releases: moments, maps, errors, error bars.
 
 The lowest room of ``auditor.audit``; ``base`` makes records of the arrays.
 """

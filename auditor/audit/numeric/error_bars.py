@@ -12,18 +12,17 @@ A collusion gain is ``1 − error/alone``, with ``alone`` the error of the coali
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.numerics.statistics import Z_95, jackknife_error, quantile
 from auditor.process.deferred import scipy
 from auditor.results.evidence import SAME
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Flags, Indices
 
 EXACT = 1e-12
 """Squared errors below this share of the variance are rounding errors of an exact rebuild."""
@@ -37,16 +36,16 @@ rare draws that confuse components. These draws move all attributes, so one attr
 all: a few redraws could miss them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Paired:
     """Gains over single copies; arrays of shape (B, N + 1), the last column for all attributes."""
 
-    gain: Array = field(repr=False)
-    std_error: Array = field(repr=False)
-    degrees: Array = field(repr=False)
+    gain: Array
+    std_error: Array
+    degrees: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """One figure of every coalition and attribute; arrays of shape (B, N + 1).
 
@@ -58,11 +57,11 @@ class Figure:
         Distances from the value to the ends of the 95 % interval.
     """
 
-    value: Array = field(repr=False)
-    std_error: Array = field(repr=False)
-    below: Array = field(repr=False)
-    above: Array = field(repr=False)
-    theory: Array = field(repr=False)
+    value: Array
+    std_error: Array
+    below: Array
+    above: Array
+    theory: Array
 
     @classmethod
     def symmetric(
@@ -120,7 +119,7 @@ class Errors:
         return replace(self.expecting(law.distortion.theory), gain=gain)
 
 
-def holding(coalitions: Sequence[Coalition], copies: int) -> NDArray[np.bool_]:
+def holding(coalitions: Sequence[Coalition], copies: int) -> Flags:
     """Return whether each coalition holds each copy, shape (B, M)."""
     sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
     members = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1
@@ -129,7 +128,7 @@ def holding(coalitions: Sequence[Coalition], copies: int) -> NDArray[np.bool_]:
     return held
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Members:
     """Membership of copies; each member must also be a coalition of its own.
 
@@ -141,8 +140,8 @@ class Members:
         Whether a coalition holds the copy.
     """
 
-    singles: NDArray[np.intp] = field(repr=False)
-    held: NDArray[np.bool_] = field(repr=False)
+    singles: Indices
+    held: Flags
 
     @classmethod
     def of(cls, coalitions: Sequence[Coalition]) -> Members:
@@ -153,7 +152,7 @@ class Members:
         order = np.argsort(numbers)
         return cls(alone[order], held[:, numbers[order]])
 
-    def best(self, distortion: Array) -> NDArray[np.intp]:
+    def best(self, distortion: Array) -> Indices:
         """Return the place of each coalition's member with the least error, (B, N + 1)."""
         alone = distortion[self.singles]
         least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
@@ -165,12 +164,10 @@ def with_total(each: Array) -> Array:
     return np.concatenate([each, each.mean(axis=-1, keepdims=True)], axis=-1)
 
 
-def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDArray[np.intp]:
+def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> Indices:
     """Return the place of each coalition's copy with least noise by law, shape (B,).
 
-    Relative to the data's variances. The copy with the least *measured* error is the luckiest of
-    several nearly equal ones, so a gain over it is biased downward. Tests of pooling need a choice
-    before any measurement.
+    A gain over the copy with the least *measured* error would be biased downward.
     """
     N = law.width
     share = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
@@ -184,7 +181,7 @@ def from_groups(
     sums: Array,
     counts: Sequence[int],
     variances: Array,
-    compared: NDArray[np.intp] | None = None,
+    compared: Indices | None = None,
     bar: ErrorBar = "jackknife",
 ) -> Errors:
     """Return errors of any attack from its squared errors summed by row group.
@@ -217,7 +214,7 @@ def from_groups(
     def deviation(figures: Array | None) -> Array:
         return np.full_like(distortion, np.nan) if figures is None else jackknife_error(figures)
 
-    def against(single: NDArray[np.intp]) -> Paired:
+    def against(single: Indices) -> Paired:
         def gains(errors: Array) -> Array:
             alone = np.take_along_axis(errors, np.broadcast_to(single, errors.shape), axis=-2)
             return collusion_gain(errors, alone, scale)
@@ -241,7 +238,7 @@ def from_groups(
     )
 
 
-def _by_column(compared: NDArray[np.intp], distortion: Array) -> NDArray[np.intp]:
+def _by_column(compared: Indices, distortion: Array) -> Indices:
     return np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape))
 
 
@@ -250,19 +247,17 @@ def from_redraws(
     distortion: Array,
     again: Array,
     scale: Array,
-    compared: NDArray[np.intp] | None = None,
+    compared: Indices | None = None,
     rounding: Array | float = 0.0,
     noisy: bool = True,
     share: float = 1.0,
 ) -> Errors:
     """Return errors of any attack with error bars from other draws of the release.
 
-    The lower end of an error's interval also follows from draws cut off at the variance, whose mean
-    is no larger. So an attack that is sometimes far worse than a guess has a bound.
+    Draws cut off at the variance, whose mean is no larger, may raise the lower end.
 
     Parameters
     ----------
-    coalitions : sequence of tuple of int
     distortion, again : ndarrays of shape (B, N + 1) and (R, B, N + 1)
         Measured mean squared errors, and errors in R other draws.
     scale : ndarray of shape (N + 1,)
@@ -281,8 +276,8 @@ def from_redraws(
         spread = (again - again.mean(axis=0)) * np.sqrt(share)
         again = np.maximum(distortion + spread, 0.0)
 
-    def alone(errors: Array, single: NDArray[np.intp]) -> Array:
-        return np.asarray(np.take_along_axis(errors, single, axis=0))
+    def alone(errors: Array, single: Indices) -> Array:
+        return np.take_along_axis(errors, single, axis=0)
 
     def steady(denominators: Array, gains: Array) -> Array:
         """Return the spread of gains; NaN if the denominators come too near 0."""
@@ -329,15 +324,9 @@ def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, 
 
     ``centred`` redraws show the spread alone; the interval is then ``t_{0.975}(R−1) · s``.
 
-    The interval should contain the mean over draws, which the redraws estimate with standard error
-    ``s/√R``. It has two parts:
-
-    - ``t_{0.925}(R−1) · s``, which contains the mean for 85 % of normal figures;
-    - for a figure further off, ``t_{0.75}(R−1) · s/√R`` past the redraws' mean, which contains
-      the true mean in three of four cases.
-
-    For normal figures coverage is 0.85 + 0.15 · 0.75 = 96 %. If draws form two clusters, a
-    symmetric ``t_{0.975} s`` would always miss the mean for figures in the rarer one.
+    The interval is ``t_{0.925}(R−1) · s``, which contains the mean over draws for 85 % of normal
+    figures. For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean. Coverage
+    is 0.85 + 0.15 · 0.75 = 96 %, also if draws form two clusters.
     """
     R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
     reach = quantile(0.975 if centred else 0.925, R - 1) * spread
@@ -349,14 +338,11 @@ def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, 
 
 
 def _deviation(again: Array) -> Array:
-    """Return standard deviations over draws, exactly 0 for equal draws."""
     return np.where(np.ptp(again, axis=0) > 0, again.std(axis=0, ddof=1), 0.0)
 
 
 def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) -> Array:
     """Return squared errors, with errors of at most their rounding set to 0.
-
-    So an exact rebuild has error 0 on every machine.
 
     Parameters
     ----------

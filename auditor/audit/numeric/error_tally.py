@@ -1,4 +1,4 @@
-"""Sums over records of errors: shares recovered, quantiles, distributions, intervals.
+"""Sums over records of errors, for shares, quantiles and intervals.
 
 Results are averages over records. Quantiles come from counts on a fixed grid, with ten records at
 least on either side: a more extreme quantile could betray an outlier.
@@ -47,8 +47,8 @@ class Tolerance:
     def reach(self, scale: Array, x: Array) -> Array:
         """Return the largest error; see ``Reach``."""
         if self.of == "relative":
-            return np.asarray(self.size * np.abs(x)[:, None, :])
-        return np.asarray(self.size * scale if self.of == "std" else np.full_like(scale, self.size))
+            return self.size * np.abs(x)[:, None, :]
+        return self.size * scale if self.of == "std" else np.full_like(scale, self.size)
 
 
 class Reach(Protocol):
@@ -68,7 +68,7 @@ class CountsErrors(Protocol):
         """Add errors of shape (b, B, N) and true values of shape (b, N)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rounding:
     """Estimates that round to the true value; an estimate half-way between two values fails.
 
@@ -78,11 +78,11 @@ class Rounding:
         Resolution of each column; NaN for a continuous one.
     """
 
-    steps: Array = field(repr=False)
+    steps: Array
 
     def reach(self, scale: Array, x: Array) -> Array:
         """Return half a step, less a margin for rounding."""
-        return np.asarray((0.5 - 1e-9) * self.steps)
+        return (0.5 - 1e-9) * self.steps
 
 
 @dataclass
@@ -93,7 +93,6 @@ class Tally:
     ----------
     scale : ndarray of shape (N,)
         Each attribute's standard deviation in the table.
-    tolerances : tuple of Tolerance or Rounding
     bins, reach : int, float
         Bins of the distribution of absolute errors, up to ``reach`` standard deviations; 0: none.
     sizes : bool
@@ -171,8 +170,7 @@ class Tally:
         """Add one block's exact probabilities of a hit, for normal errors.
 
         With means (b, B, N) and standard deviations (B, N), ``P(|e| ≤ t) = Φ((t − b)/s) − Φ((−t −
-        b)/s)``: exact for a linear attack on this table, whatever its distribution. Hits of
-        different records are independent, so their number has variance ``Σ p(1 − p)``.
+        b)/s)``. Hits of different records are independent: variance ``Σ p(1 − p)``.
         """
         exact = spread <= 1e-9 * self.scale  # no noise but rounding
         s = np.where(exact, 1.0, spread)
@@ -202,10 +200,7 @@ class Tally:
 
 
 def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
-    """Return counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells).
-
-    One ``bincount`` with a separate run of cells for each map and attribute.
-    """
+    """Return counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells)."""
     _, B, N = place.shape
     flat = place.astype(np.int64)
     flat += (np.arange(B * N) * cells).reshape(B, N)
@@ -235,7 +230,7 @@ def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
         run[..., k] = run[..., before] + begins
     place = run + (np.arange(held.size) * counts.shape[-1]).reshape(*held.shape, 1)
     total, bins = np.bincount(place.ravel(), counts.ravel()), np.bincount(place.ravel())
-    return np.asarray(total[place] / bins[place] / rows)
+    return total[place] / bins[place] / rows
 
 
 def reportable(probability: float, rows: int) -> bool:
@@ -260,4 +255,4 @@ def size_quantile(counts: NDArray[np.int64], probability: float) -> Array:
     before = np.take_along_axis(cumulative, place, axis=-1) - here
     share = np.divide(target - before, here, out=np.zeros(here.shape), where=here > 0)
     value = FLOOR * 10.0 ** ((place + np.clip(share, 0.0, 1.0)) / PER_DECADE)
-    return np.asarray(np.where(place == 0, 0.0, value)[..., 0])
+    return np.where(place == 0, 0.0, value)[..., 0]

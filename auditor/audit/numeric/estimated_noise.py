@@ -21,7 +21,7 @@ rests on it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ MOST_NUMBERS = 2_000
 """Most copies times attributes: covariances take 32 megabytes each."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EstimatedNoise:
     """Estimates of the noise.
 
@@ -61,7 +61,7 @@ class EstimatedNoise:
     std_errors: Array
     distances: Mapping[str, float]
     dependence: float
-    law: NoiseLaw | None = field(repr=False)
+    law: NoiseLaw | None
 
 
 def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> EstimatedNoise | None:
@@ -111,21 +111,17 @@ def with_noise(K: Array, N: int) -> Array:
     M = len(K) // N - 1
     D[N:] -= np.tile(D[:N], (M, 1))
     D[:, N:] -= np.tile(D[:, :N], (1, M))
-    return np.asarray((D + D.T) / 2.0)
+    return (D + D.T) / 2.0
 
 
 def noise_levels(K_Z: Array, variances: Array) -> Array:
     """Return ``σ̂_i²``, shape (M,)."""
-    return np.asarray(
-        (np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1)
-    )
+    return (np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1)
 
 
 def _white_levels(K_Z: Array, variances: Array) -> Array:
     """Return levels of white noise, ``tr K_Zi / tr K_X``, shape (M,)."""
-    return np.asarray(
-        np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size).sum(axis=1) / variances.sum()
-    )
+    return noise_levels(K_Z, np.full_like(variances, variances.mean()))
 
 
 def _law(scheme: Any, levels: Array, white: Array, table: TableMoments) -> KroneckerNoise:

@@ -1,4 +1,4 @@
-"""Rows of a table that each adversary knows, sees copies of, and is judged on.
+"""Rows that each adversary knows, sees copies of, and is judged on.
 
 | knowledge | given to the adversary | judged on |
 | --- | --- | --- |
@@ -11,17 +11,13 @@
 | ``unmatched-records`` | some original rows, in random order | the other rows |
 | ``known-sample`` | some original rows, **without** their copies' rows | the other rows |
 
-A known sample is another draw from the population. Rows of the table stand in for it, and this
-adversary does not see their copies.
-
-Rows are chosen by seed and replicate alone: equal for every scheme, attack and coalition, and a
-smaller choice is part of a larger one. So figures are compared on equal records.
+Rows are chosen by seed and replicate alone, and a smaller choice is part of a larger one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -61,7 +57,7 @@ def _drawn(rng: np.random.Generator, rows: int, count: int) -> Indices:
     return drawn[:count]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Draw:
     """Chosen rows.
 
@@ -73,8 +69,8 @@ class Draw:
         Whether the original rows are known, and so excluded from the rows judged.
     """
 
-    rows: Indices = field(repr=False)
-    fold: Indices = field(repr=False)
+    rows: Indices
+    fold: Indices
     clear: bool
 
     @classmethod
@@ -107,19 +103,18 @@ def draws_of(
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Originals:
     """A table's original rows in read-only blocks, for theory alone.
 
     Attributes
     ----------
-    table : Table
     without : ndarray of int
         Rows left out, ascending.
     """
 
     table: Table
-    without: Indices = field(repr=False)
+    without: Indices
 
     def __iter__(self) -> Iterator[Array]:
         """Yield arrays of shape (b, N), in order of rows."""
@@ -134,8 +129,6 @@ class RowSelection:
 
     Parameters
     ----------
-    table : Table
-    knowledge : sequence of Knowledge
     seed, replicate : int
         Determine the choice.
     """
@@ -208,7 +201,6 @@ def with_row_theory(
     ----------
     expected : ndarray of shape (B,)
         Squared errors summed over rows and attributes; NaN for none.
-    fitted : sequence of B Reconstruction
     seen, judged : Originals
         The rows whose copies the attacks were fitted to, and the judged rows.
     """

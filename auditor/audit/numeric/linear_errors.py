@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.numeric.error_bars import (
     EXACT,
@@ -36,12 +35,12 @@ from auditor.numerics.moments import Moments, stacked
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
     """Return the sum over rows of each attribute's squared error, shape (B, N)."""
-    return np.asarray(squared_errors_by_group(maps, [moments])[0])
+    return squared_errors_by_group(maps, [moments])[0]
 
 
 def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
@@ -57,7 +56,7 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
             Rt = (rows @ t.T).T.reshape(RP.shape[:3])
             squares = np.einsum("gbnd,bnd->gbn", RP, R)
             raw[some, here] = squares - 2.0 * c * Rt + n[:, None, None] * c**2
-    return np.asarray(np.maximum(raw, 0.0, out=raw))
+    return np.maximum(raw, 0.0, out=raw)
 
 
 def resolution(maps: Maps, moments: Moments) -> Array:
@@ -69,7 +68,7 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     """
     size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
     parts = [np.abs(R) @ size[columns] for R, columns in map(maps.residual, maps.pieces())]
-    return np.asarray(np.finfo(np.float64).eps * np.concatenate(parts) ** 2)
+    return np.finfo(np.float64).eps * np.concatenate(parts) ** 2
 
 
 class OnRows(NamedTuple):
@@ -96,10 +95,10 @@ class Measured(NamedTuple):
     error: Array
     doubt: Array
     least: Array
-    places: NDArray[np.intp]
+    places: Indices
 
 
-ByRows = Callable[[NDArray[np.intp]], OnRows]
+ByRows = Callable[[Indices], OnRows]
 """Measures the maps at some places on the rows."""
 
 
@@ -110,7 +109,7 @@ def audit_linear(
     K_X: Array,
     law: NoiseLaw | None,
     again: Array | None = None,
-    compared: NDArray[np.intp] | None = None,
+    compared: Indices | None = None,
     why: ErrorBar = "jackknife",
     by_rows: ByRows | None = None,
 ) -> Errors:
@@ -172,10 +171,9 @@ def _under_law(
     total: Moments,
     K_X: Array,
     law: NoiseLaw,
-    compared: NDArray[np.intp] | None,
+    compared: Indices | None,
     found: Measured,
 ) -> Errors:
-    """Return errors of fixed maps, with closed-form error bars."""
     N, scale = maps.offsets.shape[1], with_total(np.diag(K_X))
     distortion, members = rounded_off(found.error, scale, found.least), Members.of(coalitions)
     # the judged rows may be part of the table: their own mean and covariance, and maps about it
@@ -185,7 +183,7 @@ def _under_law(
     variance = np.where(expected > 0, np.maximum(theory.variance(), 0.0), 0.0)
     variance += rounded_off(found.doubt, scale) ** 2
 
-    def against(best: NDArray[np.intp]) -> Paired:
+    def against(best: Indices) -> Paired:
         alone, alone_variance = (
             np.take_along_axis(each, best, axis=0) for each in (distortion, variance)
         )
@@ -213,9 +211,7 @@ def _under_law(
     return replace(errors, paired=against(columns))
 
 
-def _covariance_with_best(
-    maps: Maps, best: NDArray[np.intp], K_X: Array, law: NoiseLaw, rows: int
-) -> Array:
+def _covariance_with_best(maps: Maps, best: Indices, K_X: Array, law: NoiseLaw, rows: int) -> Array:
     """Return the covariance of each mean squared error with its best copy's, (B, N + 1).
 
     Attributes usually share their best copy, so one crossing serves them all.

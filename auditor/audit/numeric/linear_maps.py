@@ -1,4 +1,4 @@
-"""Affine maps of many coalitions in one array, and the closed forms of their errors.
+"""Affine maps of many coalitions, and closed forms of their errors.
 
 Maps are padded with zeros to all copies. So the errors of a thousand coalitions are one product
 of a (1000·N) × d matrix with the moments of all copies.
@@ -15,25 +15,23 @@ of a (1000·N) × d matrix with the moments of all copies.
 
 The expected error is ``diag(A + S)`` (li2012 (7) for the best W). With weights independent of the
 noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and
-likewise for each attribute: exact for any table. It holds also for a map estimated from other
-records than the judged ones, because noise is independent between records.
+likewise for each attribute: exact for any table, also for a map estimated from other records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.audit.numeric.error_bars import with_total
 from auditor.numerics.moments import Moments, attribute_index, neighbours
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Flags, Indices
 
 PIECE_WEIGHTS = 2**17
 """Weights of the maps that are processed at a time: a megabyte."""
@@ -48,7 +46,7 @@ def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coa
         start = stop
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Maps:
     """Affine maps of several coalitions, padded to all copies.
 
@@ -62,10 +60,10 @@ class Maps:
         ``V``; None for no such weights.
     """
 
-    weights: Array = field(repr=False)
-    offsets: Array = field(repr=False)
+    weights: Array
+    offsets: Array
     fixed: bool
-    known: Array | None = field(repr=False, default=None)
+    known: Array | None = None
 
     @classmethod
     def pad(
@@ -91,7 +89,7 @@ class Maps:
             known = np.array([nothing if V is None else V for V in each])
         return cls(weights, offsets, all(part.fixed for part in parts), known)
 
-    def at(self, places: NDArray[np.intp] | slice) -> Maps:
+    def at(self, places: Indices | slice) -> Maps:
         """Return the maps at some places, in that order."""
         known = None if self.known is None else self.known[places]
         return Maps(self.weights[places], self.offsets[places], self.fixed, known)
@@ -101,10 +99,10 @@ class Maps:
         return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
 
     @property
-    def weighed(self) -> NDArray[np.bool_]:
+    def weighed(self) -> Flags:
         """Whether each map has a weight on each copy, shape (B, M)."""
         B, N, MN = self.weights.shape
-        return np.asarray(self.weights.any(axis=1).reshape(B, MN // N, N).any(axis=2))
+        return np.any(self.weights.reshape(B, N, MN // N, N), axis=(1, 3))
 
     @cached_property
     def own(self) -> Array:
@@ -118,7 +116,7 @@ class Maps:
         """``I − V − W H``, shape (B, N, N)."""
         B, N, MN = self.weights.shape
         H = np.tile(np.eye(N), (MN // N, 1))
-        return np.asarray(self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N))
+        return self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N)
 
     def pieces(self) -> list[slice]:
         """Return places of the maps in pieces of ``PIECE_WEIGHTS``, to bound memory."""
@@ -126,7 +124,7 @@ class Maps:
         step = max(1, PIECE_WEIGHTS // (N * (N + MN)))
         return [slice(start, start + step) for start in range(0, B, step)]
 
-    def residual(self, places: slice) -> tuple[Array, NDArray[np.intp] | slice]:
+    def residual(self, places: slice) -> tuple[Array, Indices | slice]:
         """Return ``R`` of some maps, shape (b, N, c), without columns of unused copies.
 
         And the places of the c columns among all d.
@@ -155,7 +153,7 @@ def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> A
     return AffineStack(by_copy.reshape(B, N, -1), batch.offsets, batch.fixed, run)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClosedForm:
     """Theory of squared errors, and of their covariance over noise draws.
 
@@ -169,15 +167,15 @@ class ClosedForm:
         Contribution of the fourth cumulants of non-Gaussian noise to the variances.
     """
 
-    lost: Array = field(repr=False)
-    passed: Array = field(repr=False)
+    lost: Array
+    passed: Array
     rows: int
-    excess: tuple[Array | float, Array | float] = field(repr=False, default=(0.0, 0.0))
+    excess: tuple[Array | float, Array | float] = (0.0, 0.0)
 
     @property
     def expected(self) -> Array:
         """Expected squared error of each attribute, shape (B, N)."""
-        return np.asarray(np.einsum("bnn->bn", self.lost) + np.einsum("bnn->bn", self.passed))
+        return np.einsum("bnn->bn", self.lost) + np.einsum("bnn->bn", self.passed)
 
     def variance(self) -> Array:
         """Return variances of mean squared errors, shape (B, N + 1), the last of their mean."""
@@ -222,7 +220,7 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> 
 
 
 def closed_form(
-    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: NDArray[np.intp] | None = None
+    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: Indices | None = None
 ) -> ClosedForm:
     """Return theory for maps with known weights: exact for any table of covariance ``K_X``.
 

@@ -1,4 +1,4 @@
-"""Moments of all rows, and of the rows that adversaries know, gathered in one pass."""
+"""Moments of all rows and of known rows, gathered in one pass."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NumberBlock:
         return cls(*block, parts, seconds)
 
 
-@dataclass
+@dataclass(repr=False)
 class Chosen:
     """Sums over chosen rows.
 
@@ -61,8 +61,8 @@ class Chosen:
 
     parts: dict[int, Moments] = field(default_factory=dict)
     by_group: dict[int, Moments] = field(default_factory=dict)
-    originals: list[Array] = field(default_factory=list, repr=False)
-    copies: list[list[Array]] = field(default_factory=list, repr=False)
+    originals: list[Array] = field(default_factory=list)
+    copies: list[list[Array]] = field(default_factory=list)
 
     def add(self, other: Chosen) -> None:
         """Add the sums over later rows."""
@@ -128,7 +128,7 @@ class Stripe:
         self.seconds += other.seconds
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MomentJob(Job[Stripe]):
     """All moments that any attack on one release needs.
 
@@ -148,8 +148,8 @@ class MomentJob(Job[Stripe]):
     rows: int
     width: int
     copies: int
-    centre: Array = field(repr=False)
-    draws: Mapping[str, Draw] = field(repr=False)
+    centre: Array
+    draws: Mapping[str, Draw]
     apart: bool = True
 
     def begin(self) -> Stripe:
@@ -191,5 +191,4 @@ class MomentJob(Job[Stripe]):
 
 
 def _finite(copy: NDArray[Any]) -> bool:
-    """Return whether every number is finite, also in records with fields."""
     return all(bool(np.isfinite(copy[field]).all()) for field in copy.dtype.names or (...,))

@@ -1,4 +1,4 @@
-"""Blocks with neighbouring rows, for attacks that use them (``Reconstruction.neighbours``).
+"""Blocks with neighbouring rows, for attacks that use them.
 
 An estimate depends on no row further away than the attack asks for, so the division of a table into
 blocks does not change it.
@@ -88,7 +88,6 @@ def shown(
 
     Parameters
     ----------
-    fitted : Reconstruction
     tables : ndarrays of shape (before + rows + after, N)
         Copies, or the original.
     before, rows : int
@@ -120,8 +119,6 @@ def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
 
 
 class _Inner(Reconstruction):
-    """A fitted attack that gets more rows than it is asked about."""
-
     def __init__(self, fitted: Reconstruction, own: slice) -> None:
         self._fitted, self._own = fitted, own
 

@@ -141,7 +141,7 @@ def tally_rows(
     PluginError
         An estimate has the wrong shape, or is not finite.
     """
-    sums: list[Array] = []
+    sums = []
     expected = np.zeros(len(coalitions))
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
     first = [every.index(one) for one in every]  # equal attacks are run once
@@ -164,7 +164,6 @@ def _tally_block(
     records: Sequence[CountsRecords],
     inferences: Sequence[CountsInferences],
 ) -> tuple[list[Array], list[float]]:
-    """Run attacks over one block; return estimates, and theory's squared errors."""
     x, wide = readable([around.block[1], around.x])
     copies, before, shape = readable(around.copies), around.before, x.shape
     asked = []
@@ -194,7 +193,6 @@ def _tally_block(
 
 
 def _squares(estimates: Sequence[Array], x: Array, counts: Sequence[int], tally: Tally) -> Array:
-    """Return squared errors summed by row group, and count errors, in cache-sized pieces."""
     stops = np.cumsum([count for count in counts if count]).tolist()
     sums = np.zeros((len(stops), len(estimates), x.shape[1]))
     size = max(FEWEST_ROWS, CHUNK_VALUES // sums[0].size) if stops else 1
@@ -211,7 +209,6 @@ def _squares(estimates: Sequence[Array], x: Array, counts: Sequence[int], tally:
 
 
 def _theory(fitted: Reconstruction, around: Around, x: Array) -> float:
-    """Return theory's squared errors summed over a block's rows; NaN without theory."""
     inner, (true,) = shown(fitted, readable([around.x]), around.before, len(x), around.first)
     theory = inner.expected(true)
     return np.nan if theory is None else float(checked(theory, x.shape[:1]).sum())

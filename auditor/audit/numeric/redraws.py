@@ -1,8 +1,7 @@
-"""Redraws of moments, for the error bars of linear attacks that estimate their weights.
+"""Redraws of moments, for error bars of linear attacks with estimates.
 
-An attack estimates a prior, a number of components or a regression once for all records. A jackknife
-over rows misses this randomness. The audit has the table and the law, so it draws again: other
-noise, another matrix, other known records.
+A jackknife over rows misses the randomness of estimates that serve all records. So the audit draws
+again: other noise, another matrix, other known records.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -14,8 +13,6 @@ noise, another matrix, other known records.
 For Gaussian noise this is the exact joint law of all second moments, given the table (Cochran). A
 redraw costs a few matrix products and reads no row. For other noise, the mean and variance of each
 second moment are exact and its distribution normal (n is large).
-
-The spread of the redraws is the error bar. Attacks on rows are repeated on whole releases instead.
 """
 
 from __future__ import annotations
@@ -101,7 +98,6 @@ class Redraws:
     ----------
     gathered : Gathered
         Of the release itself.
-    knowledge : Knowledge
     law : NoiseLaw
         Of the noise, before copies were transformed.
     """
@@ -149,7 +145,6 @@ class Redraws:
         return view, rest if self._draw.clear else both
 
     def _given(self, rng: np.random.Generator) -> Moments:
-        """Return moments of X over other chosen rows, for large tables by resampled folds."""
         assert self._draw is not None
         if self._rows is not None:
             return Moments.of(self._rows[rng.permutation(len(self._rows))[: len(self._draw.rows)]])

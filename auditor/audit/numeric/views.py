@@ -6,10 +6,8 @@
 | ``u_i`` | ``M_i⁻¹ (y_i − t_i) = x + Z_i`` | (N,) |
 | ``T`` | ``diag(I, M_1 … M_M)``: ``T P Tᵀ`` has the moments of ``[x, y_1 …]`` | (d, d) |
 
-The audit knows the matrices and gathers moments of ``u`` about the table's mean ``μ``. Moments of
-``y`` about ``μ`` would be rounding errors for data far from the origin, since ``M_i μ ≠ μ``. An
-adversary is given ``T P Tᵀ``. Its map ``W`` is ``W_i M_i`` in the audit's coordinates, where the
-theory of additive noise holds.
+The audit gathers moments of ``u`` about the table's mean. An adversary is given ``T P Tᵀ``. Its map
+``W`` is ``W_i M_i`` in the audit's coordinates, where the theory of additive noise holds.
 """
 
 from __future__ import annotations
@@ -53,7 +51,6 @@ class ReleasedCopies:
 
     Attributes
     ----------
-    table : Table
     moments : TableMoments
         The table's own.
     levels : tuple of float
@@ -118,7 +115,6 @@ class Gathered:
 
     Parameters
     ----------
-    copies : ReleasedCopies
     rows : RowSelection
         Of the same table.
     stripes : iterable of Stripe, optional
@@ -137,7 +133,6 @@ class Gathered:
         Whether copies of other columns, which have no moments, are finite.
     noise : EstimatedNoise or None
         Noise of copies from files. Must be set before any view is used.
-    shares : Shares
     """
 
     def __init__(
@@ -207,7 +202,6 @@ class Gathered:
         return replace(chosen.records, moments=joint)
 
     def _with_model(self, knowledge: PublishedModel, copies: Moments) -> ModelledMoments:
-        """Add a published regression, by default the table's own."""
         mean, K_X = self.copies.moments.mean, self.copies.moments.covariance
         target, places = self._columns(knowledge)
         if (figures := knowledge.regression) is None:
@@ -219,7 +213,6 @@ class Gathered:
         return ModelledMoments(copies, model, known)
 
     def _with_tree(self, knowledge: PublishedModel, copies: Moments) -> TreeMoments:
-        """Add a published tree, by default grown from the table."""
         table, (target, places) = self.copies.table, self._columns(knowledge)
         if knowledge.tree is not None and not knowledge.known:
             return TreeMoments(copies, stated(knowledge.tree, target, places, knowledge.on), None)
@@ -234,13 +227,11 @@ class Gathered:
         return TreeMoments(copies, tree, known)
 
     def _columns(self, knowledge: PublishedModel) -> tuple[int, Any]:
-        """Return the places of the target and of the predictors."""
         names = self.copies.table.attributes
         on = np.array([names.index(name) for name in knowledge.on], dtype=np.intp)
         return names.index(knowledge.target), on
 
     def _of_copies(self, moments: Moments) -> Moments:
-        """Return the moments of the released copies, without the original."""
         stacked = range(1, len(self.copies.numbers) + 1) if self.copies.joint else ()
         width = self.copies.table.width
         return as_seen(self.copies.transformed, moments).of_copies(stacked, width)

@@ -1,16 +1,17 @@
-"""Cells themselves, and the value that most copies agree on."""
+"""Feature families that read the cells of one record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 
-from auditor.audit.insider.feature import MOST_PAIRED, Column, Feature, Known, Shown
-from auditor.audit.measures.released_as_is import most_shown
+from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Known, Shown
+from auditor.audit.measures.released_as_is import HEAPED, most_shown
+from auditor.process.deferred import scipy
 from auditor.registry import register
-from auditor.types import Array
+from auditor.types import Array, Flags, Indices
 
 
 @register
@@ -19,32 +20,316 @@ class Cells(Feature):
 
     name = "cells"
 
-    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+    def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
         for c in range(min(shown.flat.shape[1], 64)):
-            yield f"cell {c}", partial(cell, c)
+            yield f"cell {c}", partial(lambda c, s: s.flat[:, c], c)
         for j in range(min(shown.cells.shape[2], MOST_PAIRED) if shown.cells.shape[1] > 1 else 0):
-            yield f"value of attribute {j} that most copies show", partial(agreed, j)
-            yield f"copies that agree on attribute {j}", partial(agreeing, j)
+            yield (
+                f"value of attribute {j} that most copies show",
+                partial(lambda j, s: most_shown(s.filled[:, :, j])[0], j),
+            )
+            yield (
+                f"copies that agree on attribute {j}",
+                partial(lambda j, s: most_shown(s.filled[:, :, j])[1].astype(np.float64), j),
+            )
             yield f"value of attribute {j} where copies agree", partial(agreed_where_two_agree, j)
-
-
-def cell(c: int, shown: Shown) -> Array:
-    """Return one column of cells."""
-    return np.asarray(shown.flat[:, c])
-
-
-def agreed(j: int, shown: Shown) -> Array:
-    """Return the value that most copies show."""
-    return most_shown(shown.filled[:, :, j])[0]
-
-
-def agreeing(j: int, shown: Shown) -> Array:
-    """Return the number of copies that show this value."""
-    return most_shown(shown.filled[:, :, j])[1].astype(np.float64)
 
 
 def agreed_where_two_agree(j: int, shown: Shown) -> Array:
     """Return the agreed value less its mean; 0 where no two copies agree."""
     value, number = most_shown(shown.filled[:, :, j])
     return np.where(number > 1, value - value.mean(), 0.0)
+
+
+@register
+class Combinations(Feature):
+    """Differences of copies, lengths and products of differences, ratios and products of two cells."""
+
+    name = "combinations"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        series = shown.series.shape[1]
+        for c in range(series):
+            yield f"series {c}", partial(lambda c, s: s.series[:, c], c)
+            yield f"size of series {c}", partial(size, c)
+        for c in range(min(shown.flat.shape[1], MOST_PAIRED)):
+            if (shown.flat[:, c] > 0).all():
+                yield (
+                    f"logarithm of cell {c}",
+                    partial(lambda c, s: np.log(np.maximum(s.flat[:, c], 1e-300)), c),
+                )
+        differences = min(shown.differences.shape[1], MOST_PAIRED)
+        for a, b in combinations(range(differences), 2):
+            yield (
+                f"product of differences {a} and {b}",
+                partial(lambda a, b, s: s.differences[:, a] * s.differences[:, b], a, b),
+            )
+        if differences:
+            yield "length of all differences", length
+        for a, b in combinations(range(min(shown.flat.shape[1], MOST_PAIRED)), 2):
+            yield f"ratio of cells {a} and {b}", partial(ratio, a, b)
+            yield f"ratio of cells {b} and {a}", partial(ratio, b, a)
+            yield (
+                f"product of cells {a} and {b}",
+                partial(lambda a, b, s: s.flat[:, a] * s.flat[:, b], a, b),
+            )
+
+
+def size(c: int, shown: Shown) -> Array:
+    """Return its distance from its median."""
+    v = shown.series[:, c]
+    return np.abs(v - np.median(v[:: max(1, len(v) // 1000)]))
+
+
+def length(shown: Shown) -> Array:
+    """Return the length of all differences, each in its own deviations."""
+    return ((shown.differences / np.maximum(shown.differences.std(axis=0), 1e-300)) ** 2).sum(
+        axis=1
+    )
+
+
+def ratio(a: int, b: int, shown: Shown) -> Array:
+    """Return the ratio of two cells; 0 where the second is 0 but for rounding."""
+    y, z = shown.flat[:, a], shown.flat[:, b]
+    return np.divide(y, z, out=np.zeros_like(y), where=np.abs(z) > 1e-12 * np.abs(z).max())
+
+
+@register
+class Blanks(Feature):
+    """Whether a cell is blank or has a value so common that it is a filling or a bound, and the cell where it has not."""
+
+    name = "blanks"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        if np.isnan(shown.cells).any():
+            yield "pattern of blanks", pattern
+        for c in range(min(shown.flat.shape[1], 64)):
+            if special(c, shown).any():
+                yield f"cell {c} is a filling", partial(special, c)
+                yield f"cell {c} where it is no filling", partial(unfilled, c)
+
+
+def pattern(shown: Shown) -> Indices:
+    """Return which cells of a record are blank, as a number."""
+    blank = np.isnan(shown.cells.reshape(len(shown.cells), -1))
+    return np.unique(blank, axis=0, return_inverse=True)[1].ravel()
+
+
+def special(c: int, shown: Shown) -> Indices:
+    """Indicate cells that are blank, or one of at most two heaped values."""
+    y = shown.flat[:, c]
+    _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+    heaped = counts >= max(2.0, HEAPED * len(y))
+    blank = np.isnan(shown.cells.reshape(len(y), -1)[:, c])
+    return np.asarray(
+        blank | (heaped[which.ravel()] if 1 <= heaped.sum() <= 2 else False), dtype=np.intp
+    )
+
+
+def unfilled(c: int, shown: Shown) -> Array:
+    """Return a cell less its mean, 0 where it is a filling."""
+    y = shown.flat[:, c]
+    return np.where(special(c, shown) > 0, 0.0, y - y.mean())
+
+
+POWERS, MOST_SERIES = 10, 12
+"""Powers of ten that are tried as moduli, from the largest below a column's range, and columns that
+they are tried on."""
+
+
+@register
+class Residues(Feature):
+    """Remainders by powers of ten, remainders of sums of ranks, and exclusive or of whole numbers."""
+
+    name = "residues"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        for c, v in enumerate(shown.series.T[:MOST_SERIES]):
+            top = int(np.floor(np.log10(np.ptp(v)))) if np.ptp(v) > 0 else 0
+            for power in range(top, top - POWERS, -1):
+                yield f"remainder of series {c} by 10^{power}", partial(remainder, c, power)
+        for a, b in combinations(range(min(shown.differences.shape[1], MOST_PAIRED)), 2):
+            for sign in (1, -1):
+                yield (
+                    f"ranks of differences {a} and {b} added modulo 1 ({sign:+d})",
+                    partial(
+                        lambda a, b, sign, s: (s.ranks[:, a] + sign * s.ranks[:, b]) % 1.0,
+                        a,
+                        b,
+                        sign,
+                    ),
+                )
+        for a, b in combinations(range(min(shown.cells.shape[1], FEW)), 2):
+            for j in range(min(shown.cells.shape[2], FEW)):
+                yield (
+                    f"exclusive or of copies {a} and {b} in attribute {j}",
+                    partial(exclusive_or, a, b, j),
+                )
+
+
+def remainder(c: int, power: int, shown: Shown) -> Array:
+    """Return the remainder of a column by a power of ten; 0 where a double cannot hold it."""
+    v = shown.series[:, c]
+    # Powers below 1 are no sums of powers of two, so the quotient is taken first; whole quotients
+    # leave 0.
+    parts = np.mod(v, 10.0**power) if power >= 0 else v * 10.0**-power
+    if power >= 0:
+        return parts
+    rounded = 4.0 * np.finfo(np.float64).eps * np.abs(parts).max()
+    # Moved up by more than division rounds, equal remainders fall into one step of 1/1024.
+    return (
+        np.floor(np.mod(parts + rounded, 1.0) * 1024.0)
+        if rounded < 1.0 / 4096.0
+        else np.zeros_like(v)
+    )
+
+
+def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:
+    """Return the exclusive or of two copies' cells; 0 where they are no whole numbers."""
+    y, z = shown.filled[:, a, j], shown.filled[:, b, j]
+    whole = all(
+        0 <= part.min() and part.max() < 2.0**53 and (part == np.floor(part)).all()
+        for part in (y, z)
+    )
+    return (
+        (y.astype(np.int64) ^ z.astype(np.int64)).astype(np.float64) if whole else np.zeros_like(y)
+    )
+
+
+@register
+class Steps(Feature):
+    """Remainders by the largest number of which all differences of noise values are multiples."""
+
+    name, learns = "steps", True
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        x = known.x[:, known.attribute]
+        there = np.flatnonzero(np.isfinite(x))
+        for c in range(shown.series.shape[1] if len(there) else 0):
+            for sign in (1, -1):
+                apart = x[there] - sign * shown.series[there, c]
+                if step := common_step(apart - apart[0]):
+                    # Shifted so that the remainder begins at the attribute's least value.
+                    shift = float((apart[0] - known.least) % step)
+                    yield (
+                        f"remainder of series {c} by {sign * step:g}",
+                        partial(shifted_remainder, c, sign, shift, step),
+                    )
+
+
+def shifted_remainder(c: int, sign: int, shift: float, step: float, shown: Shown) -> Array:
+    """Return the shifted_remainder of a shifted column."""
+    return np.mod(sign * shown.series[:, c] + shift, step)
+
+
+def common_step(values: Array) -> float:
+    """Return the largest common divisor of values, with up to six decimals, or 0.
+
+    Examples
+    --------
+    >>> common_step(np.array([0.0, 0.5, -2.0])), common_step(np.array([0.0, 300.0, 800.0])), common_step(np.array([0.0, np.pi]))
+    (0.5, 100.0, 0.0)
+    """
+    for unit in 10.0 ** np.arange(7):
+        scaled = values * unit
+        whole = np.round(scaled)
+        size = np.abs(whole)
+        if (
+            size.max(initial=0.0) < 2.0**53
+            and (np.abs(scaled - whole) <= 1e-6 + 1e-12 * size).all()
+        ):
+            return float(np.gcd.reduce(whole.astype(np.int64)) / unit)
+    return 0.0
+
+
+GRID = 2**16
+"""Points of the grid that a column's values are put on."""
+SURE = 5.0
+"""Amount by which the largest of m exponential powers exceeds ln m once in 150 times."""
+
+
+@register
+class Bands(Feature):
+    """The phase of the wave along a column's values that predicts the residual best."""
+
+    name, learns = "bands", True
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        there, left = known.residual
+        scale = float((left**2).sum())
+        for c in range(min(shown.series.shape[1], 2 * MOST_PAIRED) if scale > 0 else 0):
+            d = shown.series[there, c]
+            low, high = d.min(), d.max()
+            if high > low:
+                places = ((d - low) * ((GRID - 1) / (high - low))).astype(np.intp)
+                power = (
+                    np.abs(scipy.fft.rfft(np.bincount(places, left, GRID).astype(np.float32))) ** 2
+                    / scale
+                )
+                power[:8] = 0.0  # slow waves are seen by quantiles
+                if (f := int(power.argmax())) and power[f] - np.log(GRID / 2) > SURE:
+                    yield (
+                        f"band of series {c}",
+                        partial(lambda c, f, s: (s.series[:, c] * f) % 1.0, c, f / (high - low)),
+                    )
+
+
+MOST_BITS, PLACE_BITS = 14, 2
+"""Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along
+the file."""
+
+
+@register
+class Signs(Feature):
+    """The product of signs, sizes and row parities that predicts the residual best."""
+
+    name, learns = "signs", True
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the column."""
+        there, left = known.residual
+        above = bits(shown)
+        if not left.any():
+            return
+        pattern = above[there] @ (1 << np.arange(above.shape[1]))
+        sums = walsh(np.bincount(pattern, left, 1 << above.shape[1]).astype(np.float64)[None])[0]
+        power = sums**2 / (2.0 * (left**2).sum())
+        power[0] = 0.0
+        product = int(power.argmax())
+        if power[product] - above.shape[1] * np.log(2.0) > SURE:
+            yield "product of signs", partial(parity, product)
+
+
+def bits(shown: Shown) -> Flags:
+    """Return bits, shape (n, b): values above their median, large values, and the row number's."""
+    few = MOST_BITS // 2
+    d = np.hstack([shown.differences[:, : few - 1], shown.flat])[:, :few]
+    values = np.hstack([d, np.abs(d - np.median(d, axis=0))])
+    # Equal values are ranked in a random order, which does not depend on the rows.
+    lot = np.random.default_rng(0).permutation(len(values))
+    ranks = np.empty(values.shape, dtype=np.intp)
+    ranks[lot] = values[lot].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    place = (np.arange(len(values))[:, None] >> np.arange(PLACE_BITS) & 1).astype(bool)
+    return np.hstack([2 * ranks >= len(values), place])
+
+
+def parity(product: int, shown: Shown) -> Indices:
+    """Return whether an even number of the bits in a product are set."""
+    above = bits(shown)
+    return (above & (((product >> np.arange(above.shape[1])) & 1) > 0)).sum(axis=1) % 2
+
+
+def walsh(sums: Array) -> Array:
+    """Return the Walsh–Hadamard transform of each row: its sums with every product of signs."""
+    H, length = (
+        scipy.linalg.hadamard(1 << (sums.shape[1].bit_length() // 2)).astype(np.float64),
+        sums.shape[1],
+    )
+    rest = scipy.linalg.hadamard(length // len(H)).astype(np.float64)
+    return (rest @ sums.reshape(len(sums), len(rest), len(H)) @ H).reshape(len(sums), -1)

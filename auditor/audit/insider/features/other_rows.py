@@ -1,0 +1,235 @@
+"""Feature families that read other rows, shown columns and places."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import permutations
+
+import numpy as np
+
+from auditor.audit.insider.feature import (
+    FEW,
+    MOST_PAIRED,
+    Columns,
+    Feature,
+    Known,
+    Shown,
+    many_alike,
+)
+from auditor.numerics.statistics import BY_CHANCE
+from auditor.process.deferred import scipy
+from auditor.registry import register
+from auditor.types import Array, Indices
+
+BESIDE = 1, 2, 4, 10
+"""Rows on either side whose mean is taken."""
+
+
+@register
+class Neighbours(Feature):
+    """Cells and differences of the rows before and after, and the mean of near rows, whichever side is nearer."""
+
+    name = "neighbours"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        for c in range(min(shown.series.shape[1], 2 * MOST_PAIRED)):
+            for k in (-1, 1):
+                yield (
+                    f"series {c}, {-k:+d} rows",
+                    partial(lambda c, k, s: np.roll(s.series[:, c], k), c, k),
+                )
+                yield (
+                    f"size of series {c}, {-k:+d} rows",
+                    partial(lambda c, k, s: np.abs(np.roll(s.series[:, c], k)), c, k),
+                )
+            for rows in BESIDE:
+                yield f"mean of series {c} over {rows} rows", partial(nearer_mean, c, rows)
+                yield (
+                    f"series {c} less its mean over {rows} rows",
+                    partial(lambda c, k, s: s.series[:, c] - nearer_mean(c, k, s), c, rows),
+                )
+            for other in range(len(shown.orders)):
+                yield (
+                    f"series {c} next in the order of cell {other}",
+                    partial(next_in_order, c, other),
+                )
+
+
+def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
+    """Return the mean of the rows before or after, whichever is nearer to the record's cell."""
+    y = shown.series[:, c]
+    before, after = mean_before(y, rows), mean_before(y[::-1], rows)[::-1]
+    return np.where(np.abs(y - before) < np.abs(y - after), before, after)
+
+
+def mean_before(y: Array, rows: int) -> Array:
+    """Return the mean of so many cells before each, or the cell itself without any.
+
+    Examples
+    --------
+    >>> mean_before(np.array([0.0, 8.0, 1.0, 3.0]), 2).tolist()
+    [0.0, 0.0, 4.0, 4.5]
+    """
+    places, sums = np.arange(len(y)), np.concatenate([[0.0], np.cumsum(y)])
+    count = np.minimum(places, rows)
+    return np.where(count > 0, sums[places] - sums[places - count], y) / np.maximum(count, 1)
+
+
+def next_in_order(c: int, other: int, shown: Shown) -> Array:
+    """Return the mean of a column over the two records beside each one in the order of a cell."""
+    order = shown.orders[other]
+    y, found = shown.series[order, c], np.empty(len(order))
+    found[order] = (np.roll(y, 1) + np.roll(y, -1)) / 2.0
+    return found
+
+
+MOST_NAMES = 0.75
+"""Different values of a column, as a share of its records, up to which they are codes."""
+
+
+@register
+class Matching(Feature):
+    """Codes of equal cells, the number of equal cells, and means of the other records of a group."""
+
+    name = "matching"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        codes = [c for c in range(min(shown.flat.shape[1], 2 * MOST_PAIRED)) if repeats(shown, c)]
+        for c in codes:
+            yield f"value of cell {c}", partial(code, c)
+            yield f"records with the value of cell {c}", partial(frequency, c)
+            for other in range(min(shown.flat.shape[1], MOST_PAIRED)):
+                if other != c:
+                    yield (
+                        f"mean of cell {other} in the group of cell {c}",
+                        partial(group_mean, other, c),
+                    )
+                    yield (
+                        f"cell {other} less its mean in the group of cell {c}",
+                        partial(lambda o, c, s: s.flat[:, o] - group_mean(o, c, s), other, c),
+                    )
+
+
+def repeats(shown: Shown, c: int) -> bool:
+    """Return whether values of a cell come often enough to be codes."""
+    return len(np.unique(shown.flat[:, c])) <= MOST_NAMES * len(shown.flat)
+
+
+def code(c: int, shown: Shown) -> Indices:
+    """Return the number of each cell's value."""
+    return np.unique(shown.flat[:, c], return_inverse=True)[1].ravel()
+
+
+def frequency(c: int, shown: Shown) -> Array:
+    """Return the number of records with the same cell."""
+    which = code(c, shown)
+    return np.bincount(which)[which].astype(np.float64)
+
+
+def group_mean(other: int, c: int, shown: Shown) -> Array:
+    """Return the mean cell of other records with an equal cell c; the total mean if there are none."""
+    y, which = shown.flat[:, other], code(c, shown)
+    counts = np.bincount(which)[which] - 1
+    return np.where(
+        counts > 0, (np.bincount(which, y)[which] - y) / np.maximum(counts, 1), y.mean()
+    )
+
+
+SHORT = 128
+"""Rows of the short stretches, in which noise is found whose frequency changes along the rows."""
+
+
+@register
+class Place(Feature):
+    """Normal scores of a record's place and key, and the periodic part of each cell, of all rows and of short stretches."""
+
+    name = "place"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        yield "place", lambda s: scores(np.arange(len(s.cells)))
+        if shown.keys is not None:
+            yield "key", lambda s: scores(np.arange(len(s.cells)) if s.keys is None else s.keys)
+        for c in range(min(shown.series.shape[1], MOST_PAIRED)):
+            for which, part in (("", periodic), (" in short stretches", periodic_in_stretches)):
+                yield f"periodic part of series {c}{which}", partial(part, c)
+                yield (
+                    f"series {c} less its periodic part{which}",
+                    partial(lambda part, c, s: s.series[:, c] - part(c, s), part, c),
+                )
+
+
+def scores(order: Indices) -> Array:
+    """Return the normal scores of an order, shape (n,)."""
+    places = order.argsort(kind="stable").argsort(kind="stable")
+    return scipy.special.ndtri((places + 0.5) / len(order))
+
+
+def periodic(c: int, shown: Shown) -> Array:
+    """Return the part of a column at frequencies that stand out of its periodogram."""
+    y = shown.series[:, c] - shown.series[:, c].mean()
+    return standing_out(y[None], len(y))[0]
+
+
+def periodic_in_stretches(c: int, shown: Shown) -> Array:
+    """Return the periodic part of overlapping stretches of ``SHORT`` rows, weighted by (1 − cos)/2."""
+    y, half = shown.series[:, c] - shown.series[:, c].mean(), SHORT // 2
+    padded = np.pad(y, (half, half - len(y) % half + half))
+    frames = np.stack(
+        [padded[start : start + SHORT] for start in range(0, len(padded) - half, half)]
+    )
+    short = standing_out(frames * np.sin(np.pi * np.arange(SHORT) / SHORT) ** 2, len(y))
+    return (short[:-1, half:] + short[1:, :half]).ravel()[: len(y)]
+
+
+def standing_out(frames: Array, n: int) -> Array:
+    """Return the part of each stretch, shape (w, rows), whose power is too large for white noise of n rows."""
+    F = np.fft.rfft(frames, axis=1)
+    power = np.abs(F) ** 2
+    usual = np.maximum(np.median(power, axis=1, keepdims=True), np.median(power))
+    F[power <= usual / np.log(2.0) * np.log(n / BY_CHANCE)] = 0.0
+    return np.fft.irfft(F, frames.shape[1], axis=1)
+
+
+MOST_MEANS = 64
+"""Pairs of a shown column and a cell."""
+
+
+@register
+class ShownColumns(Feature):
+    """Unaudited columns, their products and ratios, and means of cells among equal values."""
+
+    name = "shown-columns"
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        for k, (name, values) in enumerate(shown.beside):
+            codes = values.dtype.kind in "iu"
+            if not codes or many_alike(values):
+                yield f"column {name!r}", partial(lambda k, s: s.beside[k][1], k)
+            if codes:
+                for c in range(min(shown.flat.shape[1], MOST_MEANS // len(shown.beside))):
+                    yield f"mean of cell {c} by {name!r}", partial(coded_mean, k, c)
+        numbers = [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind == "f"]
+        for a, b in permutations(numbers[:FEW], 2):
+            if a < b:
+                yield (
+                    f"product of columns {a} and {b}",
+                    partial(lambda a, b, s: s.beside[a][1] * s.beside[b][1], a, b),
+                )
+            yield f"ratio of columns {a} and {b}", partial(ratio, a, b)
+
+
+def ratio(a: int, b: int, shown: Shown) -> Array:
+    """Return the ratio of two shown numbers; 0 where the second is 0."""
+    y, z = (shown.beside[k][1].astype(np.float64) for k in (a, b))
+    return np.divide(y, z, out=np.zeros_like(y), where=z != 0)
+
+
+def coded_mean(k: int, c: int, shown: Shown) -> Array:
+    """Return the mean of a cell among the records with an equal code, shape (n,)."""
+    codes, cell = shown.beside[k][1], shown.flat[:, c]
+    counts = np.bincount(codes)
+    return (np.bincount(codes, cell) / np.maximum(counts, 1))[codes]
