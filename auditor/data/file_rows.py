@@ -22,7 +22,7 @@ from auditor.data.columns.categorical_table import (
 )
 from auditor.data.columns.checks import Frame, are_complete, column_floats, floats
 from auditor.data.columns.scan import Scale
-from auditor.data.formats.parsed import Records
+from auditor.data.formats.parts import Records
 from auditor.errors import DataError
 from auditor.types import Array, Codes, Indices
 

@@ -25,14 +25,15 @@ from auditor.data.columns.scan import Scale
 from auditor.data.file_rows import FileRows, Numbers
 from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
-from auditor.data.formats.parsed import Records, parsed_once
 from auditor.data.formats.parts import (
     Held,
     Piece,
+    Records,
     as_spelt,
     blank_words,
     column_as_written,
     first_rows,
+    parsed_once,
     parts,
     pieces_of,
     size_of_values,

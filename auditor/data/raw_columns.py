@@ -13,8 +13,7 @@ from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import is_parquet
-from auditor.data.formats.parsed import parsed_once
-from auditor.data.formats.parts import Piece
+from auditor.data.formats.parts import Piece, parsed_once
 from auditor.data.load import file_pieces, files_of, is_large, source_frame
 from auditor.data.request import is_file
 from auditor.errors import DataError

@@ -33,9 +33,8 @@ from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
 from auditor.results.table_register import ColumnPrints, warn_and_register
-from auditor.scenario.from_python import plain
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
-from auditor.scenario.problems import Problems
+from auditor.scenario.problems import Problems, plain
 from auditor.scenario.read_data import parse_bounds
 from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme
@@ -285,7 +284,7 @@ def perturb(
     Notes
     -----
     Numbers with added noise are whole multiples of a public power of two
-    (``auditor.schemes.base.grid``), far below the noise; those of schemes whose noise is whole, of
+    (``auditor.schemes.base.additive``), far below the noise; those of schemes whose noise is whole, of
     the step that the original's column is recorded in, and integers stay integers. For more copies
     of the same table later extend the release: two releases that know nothing of one another are
     fresh looks at ``X``, and average out.

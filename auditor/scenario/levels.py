@@ -11,8 +11,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.random_streams import stream
 from auditor.parameters import FieldError, Whole, shown
-from auditor.scenario.from_python import plain
-from auditor.scenario.problems import Form, FormError, Problems
+from auditor.scenario.problems import Form, FormError, Problems, plain
 
 MOST_COPIES = 10_000
 """Limit against typing errors: a million copies would need terabytes for their covariance."""

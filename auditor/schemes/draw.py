@@ -16,7 +16,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import ReleaseKey, Seed
-from auditor.schemes.base.grid import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
+from auditor.schemes.base.additive import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments
 from auditor.schemes.replacement.base import UniformScheme

@@ -25,10 +25,17 @@ from pydantic import Field, ValidationError, field_validator
 from auditor import registry
 from auditor.data.alignment import misaligned
 from auditor.data.common_records import common_part, remembered
-from auditor.data.copies import JOIN_REMEDY, Copy, check_joined_by_row, copy_file, read_copy
+from auditor.data.copies import (
+    JOIN_REMEDY,
+    Copy,
+    ShownColumn,
+    check_joined_by_row,
+    copy_file,
+    read_copy,
+    shown_columns,
+)
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
-from auditor.data.shown_columns import ShownColumn, shown_columns
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
 from auditor.field_paths import format_path

@@ -24,10 +24,16 @@ from pydantic import Field, field_validator
 
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
-from auditor.data.copies import JOIN_REMEDY, CodeCopy, read_codes, with_sets
+from auditor.data.copies import (
+    JOIN_REMEDY,
+    CodeCopy,
+    ShownColumn,
+    read_codes,
+    shown_columns,
+    with_sets,
+)
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
-from auditor.data.shown_columns import ShownColumn, shown_columns
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.blocks import row_blocks

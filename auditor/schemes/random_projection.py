@@ -27,9 +27,8 @@ from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.base.transform import Transform
+from auditor.schemes.base.transform import Transform, TransformScheme
 from auditor.types import Array
 
 

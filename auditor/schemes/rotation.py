@@ -33,10 +33,9 @@ from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.schemes.base.transform import Transform, haar
+from auditor.schemes.base.transform import Transform, TransformScheme, haar
 from auditor.types import Array
 
 

@@ -35,8 +35,7 @@ from auditor.data.columns.resolution import MOST_PLACES, SLACK
 from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters
-from auditor.schemes.base.additive import CHUNK_VALUES, AdditiveScheme, noise_stream
-from auditor.schemes.base.grid import snap
+from auditor.schemes.base.additive import CHUNK_VALUES, AdditiveScheme, noise_stream, snap
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.noise_shapes import ProductShape, product_shape

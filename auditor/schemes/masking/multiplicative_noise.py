@@ -24,8 +24,7 @@ from pydantic import Field
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import noise_stream
-from auditor.schemes.base.grid import snap
+from auditor.schemes.base.additive import noise_stream, snap
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.types import Array
