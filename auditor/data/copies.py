@@ -28,7 +28,7 @@ from auditor.data.columns.checks import Series, are_complete, check_variance, co
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.columns.value_sets import as_numbers, stands_for_some
-from auditor.data.describe import other_name
+from auditor.data.describe import other_name, renamed_columns
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole_frame
@@ -167,52 +167,66 @@ def read_copy(
         values = _numbers(path, table, known, notes)
         complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
         keys = table.keys if key else None
-        kept, places = _matched(path, complete, keys, table.rows, table.dropped)
-    if key is None:
-        _check_rows_match(path, len(kept), table.rows, exact, why)
-    found = (places >= 0) & (places < table.rows)
-    joined, held = np.full((table.rows, table.width), np.nan), np.zeros(table.rows, dtype=bool)
-    joined[places[found]], held[places[found]] = values[kept[found]], True
-    rows = np.full(table.rows, -1)
-    rows[places[found]] = kept[found]
+        match = _matched(path, complete, keys, table.rows, table.dropped, exact, why)
+    joined = np.full((table.rows, table.width), np.nan)
+    joined[match.places] = values[match.kept]
     return Copy(
         path.name,
         joined,
-        held,
+        match.rows >= 0,
         np.asarray(np.isfinite(values).any(axis=0)),
         tuple(name for name in known if name not in (*table.attributes, key, "")),
-        0 if key is None else int((~found).sum()),
-        rows,
-        _order(places[found], table.rows),
+        match.beyond if key else 0,
+        match.rows,
+        _order(match.places, table.rows),
         tuple(notes),
     )
 
 
-def _matched(
-    path: Path, complete: Flags, keys: RecordKeys | None, rows: int, dropped: bool
-) -> tuple[Indices, Indices]:
-    """Return rows of the file, and their places in the original; −1 if absent.
+class _Match(NamedTuple):
+    """Rows of a file that are records of the original, their places there, and surplus rows.
 
-    By key, or in order. ``missing: drop`` also applies to copies that kept their blanks.
+    ``rows`` has the file row of every original record, −1 if absent.
     """
-    found = np.arange(len(complete))
-    if keys is not None:
+
+    kept: Indices
+    places: Indices
+    rows: Indices
+    beyond: int
+
+
+def _matched(
+    path: Path,
+    complete: Flags,
+    keys: RecordKeys | None,
+    rows: int,
+    dropped: bool,
+    exact: bool,
+    why: str,
+) -> _Match:
+    """Match records by key, or in order.
+
+    ``missing: drop`` also applies to copies that kept their blanks.
+    """
+    kept = np.arange(len(complete))
+    if keys is None:
+        kept = np.flatnonzero(complete) if dropped and len(kept) > rows else kept
+        places = np.arange(len(kept))
+        if len(kept) < rows or (exact and len(kept) > rows):
+            unequal = f"has {len(kept):,} rows where the original has {rows:,}; rows must match one to one{why}"
+            raise AuditorError(f"{path.name}: {unequal}; or {JOIN_REMEDY}")
+    else:
         known = reading.header(path)
         if keys.name not in known:
             raise DataError(
                 f"there is no key column {quoted(keys.name)}{nearest(keys.name, filter(None, known))}"
             )
         cells = pd.Series(column_as_written(pieces_of(path), keys.name), dtype=object)
-        return found, record_keys(keys.name, cells).places_in(keys)
-    if dropped and len(found) > rows:
-        found = np.flatnonzero(complete)
-    return found, np.arange(len(found))
-
-
-def _check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
-    if found < rows or (exact and found > rows):
-        unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
-        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+        places = record_keys(keys.name, cells).places_in(keys)
+    there = (places >= 0) & (places < rows)
+    kept, places, at = kept[there], places[there], np.full(rows, -1)
+    at[places] = kept
+    return _Match(kept, places, at, int((~there).sum()))
 
 
 def _order(places: Indices, rows: int) -> Array | None:
@@ -252,20 +266,20 @@ def _renamed_numbers(
 
     The units are those of the best line through the originals.
     """
-    lacking = [j for j, name in enumerate(table.attributes) if name not in known]
+    lacking = [name for name in table.attributes if name not in known]
     others = [name for name in known if name not in (*table.attributes, "")]
     if not lacking or not others:
         return {}
     frame = as_numbers(whole_frame(pieces_of(path), others, None))
+    original = pd.DataFrame(table.values, columns=list(table.attributes))
     found = {}
-    for j in lacking if len(frame) == table.rows else ():
-        x, name = table.values[:, j], other_name(pd.Series(table.values[:, j]), frame)
-        if name is not None and kind_of(frame[name]) == "numbers":
+    for column, name in renamed_columns(original[lacking], frame).items():
+        if kind_of(frame[name]) == "numbers":
             shown = column_floats(frame[name])
             there = np.isfinite(shown)
-            slope = np.polynomial.Polynomial.fit(shown[there], x[there], 1)
-            found[table.attributes[j]] = np.asarray(slope(shown))
-            notes.append(_said(path, table.attributes[j], name))
+            line = np.polynomial.Polynomial.fit(shown[there], original[column][there], 1)
+            found[column] = np.asarray(line(shown))
+            notes.append(_said(path, column, name))
     return found
 
 
@@ -343,22 +357,14 @@ def read_codes(
         notes: list[str] = []
         frame = _with_renamed(path, data, notes)
         complete = are_complete(frame, data.names)
-        kept, places = _matched(path, complete, keys, data.rows, dropped)
-    if keys is None:
-        _check_rows_match(path, len(kept), data.rows, exact, why)
-    columns = [_codes(path, frame[a.name].iloc[kept], a) for a in data.attributes]
-    full = np.logical_and.reduce([column >= 0 for column in columns])
-    found = np.flatnonzero(full & (places >= 0) & (places < data.rows))
-    copy = CodeCopy(
-        np.zeros(data.rows, dtype=data.code_type),
-        np.zeros(data.rows, dtype=bool),
-        np.full(data.rows, -1),
-        tuple(notes),
-    )
-    copy.codes[places[found]] = joined(data.attributes, [column[found] for column in columns])
-    copy.full[places[found]] = True
-    copy.rows[places[found]] = kept[found]
-    return copy
+        match = _matched(path, complete, keys, data.rows, dropped, exact, why)
+    columns = [_codes(path, frame[a.name].iloc[match.kept], a) for a in data.attributes]
+    answered = np.logical_and.reduce([column >= 0 for column in columns])
+    codes, full = np.zeros(data.rows, data.code_type), np.zeros(data.rows, bool)
+    places = match.places[answered]
+    codes[places] = joined(data.attributes, [column[answered] for column in columns])
+    full[places] = True
+    return CodeCopy(codes, full, np.where(full, match.rows, -1), tuple(notes))
 
 
 def _with_renamed(path: Path, data: CategoricalTable, notes: list[str]) -> pd.DataFrame:

@@ -207,13 +207,13 @@ class Table:
         records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
+    def blocks(self) -> Iterator[Array]:
+        """Yield the records block by block, in order."""
+        return (self.read(*block) for block in row_blocks(self.rows, self.width))
+
     def shares(self, column: int) -> tuple[Array, Array]:
         """Return a column's distinct values, ascending, and their shares."""
-        blocks = row_blocks(self.rows, self.width)
-        found = [
-            np.unique(self.read(start, stop)[:, column], return_counts=True)
-            for start, stop in blocks
-        ]
+        found = [np.unique(x[:, column], return_counts=True) for x in self.blocks()]
         values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([count for _, count in found]))
         return values, counts / self.rows
@@ -251,8 +251,7 @@ class Table:
 
     def _unscaled(self) -> Iterator[Array]:
         """Yield the records block by block in their original units."""
-        for start, stop in row_blocks(self.rows, self.width):
-            x = self.read(start, stop)
+        for x in self.blocks():
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
     def _reader(self) -> Callable[[int, int], Array]:

@@ -199,14 +199,7 @@ def noise_deviations(
     None if the scheme states no law.
     """
     law = scheme.law(levels, scale or table_moments(table).scale) if scheme.makes_copies else None
-    if law is None:
-        return None
-    variances = (
-        np.outer(np.diag(law.level_covariance), np.diag(law.shape))
-        if isinstance(law, KroneckerNoise)
-        else np.diag(law.covariance)
-    )
-    return np.sqrt(np.clip(variances.reshape(law.copies, law.width), 0.0, None))
+    return None if law is None else law.deviations
 
 
 def drawn_codes(

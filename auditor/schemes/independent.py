@@ -70,7 +70,6 @@ class Independent(FreshNoise):
 
     @property
     def distribution(self) -> Literal["gaussian", "uniform"]:
-        """Distribution of the noise."""
         chosen: Literal["gaussian", "uniform"] = self.parameters.distribution
         return chosen
 
@@ -94,5 +93,4 @@ class Correlated(FreshNoise):
         serial: Serial = Field("none", description=SERIAL)
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return the noise's autoregression over records, or None."""
         return serial_law(self.parameters.serial, table)

@@ -34,7 +34,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -135,7 +135,6 @@ class AnonymousScheme(Scheme):
 
     @property
     def public(self) -> dict[str, Any]:
-        """The parameters, and the owner's declarations about the columns."""
         return super().public | {
             "hierarchies": {} if self.table is None else dict(self.table.hierarchies)
         }
@@ -154,7 +153,6 @@ class AnonymousScheme(Scheme):
         """
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse a table that lacks a named attribute."""
         self._check(table)
 
     def _check(self, table: Table) -> None:
@@ -170,7 +168,6 @@ class AnonymousScheme(Scheme):
             )
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no k, or that the table cannot satisfy."""
         check_sizes(levels, "k", least=1)
         if self.table is not None:
             self._check(self.table)
@@ -185,15 +182,12 @@ class AnonymousScheme(Scheme):
         return width + len(self.parameters.quasi) + 1
 
     def blank(self, rows: int, width: int) -> ClassRecords:
-        """Return memory for records of classes."""
         return blank(rows, width)
 
     def to_columns(self, copy: ClassRecords, attributes: Sequence[str]) -> Array:
-        """Return bounds, other attributes and a flag for suppression."""
         return to_columns(copy, self._quasi(attributes))
 
     def from_columns(self, columns: Array, attributes: Sequence[str]) -> ClassRecords:
-        """Return records whose classes are read off their bounds."""
         return from_columns(columns, self._quasi(attributes))
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
@@ -232,7 +226,6 @@ class AnonymousScheme(Scheme):
     def promises(
         self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
     ) -> dict[Coalition, dict[str, float]]:
-        """Return k, ℓ, α, h, e and t of each coalition's copies."""
         assert self.table is not None
         sensitive = self.table.attributes.index(self.parameters.sensitive)
         ground = self._ground(np.unique(self.table.values[:, sensitive]), self.table)
@@ -241,7 +234,6 @@ class AnonymousScheme(Scheme):
     def sufficient(
         self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
     ) -> dict[Coalition, bool]:
-        """Return whether one copy of each coalition is sufficient (``tells``)."""
         return sufficient(blocks, coalitions)
 
     def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
@@ -313,17 +305,13 @@ class AnonymousScheme(Scheme):
         )
 
 
-class AnonymousSampler:
+class AnonymousSampler(NamedTuple):
     """Returns rows of copies in memory; ``before`` copies precede them."""
 
-    def __init__(
-        self,
-        copies: Sequence[ClassRecords],
-        before: int,
-        bounds: Sequence[tuple[int, int]],
-        quasi: Sequence[int],
-    ) -> None:
-        self._copies, self._before, self._bounds, self._quasi = copies, before, bounds, quasi
+    copies: Sequence[ClassRecords]
+    before: int
+    bounds: Sequence[tuple[int, int]]
+    quasi: Sequence[int]
 
     def block(self, index: int, x: Array, out: Sequence[ClassRecords], existing: int = 0) -> None:
         """Write the copies of one block of rows; see ``Sampler``.
@@ -333,8 +321,8 @@ class AnonymousSampler:
         AuditorError
             Earlier copies differ from the release that new ones derive from.
         """
-        a, b = self._bounds[index]
-        for number, copy in enumerate(self._copies, start=self._before):
+        a, b = self.bounds[index]
+        for number, copy in enumerate(self.copies, start=self.before):
             if number >= existing:
                 out[number][...] = copy[a:b]
             elif not self._same(out[number], copy[a:b]):
@@ -342,8 +330,8 @@ class AnonymousSampler:
                 raise AuditorError(f"copy {number + 1}, which is out, {why}")
 
     def _same(self, released: Array, copy: ClassRecords) -> bool:
-        columns = released if released.dtype.names is None else to_columns(released, self._quasi)
-        return np.array_equal(columns, to_columns(copy, self._quasi))
+        columns = released if released.dtype.names is None else to_columns(released, self.quasi)
+        return np.array_equal(columns, to_columns(copy, self.quasi))
 
 
 @register
@@ -403,7 +391,6 @@ class KAnonymity(AnonymousScheme):
             )
 
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
-        """Return each copy's classes, independently of the other copies."""
         return [self._partition(k, table) for k in levels[existing:]]
 
     def _partition(self, k: float, table: Table) -> Partition:
@@ -436,7 +423,6 @@ class KAnonymityMultilevel(AnonymousScheme):
     assumes = "The quasi-identifiers are all that an adversary can know of a record."
 
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
-        """Return all copies' classes, each from its earlier neighbours."""
         made: list[Partition] = []
         for k in levels:
             Q, codes, rules = self.rules(k, table)

@@ -76,14 +76,12 @@ class RandomProjection(TransformScheme):
 
     @property
     def public(self) -> dict[str, Any]:
-        """The parameters, with the variance of the matrix entries."""
         own = self.parameters
         return super().public | {
             "variance": own.variance if own.variance is not None else 1.0 / own.dimensions
         }
 
     def output_width(self, width: int) -> int:
-        """Return n'."""
         return int(self.parameters.dimensions)
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:

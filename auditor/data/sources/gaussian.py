@@ -163,11 +163,9 @@ class Gaussian(Synthetic):
             return self
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return len(self.parameters.covariance or eigenvalues(self.parameters.spectrum))
 
     def law(self) -> RecordLaw:
-        """Return the law of jointly normal records."""
         return RecordLaw()
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:

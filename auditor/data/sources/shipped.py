@@ -23,7 +23,6 @@ class Shipped(Source):
     file: ClassVar[str]
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Return the first ``rows`` records, or all."""
         with resources.as_file(FILES / self.file) as path:
             return whole_frame(first_rows(pieces_of(path), rows), reading.header(path), rows)
 
@@ -69,7 +68,6 @@ class Cps(Shipped):
     licence = "CC0 1.0"
 
     def outline(self, rows: int | None) -> Outline | None:
-        """Return the moments of all records; None for fewer."""
         if rows is not None and rows < ROWS:
             return None
         return Outline(COLUMNS, ROWS, np.array(MEAN), np.array(COVARIANCE))
@@ -94,7 +92,6 @@ class Iris(Source):
     labels = ("species",)
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Return the first ``rows`` records, or all."""
         # here, since the import needs a second and all sources are imported
         from sklearn.datasets import load_iris
 

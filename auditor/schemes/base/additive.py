@@ -69,7 +69,6 @@ class AdditiveScheme(Scheme):
 
     @property
     def distribution(self) -> Distribution:
-        """Distribution of the noise."""
         return "gaussian"
 
     @abstractmethod
@@ -123,7 +122,6 @@ class AdditiveScheme(Scheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the sampler of copies ``existing + 1 … M``."""
         steps = self.checked_plan(levels, key, existing)
         return AdditiveSampler(
             steps, self.shape(table), levels, key, self.distribution, self.serial(table)

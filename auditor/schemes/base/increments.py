@@ -208,11 +208,9 @@ class ProcessScheme(AdditiveScheme):
 
     @property
     def distribution(self) -> Distribution:
-        """Distribution of the noise."""
         return self.process.distribution
 
     def shape(self, table: TableMoments) -> Array:
-        """Return the diagonal ``K_0``, shape (N, N)."""
         return product_shape(self.parameters.noise, table.covariance, table.spans)
 
     def units(self, table: TableMoments) -> Array | None:
@@ -233,7 +231,6 @@ class ProcessScheme(AdditiveScheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the sampler of copies ``existing + 1 … M``."""
         process, units = self.process, self.units(table)
         if key.grid and self.on_public_grid is not None:
             process, units = self.on_public_grid, np.where(np.array(key.grid) > 0, key.grid, 1.0)
@@ -287,5 +284,4 @@ class IndependentProcess(ProcessScheme):
         return np.diag(np.asarray(levels, dtype=np.float64))
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return one step from the original per new copy."""
         return fresh_plan(levels, existing)

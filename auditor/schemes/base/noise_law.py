@@ -86,6 +86,11 @@ class KroneckerNoise:
         """``K_Z``, shape (MN, MN)."""
         return np.asarray(np.kron(self.level_covariance, self.shape))
 
+    @property
+    def deviations(self) -> Array:
+        """Standard deviation by copy and attribute, shape (M, N)."""
+        return _deviations(np.outer(np.diag(self.level_covariance), np.diag(self.shape)))
+
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
         """Return the law of some copies, by copy numbers from 1."""
         index = neighbours(np.asarray(copies, dtype=np.intp) - 1)
@@ -240,6 +245,11 @@ class DenseNoise:
         """
         return (U.reshape(-1, U.shape[-1]) @ self.root.T).reshape(U.shape)
 
+    @property
+    def deviations(self) -> Array:
+        """Standard deviation by copy and attribute, shape (M, N)."""
+        return _deviations(np.diag(self.covariance).reshape(-1, self.width))
+
     def of(self, copies: Sequence[int]) -> DenseNoise:
         """Return the law of some copies, by copy numbers from 1."""
         index = attribute_index(copies, self.width)
@@ -252,6 +262,10 @@ class DenseNoise:
 
 
 NoiseLaw = KroneckerNoise | DenseNoise
+
+
+def _deviations(variances: Array) -> Array:
+    return np.asarray(np.sqrt(np.clip(variances, 0.0, None)))
 
 
 def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
@@ -402,14 +416,6 @@ class IncrementDensity(NamedTuple):
             1.0 - self.rest
         ) * self.moving.cdf(at)
         return middle, point + self.rest * (at == 0.0)
-
-    def near_zero(self, reach: float) -> float:
-        """Return the probability of ``|t| ≤ reach``."""
-        beside = np.array([reach, -reach])
-        inside = float(self.moving.between(beside)[0])
-        if self.moving.on_lattice:  # half of the probability of either end
-            inside += float(self.moving.pdf(np.array(reach)))
-        return self.rest + (1.0 - self.rest) * inside
 
 
 def increment_density(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from auditor.data.copies import ShownColumn
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
-from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
 from auditor.schemes.base.noise_law import NoiseLaw, undo_root
-from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Block, Coalition
+
+if TYPE_CHECKING:
+    from auditor.schemes.base.transform import Transformed
 
 E = TypeVar("E")
 
@@ -180,17 +181,15 @@ class Sampler(Protocol):
         """
 
 
-class MadeCopies:
+class MadeCopies(NamedTuple):
     """Sampler that returns rows of copies in memory; leaves earlier copies."""
 
-    def __init__(self, copies: Sequence[Array], bounds: Sequence[tuple[int, int]]) -> None:
-        self._copies, self._bounds = copies, bounds
+    copies: Sequence[Array]
+    bounds: Sequence[tuple[int, int]]
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        a, b = self._bounds[index]
-        for number, copy in enumerate(self._copies, start=existing):
-            out[number][...] = copy[a:b]
+        for number, copy in enumerate(self.copies, start=existing):
+            out[number][...] = copy[slice(*self.bounds[index])]
 
 
 class Scheme(Plugin):
@@ -513,8 +512,8 @@ def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array,
     """
     most = min(MOST_LAGS, table.rows // 4)
     undo, sums, past = undo_root(K_X), np.zeros(most + 1), np.zeros((most, len(K_X)))
-    for a, b in row_blocks(table.rows, table.width):
-        rows = np.concatenate([past, (table.read(a, b) - mean) @ undo.T])
+    for x in table.blocks():
+        rows = np.concatenate([past, (x - mean) @ undo.T])
         sums += [np.vdot(rows[most:], rows[most - h : len(rows) - h]) for h in range(most + 1)]
         past = rows[len(rows) - most :]
     return sums / sums[0], round(sums[0])

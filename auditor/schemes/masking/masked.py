@@ -66,7 +66,6 @@ class MaskedScheme(Scheme):
         return MadeCopies(made, row_blocks(self.table.rows, self.table.width))
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels out of range, or too high for the number of records."""
         super().check_levels(levels)
         if self.table is not None:
             self._check_rows(self.table, levels)

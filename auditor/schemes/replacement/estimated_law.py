@@ -172,7 +172,6 @@ class EstimatedLaw(UniformLaw):
     by_retention: ClassVar[bool] = False
 
     def of(self, copies: Sequence[int]) -> EstimatedLaw:
-        """Return the law of a coalition, by places from 1 among these copies."""
         levels = tuple(self.levels[copy - 1] for copy in copies)
         members = tuple(self.members[copy - 1] for copy in copies)
         return replace(self, levels=levels, members=members)
@@ -180,7 +179,6 @@ class EstimatedLaw(UniformLaw):
     def transition_matrix(
         self, source: int | None, target: int, prior: Array | None = None
     ) -> Array:
-        """Return P(copy ``target`` | copy ``source`` or original); see base."""
         return (
             self.transitions[self.members[target - 1]]
             if source is None
@@ -211,7 +209,6 @@ class EstimatedLaw(UniformLaw):
         return found
 
     def given_original(self) -> Array:
-        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         outcomes = np.indices((self.size,) * len(self.levels)).reshape(len(self.levels), -1)
         return self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1))
 

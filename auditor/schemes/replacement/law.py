@@ -297,7 +297,6 @@ class MatrixLaw(UniformLaw):
     by_retention: ClassVar[bool] = False
 
     def of(self, copies: Sequence[int]) -> MatrixLaw:
-        """Return the law of a coalition, by copy numbers from 1."""
         levels, transitions = (
             tuple(each[copy - 1] for copy in copies) for each in (self.levels, self.transitions)
         )
@@ -311,7 +310,6 @@ class MatrixLaw(UniformLaw):
     def transition_matrix(
         self, source: int | None, target: int, prior: Array | None = None
     ) -> Array:
-        """Return P(copy ``target`` | copy ``source`` or original); see base."""
         if source is None:
             return self.transitions[target - 1]
         return super().transition_matrix(source, target, prior)
@@ -327,7 +325,6 @@ class MatrixLaw(UniformLaw):
         return found
 
     def given_original(self) -> Array:
-        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         return independent(self.transitions, self.size)
 
     def epsilon(self) -> float:
