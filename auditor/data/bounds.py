@@ -62,7 +62,7 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
 
 def _outside(table: Table, low: Array, high: Array) -> Indices:
     found = [np.count_nonzero((x < low) | (x > high), axis=0) for x in table.blocks()]
-    return np.sum(found, axis=0, dtype=np.intp)
+    return np.asarray(np.sum(found, axis=0))
 
 
 def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:

@@ -17,6 +17,8 @@ from auditor.data.columns.checks import check_rows
 from auditor.data.request import DataUse, is_file
 from auditor.data.table import Promised, Table
 from auditor.errors import DataError, PluginError, PluginFailed
+from auditor.field_paths import sentence
+from auditor.parameters import explain
 from auditor.process.containment import contained
 from auditor.process.deferred import pd, scipy
 from auditor.process.memory import check_room
@@ -310,20 +312,9 @@ def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> 
 
 
 def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:
+    given = dict(values)
     try:
-        return cls.Parameters.model_validate(dict(values), by_name=True, by_alias=True)
+        return cls.Parameters.model_validate(given, by_name=True, by_alias=True)
     except ValidationError as error:
-        known = [field.alias or name for name, field in cls.Parameters.model_fields.items()]
-        problems = [
-            _problem(detail, known)
-            for detail in error.errors(include_url=False, include_input=False)
-        ]
-        raise DataError(f"source {cls.name!r}: " + "; ".join(problems)) from None
-
-
-def _problem(detail: Mapping[str, Any], known: Sequence[str]) -> str:
-    place = detail["loc"]
-    if detail["type"] == "extra_forbidden" and len(place) == 1:
-        return f"there is no parameter {quoted(place[0])}{nearest(place[0], [*known, *OPTIONS])}"
-    message = str(detail["msg"]).removeprefix("Value error, ")
-    return f"parameter {quoted('.'.join(map(str, place)))}: {message}" if place else message
+        why = sentence(explain(error, cls.Parameters, given, OPTIONS))
+        raise DataError(f"source {cls.name!r}: {why}") from None

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 from pydantic import WithJsonSchema as Schema
 
 from auditor.errors import Problem, ScenarioError, did_you_mean
-from auditor.field_paths import Path, format_path
+from auditor.field_paths import Path, format_path, sentence
 from auditor.parameters import Found, explain, kind_of, shown
 from auditor.registry import PluginParameters
 
@@ -61,9 +61,7 @@ class FormError(ValueError):
 
     def __init__(self, found: Iterable[Found]) -> None:
         self.found = tuple(found)
-        super().__init__(
-            "; ".join(f"{format_path(path)} {message}".lstrip() for path, message, _ in self.found)
-        )
+        super().__init__(sentence(self.found))
 
 
 def split(item: Any) -> tuple[Any, Any]:

@@ -92,8 +92,8 @@ class SchemeForm(UseForm):
     """Fields of every scheme."""
 
     levels: Any = None
-    already_out: Annotated[float, Field(ge=0)] = Field(
-        0, description="copies, or their share below 1, that are out before the last request"
+    already_out: float = Field(
+        0, ge=0, description="copies, or their share below 1, that are out before the last request"
     )
     public_grid: bool = Field(
         False, description="whether copies are on the grid of copies for release"

@@ -34,7 +34,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -86,17 +86,15 @@ class AnonymousScheme(Scheme):
             min_length=1, description="attributes that identify when taken together"
         )
         sensitive: str = Field(description="the attribute to protect; released as it is")
-        distinct: Annotated[int, Field(ge=1)] = Field(
-            1, description="fewest distinct sensitive values in a class (distinct ℓ)"
+        distinct: int = Field(
+            1, ge=1, description="fewest distinct sensitive values in a class (distinct ℓ)"
         )
-        entropy: Annotated[float, Field(ge=1)] = Field(
-            1.0, description="least entropy ℓ of a class"
+        entropy: float = Field(1.0, ge=1, description="least entropy ℓ of a class")
+        alpha: float = Field(
+            1.0, gt=0, le=1, description="largest share of one sensitive value in a class"
         )
-        alpha: Annotated[float, Field(gt=0, le=1)] = Field(
-            1.0, description="largest share of one sensitive value in a class"
-        )
-        t: Annotated[float, Field(ge=0, le=1)] = Field(
-            1.0, description="largest earth mover's distance of a class from the table"
+        t: float = Field(
+            1.0, ge=0, le=1, description="largest earth mover's distance of a class from the table"
         )
         recursive: list[float] | None = Field(
             None,
@@ -107,12 +105,15 @@ class AnonymousScheme(Scheme):
         confidential: list[float | str] = Field(
             [], description="sensitive values that nobody may infer"
         )
-        confidence: Annotated[float, Field(gt=0, le=1)] = Field(
-            1.0, description="largest share of one confidential value in a class"
+        confidence: float = Field(
+            1.0, gt=0, le=1, description="largest share of one confidential value in a class"
         )
-        range: Annotated[float, Field(ge=0, le=1)] = Field(
+        range: float = Field(
             0.0,
-            description="least range of a class's sensitive values, over the table's: e of (k, e), whose k is `distinct`",
+            ge=0,
+            le=1,
+            description="least range of a class's sensitive values, over the table's: e of (k, e), "
+            "whose k is `distinct`",
         )
 
         @model_validator(mode="after")
@@ -358,8 +359,8 @@ class KAnonymity(AnonymousScheme):
             None,
             description="full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last",
         )
-        suppress: Annotated[float, Field(ge=0, lt=1)] = Field(
-            0.05, description="full-domain: share of the records that may be suppressed"
+        suppress: float = Field(
+            0.05, ge=0, lt=1, description="full-domain: share of the records that may be suppressed"
         )
 
         @model_validator(mode="after")

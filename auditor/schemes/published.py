@@ -39,7 +39,7 @@ from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
-from auditor.field_paths import format_path
+from auditor.field_paths import sentence
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
 from auditor.parameters import explain
@@ -395,9 +395,7 @@ def _check_law(law: dict[str, Any]) -> None:
         raise ValueError(f"names an {error}") from None
     except ValidationError as error:
         model = registry.get("scheme", law["scheme"]).Parameters
-        found = explain(error, model, {key: value for key, value in law.items() if key != "scheme"})
-        raise ValueError(
-            "is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)
-        ) from None
+        given = {key: value for key, value in law.items() if key != "scheme"}
+        raise ValueError(f"is wrong: {sentence(explain(error, model, given))}") from None
     if not scheme.adds_noise:
         raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")

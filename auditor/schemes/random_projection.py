@@ -27,8 +27,9 @@ from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
+from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.base.transform import Transform, TransformScheme
+from auditor.schemes.base.transform import Transform
 from auditor.types import Array
 
 
@@ -52,9 +53,7 @@ class RandomProjection(TransformScheme):
     class Parameters(PluginParameters):
         """Size and kind of the matrix, and number of copies."""
 
-        dimensions: Annotated[int, Field(ge=1, le=10_000)] = Field(
-            description="columns n' of a copy"
-        )
+        dimensions: int = Field(ge=1, le=10_000, description="columns n' of a copy")
         variance: Annotated[float, Field(gt=0)] | None = Field(
             None,
             description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average",
@@ -62,9 +61,7 @@ class RandomProjection(TransformScheme):
         matrix: Literal["gaussian", "dct"] = Field(
             "gaussian", description="normal entries, or a truncated cosine transform"
         )
-        copies: Annotated[int, Field(ge=1, le=1000)] = Field(
-            1, description="copies, each with a matrix of its own"
-        )
+        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
 
         @model_validator(mode="after")
         def _no_entries(self) -> Any:

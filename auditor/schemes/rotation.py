@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -33,9 +33,10 @@ from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.schemes.base.transform import Transform, TransformScheme, haar
+from auditor.schemes.base.transform import Transform, haar
 from auditor.types import Array
 
 
@@ -56,9 +57,7 @@ class Rotation(TransformScheme):
     class Parameters(PluginParameters):
         """Number of copies, and whether they are translated."""
 
-        copies: Annotated[int, Field(ge=1, le=1000)] = Field(
-            1, description="copies, each with a matrix of its own"
-        )
+        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
         translation: bool = Field(
             False, description="whether a secret vector is added to every record"
         )

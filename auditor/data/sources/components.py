@@ -98,8 +98,11 @@ class Components(Synthetic):
         mean: float = Field(
             0.0, description="mean of every attribute, in its own standard deviations"
         )
-        ratio: Annotated[float, Field(ge=1, le=10)] = Field(
-            1.5, description="each one's deviation over the one before; the first's is 1"
+        ratio: float = Field(
+            1.5,
+            ge=1,
+            le=10,
+            description="each one's deviation over the one before; the first's is 1",
         )
         mixing: list[list[float]] | None = Field(
             None, description="N rows of N: the attributes are this matrix times the components"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
 from auditor.schemes.base.noise_law import NoiseLaw, undo_root
+from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Block, Coalition
-
-if TYPE_CHECKING:
-    from auditor.schemes.base.transform import Transformed
 
 E = TypeVar("E")
 
