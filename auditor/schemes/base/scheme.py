@@ -251,7 +251,7 @@ class Scheme(Plugin):
         Raises
         ------
         AuditorError
-            Naming the level and the expected range.
+            With the level and the expected range.
         """
         check_each(
             levels,
@@ -287,8 +287,7 @@ class Scheme(Plugin):
     def handed_in(self, table: Table) -> list[Array]:
         """Return all values of existing copies, if they exceed the audited ones.
 
-        Per copy one column for every attribute, then any extra columns; NaN where a record has no
-        value.
+        Per copy a column for every attribute, then extra columns; NaN where a record has no value.
         """
         return []
 
@@ -351,10 +350,10 @@ class Scheme(Plugin):
     def drawn_apart(
         self, levels: Sequence[float], x: Array, copies: Sequence[Array]
     ) -> tuple[Array, list[Array], NoiseLaw] | None:
-        """Return the draws separately from the values, where the law is unstated.
+        """Return the draws separately from the values, where the law is unstated; else None.
 
-        For tests, on some rows: points of shape (r, N), copies equal to the points plus independent
-        noise, and the law of that noise. None if the scheme has no such noise.
+        For tests, on some rows: points of shape (r, N), copies as points plus independent noise, and the
+        law of that noise.
         """
         return None
 
@@ -365,10 +364,10 @@ class Scheme(Plugin):
     def promises(
         self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
     ) -> dict[Coalition, dict[str, float]]:
-        """Return, by coalition, measured promises; empty by default.
+        """Return, by coalition, measured promises by metric; empty by default.
 
-        Metric → value, from copies alone; a coalition that kept nothing has no entry. ``blocks`` yields
-        the number of a block, its original rows, and all copies' rows.
+        A coalition that kept nothing has no entry. ``blocks`` yields the number of a block, its original
+        rows, and all copies' rows.
         """
         return {}
 
@@ -377,8 +376,7 @@ class Scheme(Plugin):
     ) -> dict[Coalition, bool]:
         """Return, by coalition, whether one copy is sufficient for all others.
 
-        Parameters as in ``promises``. Only deterministic schemes, which have no law, can decide it
-        from the copies.
+        Parameters as in ``promises``. For deterministic schemes, which have no law.
         """
         return {}
 
