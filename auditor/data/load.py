@@ -205,10 +205,7 @@ def _finished(
     """Return a checked table with its categories, spelt as in ``files``, and scale."""
     checks.check_width(table.width)
     scan = table.scan
-    if varied:
-        checks.check_varied(table.attributes, scan.low, scan.high, np.diag(scan.covariance))
-    else:  # a copy may be constant, but its variance must be computable
-        checks.check_variance(table.attributes, np.diag(scan.covariance))
+    table.check(varied)
     categorical = found.categories(table.records, scan)
     if categorical is not None and files:
         spelt = tuple(as_spelt(files, attribute) for attribute in categorical.attributes)

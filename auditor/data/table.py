@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.data.columns.checks import missing_codes
+from auditor.data.columns.checks import check_variance, check_varied, missing_codes
 from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scale, Scan, scan
@@ -206,6 +206,14 @@ class Table:
         """
         records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
+
+    def check(self, varied: bool = True) -> None:
+        """Refuse constant columns if they must vary, and variances beyond double precision."""
+        variance = np.diag(self.scan.covariance)
+        if varied:
+            check_varied(self.attributes, self.scan.low, self.scan.high, variance)
+        else:
+            check_variance(self.attributes, variance)
 
     def blocks(self) -> Iterator[Array]:
         """Yield the records block by block, in order."""

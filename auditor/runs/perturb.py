@@ -186,13 +186,12 @@ class Release:
             X = arrivals.alike(out.original, X)
             arrivals.check_labels(out.original, X, repeats == "allow")
             new = _batch_copies(out, X, seed)
-            made = Release(
-                arrivals.stacked(out.original, X),
-                tuple(map(arrivals.stacked, out.copies, new)),
-                out.levels,
-                out.scheme,
+            made = replace(
+                out,
+                original=arrivals.stacked(out.original, X),
+                copies=tuple(map(arrivals.stacked, out.copies, new)),
+                state=None,
                 first_batch=out.first_batch or len(out.original),
-                bounds=out.bounds,
             )
             return self.line.record(out, made, seed)
 

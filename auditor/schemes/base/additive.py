@@ -39,7 +39,7 @@ from auditor.schemes.base.noise_shapes import (
     correlation_dissimilarity,
     noise_shape,
 )
-from auditor.schemes.base.plans import ORIGINAL, Step, check_plan
+from auditor.schemes.base.plans import ORIGINAL, Step, check_plan, fresh_plan
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.serial import SerialRows
 from auditor.text.column_names import counted
@@ -141,6 +141,24 @@ class AdditiveScheme(Scheme):
         except ValueError as error:
             raise PluginError(f"scheme {self.name!r} broke its contract: {error}") from None
         return steps
+
+
+class FreshNoise(AdditiveScheme):
+    """Base of schemes that draw independent noise for every copy.
+
+    Even at a repeated level.
+    """
+
+    claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
+    reference = "li2012, section 5.1.1"
+
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
+        return np.diag(np.asarray(levels, dtype=np.float64))
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return ``Y_i = X + σ_i g_i`` for every new copy."""
+        return fresh_plan(levels, existing)
 
 
 class AdditiveSampler:

@@ -35,18 +35,17 @@ from auditor.data.columns.resolution import MOST_PLACES, SLACK
 from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters
-from auditor.schemes.base.additive import CHUNK_VALUES, AdditiveScheme, noise_stream, snap
+from auditor.schemes.base.additive import (
+    CHUNK_VALUES,
+    AdditiveScheme,
+    FreshNoise,
+    noise_stream,
+    snap,
+)
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.noise_shapes import ProductShape, product_shape
-from auditor.schemes.base.plans import (
-    ORIGINAL,
-    Step,
-    bridge_plan,
-    fresh_plan,
-    min_covariance,
-    upward_plan,
-)
+from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan, min_covariance, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 from auditor.types import Array
 
@@ -272,16 +271,8 @@ class MultilevelProcess(ProcessScheme):
         return upward_plan(levels, existing)
 
 
-class IndependentProcess(ProcessScheme):
+class IndependentProcess(FreshNoise, ProcessScheme):
     """An independent process for every copy, even at a repeated level."""
 
     one_process = False
-    claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
     assumes = "Recipients never pool their copies."
-
-    def level_covariance(self, levels: Sequence[float]) -> Array:
-        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
-        return np.diag(np.asarray(levels, dtype=np.float64))
-
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        return fresh_plan(levels, existing)
