@@ -145,6 +145,7 @@ class FileScheme(Scheme):
         return self.table
 
 
+VOUCH = "set `aligned: true` if you know that they are the same records in the same order"
 VALUES_LOOKED_AT = 2**20
 FEWEST_LOOKED_AT = 2_000
 """Least number of values, and of records, across the table for the row-order check."""
@@ -357,19 +358,25 @@ def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None
     )
     if found is None:
         return
-    vouch = "set `aligned: true` if you know that they are the same records in the same order"
     if found.certain:
         remedy = (
             f"{JOIN_REMEDY}, put them in the original's order"
             if by_row
             else "although joined by their keys: are these the original's"
         )
-        raise AuditorError(f"{quoted(name)}: the copy's rows {found.cause}; {remedy}, or {vouch}")
+        raise misplaced_rows(name, found.cause, remedy)
+    warn_of_rows(name, "it is too noisy for so few records to tell")
+
+
+def misplaced_rows(name: str, cause: str, remedy: str) -> AuditorError:
+    """Return the error of a copy whose rows are not the original's."""
+    return AuditorError(f"{quoted(name)}: the copy's rows {cause}; {remedy}, or {VOUCH}")
+
+
+def warn_of_rows(name: str, why: str) -> None:
+    """Warn that a copy's rows may not be the original's."""
     problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
-    warnings.warn(
-        AuditorWarning(f"{problem}: it is too noisy for so few records to tell; {vouch}"),
-        stacklevel=2,
-    )
+    warnings.warn(AuditorWarning(f"{problem}: {why}; {VOUCH}"), stacklevel=4)
 
 
 def _scheme_of(law: dict[str, Any]) -> Scheme:

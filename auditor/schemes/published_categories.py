@@ -31,7 +31,7 @@ from auditor.process.deferred import scipy
 from auditor.registry import register
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.published import FileScheme
+from auditor.schemes.published import FileScheme, misplaced_rows, warn_of_rows
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
@@ -253,15 +253,8 @@ def _check_alignment(name: str, original: Codes, copy: Codes, size: int) -> None
         or scipy.special.chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED
     ):
         return
-    vouch = "set `aligned: true` if you know that they are the same records in the same order"
     same = (np.bincount(original, minlength=size) == np.bincount(copy, minlength=size)).all()
     if x.size >= FEWEST_SHUFFLED and same:
         cause = "hold the original's values in another order: shuffled, or sorted by something else"
-        raise AuditorError(
-            f"{quoted(name)}: the copy's rows {cause}; put them in the original's order, {JOIN_REMEDY}, or {vouch}"
-        )
-    problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
-    warnings.warn(
-        AuditorWarning(f"{problem}: it may tell nothing of them, or be in another order; {vouch}"),
-        stacklevel=2,
-    )
+        raise misplaced_rows(name, cause, f"put them in the original's order, {JOIN_REMEDY}")
+    warn_of_rows(name, "it may tell nothing of them, or be in another order")

@@ -207,7 +207,7 @@ def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer
     """Return codes of the product domain from each attribute's codes, (n,)."""
     shape = tuple(attribute.size for attribute in attributes)
     codes = columns[0] if len(shape) == 1 else np.ravel_multi_index(tuple(columns), shape)
-    return np.asarray(codes.astype(code_type(math.prod(shape)), copy=False))
+    return codes.astype(code_type(math.prod(shape)), copy=False)
 
 
 def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]]]:

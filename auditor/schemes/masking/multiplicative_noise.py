@@ -103,6 +103,7 @@ class FactorSampler(NamedTuple):
     levels: Sequence[float]
     key: Key
     logs: bool
+    in_order: bool = True
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
         for copy, level in enumerate(self.levels[existing:], start=existing + 1):
