@@ -1,4 +1,4 @@
-"""Read a copy of numbers or categories from a file, matched by row or key."""
+"""Read copies from files, matched to the original by row or by key."""
 
 from __future__ import annotations
 

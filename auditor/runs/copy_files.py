@@ -1,4 +1,4 @@
-"""Releases in folders: copies, and later batches of records, written as files.
+"""Releases in folders: copies and later batches, written as files.
 
 No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are
 computed again from the first batch's originals. They are in no file, because an exact covariance

@@ -1,4 +1,4 @@
-"""Releases from Python: copies of a table in memory, extended by levels or by records."""
+"""Releases in memory: copies of a table, extended by levels or records."""
 
 from __future__ import annotations
 

@@ -204,16 +204,14 @@ class AnonymousScheme(Scheme):
         AuditorError
             An attribute does not exist, or no generalisation satisfies the rules.
         """
-        if self.table is None:
-            raise AuditorError(f"{self.name} needs the table as a whole")
-        self._check(self.table)
+        whole = self.whole_table
+        self._check(whole)
         made = [
-            self._copy(partition, self.table)
-            for partition in self.partitions(levels, existing, self.table)
+            self._copy(partition, whole) for partition in self.partitions(levels, existing, whole)
         ]
-        bounds = row_blocks(self.table.rows, self.table.width)
+        bounds = row_blocks(whole.rows, whole.width)
         return AnonymousSampler(
-            made, len(levels) - len(made), bounds, self._quasi(self.table.attributes)
+            made, len(levels) - len(made), bounds, self._quasi(whole.attributes)
         )
 
     def _copy(self, partition: Partition, table: Table) -> ClassRecords:

@@ -29,14 +29,14 @@ import numpy as np
 from pydantic import Field
 
 from auditor import registry
-from auditor.numerics.linear_algebra import clip_to_psd
+from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.schemes.base.transform import Transform, haar
+from auditor.schemes.base.transform import Transform
 from auditor.types import Array
 
 

@@ -1,4 +1,4 @@
-"""Cells that stand for sets of values, as other anonymisation tools write them.
+"""Cells that denote sets of values: ranges, bounds, masks, suppression.
 
 | cell | set |
 | --- | --- |

@@ -245,6 +245,13 @@ class Scheme(Plugin):
     table: Table | None = None
     """The original, for a scheme that ``needs_table``."""
 
+    @property
+    def whole_table(self) -> Table:
+        """The original of a scheme that ``needs_table``."""
+        if self.table is None:
+            raise AuditorError(f"{self.name} needs the table as a whole")
+        return self.table
+
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels the scheme cannot use.
 
