@@ -144,20 +144,19 @@ def read_copy(
     ----------
     path : Path
     table : Table
-        The original; with its keys if records are joined by them.
+        The original, with keys to join by.
     key : str, optional
-        The column that identifies records. Otherwise the copy's first records are the original's,
-        in its order.
+        The key column. Otherwise rows match in order.
     exact : bool
         Whether surplus rows are refused.
     why : str
-        Possible reason for a different number of rows, for the message.
+        Possible reason for another number of rows, for the message.
 
     Raises
     ------
     AuditorError
-        The file is missing, has no column of the original or holds values other than numbers; its
-        keys are invalid; or it has another number of rows.
+        The file is missing, has no column of the original or other cells than numbers; keys are
+        invalid; or the number of rows differs.
     """
     with named_after(path):
         if path.suffix.lower() not in SUFFIXES:
@@ -335,23 +334,19 @@ def read_codes(
     Parameters
     ----------
     path : Path
-        A file with the categorical columns of the original; other columns are ignored.
     data : CategoricalTable
-        The original. For a binned column a copy may hold numbers, which are binned, or the bins'
-        names.
+        The original. A binned column may be numbers, which are binned, or the bins' names.
     keys : RecordKeys, optional
-        The original's, to join by. Otherwise the copy's first records are the original's, in its
-        order.
+        The original's, to join by. Otherwise rows match in order.
     exact, why
         As in ``read_copy``.
     dropped : bool
-        Whether records with a blank were excluded from the original, and so from the copy.
+        Whether the original, and so the copy, lacks records with a blank.
 
     Raises
     ------
     AuditorError
-        The file is missing or lacks a column, has another number of rows, no keys, or a value
-        outside the domain.
+        As in ``read_copy``; or a value is outside the domain.
     """
     with named_after(path):
         notes: list[str] = []
@@ -430,14 +425,12 @@ class ShownColumn(NamedTuple):
 def shown_columns(
     files: Iterable[tuple[Path, Indices]], audited: Sequence[str]
 ) -> list[ShownColumn]:
-    """Return the columns that copies show and that are not audited.
+    """Return the columns that copies show and that are not ``audited`` or the key.
 
     Parameters
     ----------
     files : iterable of (path, rows)
         ``rows`` is the file row of each original record, shape (n,), −1 if the copy lacks it.
-    audited : sequence of str
-        Names of audited columns, and of the key.
 
     Raises
     ------

@@ -98,9 +98,8 @@ class Source(Plugin):
         Parameters
         ----------
         rows : int or None
-            For a synthetic source the number of records to draw (None: its default). A source with
-            its own data returns its first ``rows`` records, or all if it has fewer; the loader
-            notifies the user.
+            For a synthetic source the number of records to draw (None: its default), else of first
+            records, or all if there are fewer.
         rng : Generator
             The only randomness a source may use.
         """
@@ -127,11 +126,9 @@ def is_public(source: str) -> bool:
 
 
 def noise_seed(source: str, seed: int, fingerprint: str) -> int:
-    """Return the seed of an audit's noise.
+    """Return the scenario's seed; for a private table mixed with its fingerprint.
 
-    The scenario's seed; for a private table mixed with its fingerprint. A scenario's seed is
-    public. If the noise could be reproduced, every figure would be an equation for the records, and
-    enough figures would determine them. So only a holder of the table can reproduce it.
+    With the public seed alone every figure would be an equation for the records.
     """
     return (
         seed

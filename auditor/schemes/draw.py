@@ -39,10 +39,9 @@ def checked_seed(seed: int | None) -> int:
 
 
 def secret_of(seed: int | None, fingerprint: str) -> Seed:
-    """Return the noise seed of one release.
+    """Return the noise seed of one release: a secret key, or seed and table mixed.
 
-    Without a seed a secret key, else a mixture of seed and table. The seed alone would give two
-    tables equal noise, and the difference of their copies would show every cell that differs.
+    The seed alone would give two tables equal noise, which their difference would remove.
     """
     if seed is None:
         return ReleaseKey()
@@ -59,21 +58,18 @@ def drawn_blocks(
     scale: TableMoments | None = None,
     seen: Callable[[Array], None] | None = None,
 ) -> Iterator[tuple[int, int, Sequence[Array]]]:
-    """Draw a table's copies block by block.
-
-    Yields first and last row (exclusive) and the block's rows of every copy.
+    """Yield first and last row (exclusive) and all copies' rows, block by block.
 
     Parameters
     ----------
     key : Key
         From ``key_of``.
     copies : sequence of M ndarrays of n rows, optional
-        Destination; the first ``existing`` are only read. By default each block overwrites the one
-        before.
+        Destination; the first ``existing`` are only read. By default memory of one block.
     scale : TableMoments, optional
         Moments that noise is scaled to; the table's own by default.
     seen : callable, optional
-        Called with each block of the table, to avoid a second read.
+        Called with each block of the table.
     """
     if scheme.makes_copies and scheme.needs_table:
         scheme.table = table

@@ -264,12 +264,8 @@ def size_of_values(pieces: Sequence[Piece], columns: int) -> int:
 def text_pieces(path: Path) -> list[Piece]:
     """Return the pieces of a CSV file, cut at line breaks outside quotes.
 
-    From the second on, pieces are read after the file's header.
-
-    Notes
-    -----
-    Every quotation mark is taken to open or close a quotation. A mark within a cell (``5'11"``) can
-    only delay a cut. A cut inside a quotation fails to parse, and the file is refused.
+    A mark within a cell (``5'11"``) can only delay a cut. A cut inside a quotation fails to parse, and
+    the file is refused.
     """
     with reading.reader_errors(path), opened(path) as file:
         size = file.seek(0, io.SEEK_END)

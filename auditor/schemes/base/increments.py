@@ -85,8 +85,8 @@ class Process(NamedTuple):
 class ProcessSampler:
     """Executes a plan block by block on the copies, with ``X`` as level 0.
 
-    Noise is never stored. A step is a copy of its one parent, an increment, or a bridge between two
-    parents. ``variances`` is the diagonal of ``K_0``, ``units`` the lattice step of released values.
+    A step is a copy of its one parent, an increment, or a bridge between two parents. ``variances`` is
+    the diagonal of ``K_0``, ``units`` the lattice step of released values.
     """
 
     in_order = False
@@ -171,9 +171,8 @@ class ProcessSampler:
 def as_fraction(units: Array) -> tuple[Array, Array]:
     """Return units as ``steps/power``, with a power of ten if possible.
 
-    For units of at most six decimal places. ``k·steps/power`` is then the double nearest to k
-    units: 0.3, not 3·0.1. Powers of two and all other units stay as they are, since multiples of
-    powers of two are exact.
+    For units of at most six decimal places, ``k·steps/power`` is the double nearest to k units: 0.3,
+    not 3·0.1. Multiples of powers of two are exact.
 
     Examples
     --------

@@ -55,9 +55,7 @@ def compose(
     Parameters
     ----------
     values : ndarray of shape (n, N)
-        Released values of all attributes that are no quasi-identifiers.
-    quasi : sequence of q int
-        Places of the quasi-identifiers.
+        Released values of attributes other than the q quasi-identifiers at ``quasi``.
     numbers : ndarray of shape (n,)
         Class of each record.
     low, high : ndarrays of shape (n, q)
@@ -118,11 +116,7 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
 
 
 def tells(one: ClassRecords, other: ClassRecords) -> bool:
-    """Whether a copy makes another useless: classes and ranges are nested.
-
-    Then records share a class in both copies exactly when they share one in the first, and the
-    first's ranges are the narrower ones.
-    """
+    """Whether a copy makes another useless: classes and ranges are nested."""
     mine, theirs = one["class"], other["class"]
     # place −1, the last, is for suppressed records
     of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)
