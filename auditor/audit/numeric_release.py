@@ -25,7 +25,7 @@ from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.released_as_is import kept_records, shown_records
 from auditor.audit.measures.utility import Labels, column_of, utility_records
 from auditor.audit.numeric.limits import TREE_ROWS
-from auditor.data.copies import ShownColumn
+from auditor.data.table import ShownColumn
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.evidence import InsiderGain, Pooling

@@ -34,7 +34,7 @@ from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole_frame
 from auditor.data.load import read_columns
 from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import ShownColumn, Table
 from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
 from auditor.results.files import TableFile, located, name_of, reading_of, split_name
@@ -403,23 +403,6 @@ MOST_COLUMNS = 40
 """Columns of one file that are used, the first ones."""
 FEWEST_NUMBERS = 12
 """Different values from which on a column of numbers is ordered, too."""
-
-
-class ShownColumn(NamedTuple):
-    """One column in the original's records.
-
-    Attributes
-    ----------
-    copy : int
-        Number of the first copy that shows it; 0 if every adversary knows it.
-    name : str
-    values : ndarray of shape (n,)
-        Numbers, or codes without an order (integers).
-    """
-
-    copy: int
-    name: str
-    values: Array | Indices
 
 
 def shown_columns(

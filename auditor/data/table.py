@@ -327,3 +327,20 @@ class Audited(NamedTuple):
     table: Table
     notes: tuple[str, ...] = ()
     understated: bool = False
+
+
+class ShownColumn(NamedTuple):
+    """One column in the original's records.
+
+    Attributes
+    ----------
+    copy : int
+        Number of the first copy that shows it; 0 if every adversary knows it.
+    name : str
+    values : ndarray of shape (n,)
+        Numbers, or codes without an order (integers).
+    """
+
+    copy: int
+    name: str
+    values: Array | Indices

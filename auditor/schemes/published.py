@@ -29,7 +29,6 @@ from auditor.data.common_records import common_part, remembered
 from auditor.data.copies import (
     JOIN_REMEDY,
     Copy,
-    ShownColumn,
     check_joined_by_row,
     copy_file,
     read_copy,
@@ -37,7 +36,7 @@ from auditor.data.copies import (
 )
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
-from auditor.data.table import Audited, Table
+from auditor.data.table import Audited, ShownColumn, Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
 from auditor.field_paths import sentence
 from auditor.numerics.blocks import block_head, row_blocks

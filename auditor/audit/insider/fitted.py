@@ -25,7 +25,7 @@ from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.audit.measures.worst_groups import group_codes
 from auditor.data.common_records import MOST_CELLS
-from auditor.data.copies import ShownColumn
+from auditor.data.table import ShownColumn
 from auditor.results.evidence import FITTED
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices

@@ -13,9 +13,8 @@ import numpy as np
 
 from auditor import registry
 from auditor.data.bounds import Recorded, recorded, spans
-from auditor.data.copies import ShownColumn
 from auditor.data.request import DataUse
-from auditor.data.table import Audited, Table
+from auditor.data.table import Audited, ShownColumn, Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
