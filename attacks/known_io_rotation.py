@@ -31,6 +31,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from auditor.numerics.linear_algebra import haar
 from auditor.plugin import (
     Array,
     Cost,
@@ -44,7 +45,6 @@ from auditor.plugin import (
     scipy,
     stream,
 )
-from auditor.schemes.base.transform import haar
 
 RANK = 1e-10
 """Directions with less than this share of the known records' largest singular value count as

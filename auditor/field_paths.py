@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, TypeAlias, Union, cast
 
 from auditor.errors import AuditorError, did_you_mean
-from auditor.parameters import kind_of
+from auditor.parameters import Found, kind_of
 
 Value: TypeAlias = Union[dict[str, "Value"], list["Value"], str, int, float, bool, None]  # noqa: UP007 - recursive
 Path: TypeAlias = tuple[str | int, ...]
@@ -237,3 +238,8 @@ def _place(path: Path, depth: int) -> str:
 
 def _name(item: Value) -> Value:
     return item.get("name") if isinstance(item, dict) else item
+
+
+def sentence(found: Iterable[Found]) -> str:
+    """Return errors of fields, each after its path, as one sentence."""
+    return "; ".join(f"{format_path(path)} {message}".lstrip() for path, message, _ in found)

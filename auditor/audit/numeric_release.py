@@ -24,7 +24,7 @@ from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.released_as_is import kept_records, shown_records
 from auditor.audit.measures.utility import column_of, geometry_records, utility_records
 from auditor.audit.numeric.limits import TREE_ROWS
-from auditor.data.shown_columns import ShownColumn
+from auditor.data.table import ShownColumn
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.evidence import InsiderGain, Pooling

@@ -180,7 +180,7 @@ def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> N
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:
-    from auditor.scenario.misplaced_tables import check_no_table
+    from auditor.scenario.read import check_no_table
 
     if paths[0].suffix.lower() not in (".yaml", ".yml"):
         check_no_table(paths[0])  # even --force must not overwrite a table of records

@@ -179,7 +179,11 @@ def _peak(X: Array, Y: Array) -> Array:
 def z_scores(X: Array, Y: Array) -> Array:
     """Return ``atanh r_j · √(n − 3)`` of each column with its copy, (N,)."""
     r = np.einsum("ij,ij->j", standardised(X), standardised(Y)) / len(X)
-    return np.asarray(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, len(X) - 3)))
+    return _fisher(r, len(X))
+
+
+def _fisher(r: Array, n: int) -> Array:
+    return np.asarray(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, n - 3)))
 
 
 def _mixed_chance(X: Array, Y: Array) -> float:
@@ -279,9 +283,7 @@ def _strength(both: list[tuple[Array, Array]], k: int) -> Array:
     """Return the larger ``z`` of values and ranks, shifted by k rows, (N,)."""
     pairs = [_beside(x, y, k) for x, y in both]
     r = np.max([np.einsum("ij,ij->j", x, y) / len(x) for x, y in pairs], axis=0)
-    return np.asarray(
-        np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, len(pairs[0][0]) - 3))
-    )
+    return _fisher(r, len(pairs[0][0]))
 
 
 def _beside(X: Array, Y: Array, k: int) -> tuple[Array, Array]:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from auditor.data.columns.checks import Series
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, DataError
-from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, listed, quoted
 from auditor.types import Array, Microdata
@@ -159,7 +158,6 @@ def row_hashes(table: Table) -> NDArray[np.uint64]:
 
     The chance of any collision among 10⁶ records is 3·10⁻⁸.
     """
-    blocks = (table.read(a, b) for a, b in row_blocks(table.rows, table.width))
     # −0 becomes 0, which it equals
-    hashed = [pd.util.hash_pandas_object(pd.DataFrame(x + 0.0), index=False) for x in blocks]
-    return np.concatenate([part.to_numpy(dtype=np.uint64) for part in hashed])
+    frames = (pd.DataFrame(x + 0.0) for x in table.blocks())
+    return np.concatenate([pd.util.hash_pandas_object(frame, index=False) for frame in frames])

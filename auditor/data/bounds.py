@@ -15,7 +15,6 @@ import numpy as np
 from auditor.data.columns.resolution import Grid
 from auditor.data.table import Table
 from auditor.errors import DataError
-from auditor.numerics.blocks import row_blocks
 from auditor.text.column_names import counted, listed, nearest, quoted
 from auditor.types import Array, Indices
 
@@ -62,11 +61,8 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
 
 
 def _outside(table: Table, low: Array, high: Array) -> Indices:
-    found = np.zeros(table.width, dtype=np.intp)
-    for start, stop in row_blocks(table.rows, table.width):
-        x = table.read(start, stop)
-        found += np.count_nonzero((x < low) | (x > high), axis=0)
-    return found
+    found = [np.count_nonzero((x < low) | (x > high), axis=0) for x in table.blocks()]
+    return np.asarray(np.sum(found, axis=0))
 
 
 def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:
@@ -115,8 +111,7 @@ def recorded(table: Table) -> Recorded:
 def _step_but_for_the_mean(table: Table, j: int) -> float:
     grid, mean = Grid(), float(table.scan.mean[j])
     spread = float(table.scan.high[j] - table.scan.low[j])
-    for a, b in row_blocks(table.rows, table.width):
-        x = table.read(a, b)[:, j]
+    for x in (block[:, j] for block in table.blocks()):
         grid.add(x[np.abs(x - mean) > 1e-9 * spread])
         if grid.continuous:
             break

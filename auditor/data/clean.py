@@ -23,8 +23,7 @@ from auditor.data.columns.kinds import identifies
 from auditor.data.columns.scan import Scan, in_threads
 from auditor.data.columns.survey import Column, Domains, Survey
 from auditor.data.file_rows import Coder, FileRows, Numbers, ProductCodes
-from auditor.data.formats.parsed import Records
-from auditor.data.formats.parts import Held
+from auditor.data.formats.parts import Held, Records
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.text.column_names import counted

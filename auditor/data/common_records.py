@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 
-from auditor.data.columns.checks import check_varied
 from auditor.data.copies import Copy
 from auditor.data.table import Audited, Table
 from auditor.errors import DataError
@@ -56,7 +55,7 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
         return Audited(table, tuple(notes))
     if len(rows) < table.rows and len(rows) < FEWEST_RECORDS:
         raise DataError(_too_few(len(rows), copies))
-    check_varied(part.attributes, part.scan.low, part.scan.high, np.diag(part.scan.covariance))
+    part.check()
     which = (
         ""
         if part.width == table.width

@@ -1,8 +1,8 @@
-"""Read a copy of numbers or categories from a file, matched by row or key."""
+"""Read copies from files, matched to the original by row or by key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -28,13 +28,13 @@ from auditor.data.columns.checks import Series, are_complete, check_variance, co
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.columns.value_sets import as_numbers, stands_for_some
-from auditor.data.describe import other_name
+from auditor.data.describe import other_name, renamed_columns
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole_frame
 from auditor.data.load import read_columns
 from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import ShownColumn, Table
 from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
 from auditor.results.files import TableFile, located, name_of, reading_of, split_name
@@ -144,20 +144,19 @@ def read_copy(
     ----------
     path : Path
     table : Table
-        The original; with its keys if records are joined by them.
+        The original, with keys to join by.
     key : str, optional
-        The column that identifies records. Otherwise the copy's first records are the original's,
-        in its order.
+        The key column. Otherwise rows match in order.
     exact : bool
         Whether surplus rows are refused.
     why : str
-        Possible reason for a different number of rows, for the message.
+        Possible reason for another number of rows, for the message.
 
     Raises
     ------
     AuditorError
-        The file is missing, has no column of the original or holds values other than numbers; its
-        keys are invalid; or it has another number of rows.
+        The file is missing, has no column of the original or other cells than numbers; keys are
+        invalid; or the number of rows differs.
     """
     with named_after(path):
         if path.suffix.lower() not in SUFFIXES:
@@ -167,52 +166,66 @@ def read_copy(
         values = _numbers(path, table, known, notes)
         complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
         keys = table.keys if key else None
-        kept, places = _matched(path, complete, keys, table.rows, table.dropped)
-    if key is None:
-        _check_rows_match(path, len(kept), table.rows, exact, why)
-    found = (places >= 0) & (places < table.rows)
-    joined, held = np.full((table.rows, table.width), np.nan), np.zeros(table.rows, dtype=bool)
-    joined[places[found]], held[places[found]] = values[kept[found]], True
-    rows = np.full(table.rows, -1)
-    rows[places[found]] = kept[found]
+        match = _matched(path, complete, keys, table.rows, table.dropped, exact, why)
+    joined = np.full((table.rows, table.width), np.nan)
+    joined[match.places] = values[match.kept]
     return Copy(
         path.name,
         joined,
-        held,
+        match.rows >= 0,
         np.asarray(np.isfinite(values).any(axis=0)),
         tuple(name for name in known if name not in (*table.attributes, key, "")),
-        0 if key is None else int((~found).sum()),
-        rows,
-        _order(places[found], table.rows),
+        match.beyond if key else 0,
+        match.rows,
+        _order(match.places, table.rows),
         tuple(notes),
     )
 
 
-def _matched(
-    path: Path, complete: Flags, keys: RecordKeys | None, rows: int, dropped: bool
-) -> tuple[Indices, Indices]:
-    """Return rows of the file, and their places in the original; −1 if absent.
+class _Match(NamedTuple):
+    """Rows of a file that are records of the original, their places there, and surplus rows.
 
-    By key, or in order. ``missing: drop`` also applies to copies that kept their blanks.
+    ``rows`` has the file row of every original record, −1 if absent.
     """
-    found = np.arange(len(complete))
-    if keys is not None:
+
+    kept: Indices
+    places: Indices
+    rows: Indices
+    beyond: int
+
+
+def _matched(
+    path: Path,
+    complete: Flags,
+    keys: RecordKeys | None,
+    rows: int,
+    dropped: bool,
+    exact: bool,
+    why: str,
+) -> _Match:
+    """Match records by key, or in order.
+
+    ``missing: drop`` also applies to copies that kept their blanks.
+    """
+    kept = np.arange(len(complete))
+    if keys is None:
+        kept = np.flatnonzero(complete) if dropped and len(kept) > rows else kept
+        places = np.arange(len(kept))
+        if len(kept) < rows or (exact and len(kept) > rows):
+            unequal = f"has {len(kept):,} rows where the original has {rows:,}; rows must match one to one{why}"
+            raise AuditorError(f"{path.name}: {unequal}; or {JOIN_REMEDY}")
+    else:
         known = reading.header(path)
         if keys.name not in known:
             raise DataError(
                 f"there is no key column {quoted(keys.name)}{nearest(keys.name, filter(None, known))}"
             )
         cells = pd.Series(column_as_written(pieces_of(path), keys.name), dtype=object)
-        return found, record_keys(keys.name, cells).places_in(keys)
-    if dropped and len(found) > rows:
-        found = np.flatnonzero(complete)
-    return found, np.arange(len(found))
-
-
-def _check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
-    if found < rows or (exact and found > rows):
-        unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
-        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+        places = record_keys(keys.name, cells).places_in(keys)
+    there = (places >= 0) & (places < rows)
+    kept, places, at = kept[there], places[there], np.full(rows, -1)
+    at[places] = kept
+    return _Match(kept, places, at, int((~there).sum()))
 
 
 def _order(places: Indices, rows: int) -> Array | None:
@@ -252,20 +265,20 @@ def _renamed_numbers(
 
     The units are those of the best line through the originals.
     """
-    lacking = [j for j, name in enumerate(table.attributes) if name not in known]
+    lacking = [name for name in table.attributes if name not in known]
     others = [name for name in known if name not in (*table.attributes, "")]
     if not lacking or not others:
         return {}
     frame = as_numbers(whole_frame(pieces_of(path), others, None))
+    original = pd.DataFrame(table.values, columns=list(table.attributes))
     found = {}
-    for j in lacking if len(frame) == table.rows else ():
-        x, name = table.values[:, j], other_name(pd.Series(table.values[:, j]), frame)
-        if name is not None and kind_of(frame[name]) == "numbers":
+    for column, name in renamed_columns(original[lacking], frame).items():
+        if kind_of(frame[name]) == "numbers":
             shown = column_floats(frame[name])
             there = np.isfinite(shown)
-            slope = np.polynomial.Polynomial.fit(shown[there], x[there], 1)
-            found[table.attributes[j]] = np.asarray(slope(shown))
-            notes.append(_said(path, table.attributes[j], name))
+            line = np.polynomial.Polynomial.fit(shown[there], original[column][there], 1)
+            found[column] = np.asarray(line(shown))
+            notes.append(_said(path, column, name))
     return found
 
 
@@ -321,44 +334,32 @@ def read_codes(
     Parameters
     ----------
     path : Path
-        A file with the categorical columns of the original; other columns are ignored.
     data : CategoricalTable
-        The original. For a binned column a copy may hold numbers, which are binned, or the bins'
-        names.
+        The original. A binned column may be numbers, which are binned, or the bins' names.
     keys : RecordKeys, optional
-        The original's, to join by. Otherwise the copy's first records are the original's, in its
-        order.
+        The original's, to join by. Otherwise rows match in order.
     exact, why
         As in ``read_copy``.
     dropped : bool
-        Whether records with a blank were excluded from the original, and so from the copy.
+        Whether the original, and so the copy, lacks records with a blank.
 
     Raises
     ------
     AuditorError
-        The file is missing or lacks a column, has another number of rows, no keys, or a value
-        outside the domain.
+        As in ``read_copy``; or a value is outside the domain.
     """
     with named_after(path):
         notes: list[str] = []
         frame = _with_renamed(path, data, notes)
         complete = are_complete(frame, data.names)
-        kept, places = _matched(path, complete, keys, data.rows, dropped)
-    if keys is None:
-        _check_rows_match(path, len(kept), data.rows, exact, why)
-    columns = [_codes(path, frame[a.name].iloc[kept], a) for a in data.attributes]
-    full = np.logical_and.reduce([column >= 0 for column in columns])
-    found = np.flatnonzero(full & (places >= 0) & (places < data.rows))
-    copy = CodeCopy(
-        np.zeros(data.rows, dtype=data.code_type),
-        np.zeros(data.rows, dtype=bool),
-        np.full(data.rows, -1),
-        tuple(notes),
-    )
-    copy.codes[places[found]] = joined(data.attributes, [column[found] for column in columns])
-    copy.full[places[found]] = True
-    copy.rows[places[found]] = kept[found]
-    return copy
+        match = _matched(path, complete, keys, data.rows, dropped, exact, why)
+    columns = [_codes(path, frame[a.name].iloc[match.kept], a) for a in data.attributes]
+    answered = np.logical_and.reduce([column >= 0 for column in columns])
+    codes, full = np.zeros(data.rows, data.code_type), np.zeros(data.rows, bool)
+    places = match.places[answered]
+    codes[places] = joined(data.attributes, [column[answered] for column in columns])
+    full[places] = True
+    return CodeCopy(codes, full, np.where(full, match.rows, -1), tuple(notes))
 
 
 def _with_renamed(path: Path, data: CategoricalTable, notes: list[str]) -> pd.DataFrame:
@@ -396,3 +397,58 @@ def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:
         )
     codes[given] = found
     return codes
+
+
+MOST_COLUMNS = 40
+"""Columns of one file that are used, the first ones."""
+FEWEST_NUMBERS = 12
+"""Different values from which on a column of numbers is ordered, too."""
+
+
+def shown_columns(
+    files: Iterable[tuple[Path, Indices]], audited: Sequence[str]
+) -> list[ShownColumn]:
+    """Return the columns that copies show and that are not ``audited`` or the key.
+
+    Parameters
+    ----------
+    files : iterable of (path, rows)
+        ``rows`` is the file row of each original record, shape (n,), −1 if the copy lacks it.
+
+    Raises
+    ------
+    DataError
+        A file cannot be read.
+    """
+    found: dict[str, ShownColumn] = {}
+    for number, (path, rows) in enumerate(files, start=1):
+        names = [name for name in reading.header(path) if name not in (*audited, "")]
+        names = names[:MOST_COLUMNS]
+        if not names:
+            continue
+        pieces = [
+            part for piece in pieces_of(path) for part in piece.frames(names, as_written=True)
+        ]
+        frame = pd.concat(pieces, ignore_index=True)
+        for name in names:
+            cells = frame[name].reindex(rows).reset_index(drop=True)
+            for kind, values in _readings(cells):
+                same = found.get(f"{name} {kind}")
+                if same is None or not np.array_equal(same.values, values):
+                    key = f"{name} {kind}" if same is None else f"{name} {kind} {number}"
+                    found[key] = ShownColumn(number, name, values)
+    return list(found.values())
+
+
+def _readings(cells: pd.Series[str]) -> list[tuple[str, Array | Indices]]:
+    """Return a column as numbers, and as codes unless every record has its own."""
+    given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
+    numbers = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
+    found: list[tuple[str, Array | Indices]] = []
+    there = np.isfinite(numbers)
+    if there.sum() == given.notna().sum() and len(labels) >= FEWEST_NUMBERS:
+        found.append(("number", np.where(there, numbers, numbers[there].mean())))
+    if 1 < len(labels) + (codes < 0).any() and len(labels) < len(cells):
+        found.append(("code", np.asarray(codes + 1, dtype=np.intp)))
+    return found

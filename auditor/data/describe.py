@@ -81,12 +81,7 @@ class Description:
 
 
 def describe(source: str) -> Description:
-    """Return the description of a table, deterministic for a file.
-
-    Parameters
-    ----------
-    source : str
-        A file, a folder of parts or a registered source, as a scenario names it.
+    """Return the description of a source, as a scenario names it.
 
     Raises
     ------
@@ -130,12 +125,7 @@ def categories_in_clear(source: str, found: Description, copies: Sequence[str]) 
 def other_name(cells: Series, frame: pd.DataFrame) -> str | None:
     """Return the column of a copy that follows an original's most closely, whatever its codes.
 
-    None if none halves the wrong guesses of a category, or has a rank correlation of one half.
-
-    Parameters
-    ----------
-    cells : Series of length n
-    frame : DataFrame with n records
+    It halves the wrong guesses of a category, or has a rank correlation of one half; else None.
 
     Examples
     --------
@@ -158,11 +148,18 @@ def other_name(cells: Series, frame: pd.DataFrame) -> str | None:
     return max(found, key=lambda name: found[name], default=None)
 
 
+def renamed_columns(original: pd.DataFrame, shown: pd.DataFrame) -> dict[str, str]:
+    """Return the columns of an original that ``other_name`` finds in a copy, with that name."""
+    if len(original) != len(shown):
+        return {}
+    found = {str(name): other_name(cells, shown) for name, cells in original.items()}
+    return {name: other for name, other in found.items() if other}
+
+
 def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str, str, float]]:
     """Yield columns whose groups of equal values share another column, with the share left.
 
-    The share of the other column's variance that is left within groups: at most `MOST_LEFT`, of at
-    least `FEWEST_ROWS` records in groups of two or more.
+    At most `MOST_LEFT` of the variance is left within groups of two or more; in all `FEWEST_ROWS`.
 
     Examples
     --------
@@ -202,12 +199,10 @@ def renamed_in(source: str, found: Description, copies: Sequence[str]) -> dict[s
         names, _, parts = source_pieces(copy)
         lacking = [c.name for c in found.columns if c.used and c.name not in names]
         others = [name for name in names if name not in ours]
-        if not lacking or not others:
-            continue
-        original, shown = whole_frame(pieces, lacking, None), whole_frame(parts, others, None)
-        for name in lacking if len(original) == len(shown) else ():
-            if (other := other_name(original[name], shown)) is not None:
-                renamed[name] = other
+        if lacking and others:
+            renamed |= renamed_columns(
+                whole_frame(pieces, lacking, None), whole_frame(parts, others, None)
+            )
     return renamed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -22,7 +22,7 @@ from auditor.data.columns.categorical_table import (
 )
 from auditor.data.columns.checks import Frame, are_complete, column_floats, floats
 from auditor.data.columns.scan import Scale
-from auditor.data.formats.parsed import Records
+from auditor.data.formats.parts import Records
 from auditor.errors import DataError
 from auditor.types import Array, Codes, Indices
 
@@ -197,10 +197,6 @@ class FileRows:
     def shape(self) -> tuple[int, ...]:
         """``(n, N)`` for numbers, ``(n,)`` for codes."""
         return (self.starts[-1], *self.decode.empty.shape[1:])
-
-    def with_decoder(self, decode: Decoder) -> FileRows:
-        """Return the same records with another conversion."""
-        return replace(self, decode=decode)
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
         """Return records ``start`` to ``stop`` (exclusive).

@@ -25,14 +25,15 @@ from auditor.data.columns.scan import Scale
 from auditor.data.file_rows import FileRows, Numbers
 from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
-from auditor.data.formats.parsed import Records, parsed_once
 from auditor.data.formats.parts import (
     Held,
     Piece,
+    Records,
     as_spelt,
     blank_words,
     column_as_written,
     first_rows,
+    parsed_once,
     parts,
     pieces_of,
     size_of_values,
@@ -95,12 +96,10 @@ def load_table(
     Parameters
     ----------
     source : str
-        A registered source, or a path to a file or a folder of parts, relative to ``base`` or the
-        current folder.
+        A registered source, or a path to a file or a folder of parts.
     columns : sequence of str, optional
-        Attributes in this order; booleans become 0 and 1. Columns of ``dates`` and ``categories``
-        are added. By default every column except class labels; with ``categories``, only numbers
-        that vary.
+        Attributes in this order, with those of ``dates`` and ``categories`` added; booleans become
+        0 and 1. By default all except class labels; with ``categories``, only numbers that vary.
     rows : int, optional
         Number of first records, before records with gaps are dropped.
     missing : {'refuse', 'drop', 'mean', 'value'}
@@ -112,16 +111,15 @@ def load_table(
     rng : Generator
         The randomness of synthetic sources.
     base : Path, optional
-        The scenario's folder.
+        The scenario's folder; by default the current one.
     categories : Categories, optional
-        Categorical columns. Without a place in ``columns`` they are excluded from the numbers.
+        Categorical columns; numbers only if listed in ``columns``.
     hierarchies, dates : mapping
         Columns converted to places among leaves, and to days since 1970.
     varied : bool
-        Whether every attribute must vary; a copy's need not.
+        Whether every attribute must vary.
     order, key, unit : str, optional
-        Columns that order and identify the records, and identify protected units (a blank is a
-        unit of its own); not audited.
+        Columns of order, identity and protected unit (a blank is its own unit); not audited.
 
     Returns
     -------
@@ -207,10 +205,7 @@ def _finished(
     """Return a checked table with its categories, spelt as in ``files``, and scale."""
     checks.check_width(table.width)
     scan = table.scan
-    if varied:
-        checks.check_varied(table.attributes, scan.low, scan.high, np.diag(scan.covariance))
-    else:  # a copy may be constant, but its variance must be computable
-        checks.check_variance(table.attributes, np.diag(scan.covariance))
+    table.check(varied)
     categorical = found.categories(table.records, scan)
     if categorical is not None and files:
         spelt = tuple(as_spelt(files, attribute) for attribute in categorical.attributes)
@@ -271,21 +266,10 @@ def load_target(
     base: Path | None = None,
     order: str | None = None,
 ) -> NDArray[Any]:
-    """Return one column's values, record by record as in ``load_table``.
+    """Return one column, (n,), record by record as in ``load_table``.
 
-    A class of any kind, or numbers.
-
-    Parameters
-    ----------
-    target : str
-        Any column of the source, its class labels among them.
-    columns, rows, missing, parameters, rng, base, order
-        As the table was loaded with.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Float64 for a column of numbers, text for any other.
+    Numbers are float64, any other class is text. ``target`` is any column, also a class label; other
+    parameters as in ``load_table``.
 
     Raises
     ------
@@ -330,18 +314,12 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
 def file_pieces(
     path: str, columns: Sequence[str] | None, rows: int | None
 ) -> tuple[tuple[str, ...], list[Piece]]:
-    """Return the selected columns and pieces of the first ``rows`` records.
-
-    Of a file or a folder of parts.
-    """
+    """Return the selected columns and pieces of a file's or folder's first ``rows``."""
     return _pieces(path, columns, rows)
 
 
 def file_notes(source: str, base: Path | None = None) -> list[str]:
-    """Return notes on how a file is read.
-
-    Of a folder, the notes of the first part that has any.
-    """
+    """Return notes on how a file, or the first part with notes, is read."""
     found = files_of(source, base=base) if is_file(source) else []
     notes = list(next((notes for path in found if (notes := reading.notes_of(path))), []))
     for name, words in blank_words([piece for path in found for piece in pieces_of(path)]).items():

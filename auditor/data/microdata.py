@@ -15,7 +15,7 @@ from auditor.data.columns.categorical_table import (
     product,
     split,
 )
-from auditor.data.columns.checks import check_finite, check_variance, check_varied
+from auditor.data.columns.checks import check_finite
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.process.deferred import pd
@@ -53,12 +53,8 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
         )
     check_finite(names, values)
     table = Table(names, np.ascontiguousarray(values), source="array")
-    scan = table.scan
-    if varied:
-        check_varied(names, scan.low, scan.high, np.diag(scan.covariance))
-    else:
-        check_variance(names, np.diag(scan.covariance))
-    return replace(table, scanned=scan)  # kept if part of the table is replaced
+    table.check(varied)
+    return replace(table, scanned=table.scan)  # kept if part of the table is replaced
 
 
 def copy_values(copy: Microdata, rows: int) -> Array:

@@ -13,8 +13,7 @@ from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import is_parquet
-from auditor.data.formats.parsed import parsed_once
-from auditor.data.formats.parts import Piece
+from auditor.data.formats.parts import parsed_once
 from auditor.data.load import file_pieces, files_of, is_large, source_frame
 from auditor.data.request import is_file
 from auditor.errors import DataError
@@ -33,18 +32,9 @@ def raw_frames(
     if not is_file(data):
         yield source_frame(data, columns, rows, rng)
         return
-    names, pieces = file_pieces(data, columns, rows)
-    if is_large(pieces, len(names)):
-        parsed = parsed_once(pieces, names, rows)
-        yield from _first(rows, (frame for piece in parsed for frame in piece.frames(names)))
-    else:
-        yield from _frames(pieces, names, rows)
-
-
-def _frames(
-    pieces: Iterable[Piece], columns: Sequence[str], rows: int | None, as_written: bool = False
-) -> Iterator[pd.DataFrame]:
-    yield from _first(rows, (f for piece in pieces for f in piece.frames(columns, as_written)))
+    names, files = file_pieces(data, columns, rows)
+    pieces = parsed_once(files, names, rows) if is_large(files, len(names)) else files
+    yield from _first(rows, (frame for piece in pieces for frame in piece.frames(names)))
 
 
 def _first(rows: int | None, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -228,7 +218,8 @@ class Kept(InStep):
                     f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
                 )
         self.columns = list(columns)
-        frames = _frames(file_pieces(data, columns, rows)[1], columns, rows, as_written=True)
+        pieces = file_pieces(data, columns, rows)[1]
+        frames = _first(rows, (f for piece in pieces for f in piece.frames(columns, True)))
         super().__init__(
             frames if blanks is None else complete(frames, blanks), "the columns to keep"
         )

@@ -17,6 +17,8 @@ from auditor.data.columns.checks import check_rows
 from auditor.data.request import DataUse, is_file
 from auditor.data.table import Promised, Table
 from auditor.errors import DataError, PluginError, PluginFailed
+from auditor.field_paths import sentence
+from auditor.parameters import explain
 from auditor.process.containment import contained
 from auditor.process.deferred import pd, scipy
 from auditor.process.memory import check_room
@@ -96,9 +98,8 @@ class Source(Plugin):
         Parameters
         ----------
         rows : int or None
-            For a synthetic source the number of records to draw (None: its default). A source with
-            its own data returns its first ``rows`` records, or all if it has fewer; the loader
-            notifies the user.
+            For a synthetic source the number of records to draw (None: its default), else of first
+            records, or all if there are fewer.
         rng : Generator
             The only randomness a source may use.
         """
@@ -125,11 +126,9 @@ def is_public(source: str) -> bool:
 
 
 def noise_seed(source: str, seed: int, fingerprint: str) -> int:
-    """Return the seed of an audit's noise.
+    """Return the scenario's seed; for a private table mixed with its fingerprint.
 
-    The scenario's seed; for a private table mixed with its fingerprint. A scenario's seed is
-    public. If the noise could be reproduced, every figure would be an equation for the records, and
-    enough figures would determine them. So only a holder of the table can reproduce it.
+    With the public seed alone every figure would be an equation for the records.
     """
     return (
         seed
@@ -310,20 +309,9 @@ def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> 
 
 
 def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:
+    given = dict(values)
     try:
-        return cls.Parameters.model_validate(dict(values), by_name=True, by_alias=True)
+        return cls.Parameters.model_validate(given, by_name=True, by_alias=True)
     except ValidationError as error:
-        known = [field.alias or name for name, field in cls.Parameters.model_fields.items()]
-        problems = [
-            _problem(detail, known)
-            for detail in error.errors(include_url=False, include_input=False)
-        ]
-        raise DataError(f"source {cls.name!r}: " + "; ".join(problems)) from None
-
-
-def _problem(detail: Mapping[str, Any], known: Sequence[str]) -> str:
-    place = detail["loc"]
-    if detail["type"] == "extra_forbidden" and len(place) == 1:
-        return f"there is no parameter {quoted(place[0])}{nearest(place[0], [*known, *OPTIONS])}"
-    message = str(detail["msg"]).removeprefix("Value error, ")
-    return f"parameter {quoted('.'.join(map(str, place)))}: {message}" if place else message
+        why = sentence(explain(error, cls.Parameters, given, OPTIONS))
+        raise DataError(f"source {cls.name!r}: {why}") from None

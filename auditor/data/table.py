@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.data.columns.checks import missing_codes
+from auditor.data.columns.checks import check_variance, check_varied, missing_codes
 from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scale, Scan, scan
@@ -207,13 +207,21 @@ class Table:
         records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
+    def check(self, varied: bool = True) -> None:
+        """Refuse constant columns if they must vary, and variances beyond double precision."""
+        variance = np.diag(self.scan.covariance)
+        if varied:
+            check_varied(self.attributes, self.scan.low, self.scan.high, variance)
+        else:
+            check_variance(self.attributes, variance)
+
+    def blocks(self) -> Iterator[Array]:
+        """Yield the records block by block, in order."""
+        return (self.read(*block) for block in row_blocks(self.rows, self.width))
+
     def shares(self, column: int) -> tuple[Array, Array]:
         """Return a column's distinct values, ascending, and their shares."""
-        blocks = row_blocks(self.rows, self.width)
-        found = [
-            np.unique(self.read(start, stop)[:, column], return_counts=True)
-            for start, stop in blocks
-        ]
+        found = [np.unique(x[:, column], return_counts=True) for x in self.blocks()]
         values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([count for _, count in found]))
         return values, counts / self.rows
@@ -251,8 +259,7 @@ class Table:
 
     def _unscaled(self) -> Iterator[Array]:
         """Yield the records block by block in their original units."""
-        for start, stop in row_blocks(self.rows, self.width):
-            x = self.read(start, stop)
+        for x in self.blocks():
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
     def _reader(self) -> Callable[[int, int], Array]:
@@ -320,3 +327,20 @@ class Audited(NamedTuple):
     table: Table
     notes: tuple[str, ...] = ()
     understated: bool = False
+
+
+class ShownColumn(NamedTuple):
+    """One column in the original's records.
+
+    Attributes
+    ----------
+    copy : int
+        Number of the first copy that shows it; 0 if every adversary knows it.
+    name : str
+    values : ndarray of shape (n,)
+        Numbers, or codes without an order (integers).
+    """
+
+    copy: int
+    name: str
+    values: Array | Indices

@@ -14,7 +14,7 @@ from auditor.process.containment import contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.evidence import Evidence, ReleaseEvidence, Statement
 from auditor.results.records import ExpectationRecord, Measurement, Verdict, cells
-from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.scenario.read_plugins import parse_coalitions
 
 Names = str | list[str]
 

@@ -38,7 +38,7 @@ from auditor.numerics.statistics import holm
 from auditor.registry import register
 from auditor.results.evidence import FITTED, SAME, Evidence
 from auditor.results.records import Measurement, Verdict, describe
-from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.scenario.read_plugins import parse_coalitions
 
 SEEN = 0.0025
 """Share that the learner must gain for sure before noise counts as drawn by another law: a false

@@ -29,8 +29,8 @@ from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
 from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement, Verdict, describe, pooled, uncertainty
-from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
+from auditor.scenario.read_plugins import parse_coalitions
 
 LEVEL = 0.05
 

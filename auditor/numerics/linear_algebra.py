@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.numerics.random_streams import Rng
 from auditor.types import Array
 
 EPS = float(np.finfo(np.float64).eps)
@@ -234,3 +235,12 @@ def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) ->
     plus, minus = index[:, :, None], less[:, :, None]
     other, off = index[:, None, :], less[:, None, :]
     return K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off]
+
+
+def haar(N: int, rng: Rng, *count: int) -> Array:
+    """Return uniformly random orthogonal matrices, shape (*count, N, N).
+
+    QR of a normal matrix, with R's diagonal positive, is Haar distributed (Mezzadri 2007).
+    """
+    Q, R = np.linalg.qr(rng.standard_normal((*count, N, N)))
+    return Q * np.where(np.einsum("...ii->...i", R) < 0, -1.0, 1.0)[..., None, :]

@@ -32,7 +32,7 @@ from auditor.runs.tables import outlined
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
-from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.scenario.read_plugins import parse_coalitions
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine
 from auditor.schemes.draw import check_takes_batches, released_grid

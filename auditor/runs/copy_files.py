@@ -1,9 +1,8 @@
-"""Releases in folders: copies, and later batches of records, written as files.
+"""Releases in folders: copies and later batches, written as files.
 
-No file in a folder helps a recipient to undo the noise. A batch needs no secret and no noise of
-earlier ones. The moments that noise is scaled to are computed again from the originals of the first
-batch and are in no file, because an exact covariance would reveal the last record to an adversary
-who knows all others.
+No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are
+computed again from the first batch's originals. They are in no file, because an exact covariance
+reveals the last record to an adversary who knows all others.
 """
 
 from __future__ import annotations
@@ -81,23 +80,19 @@ def write_copies(
     ----------
     data : str
         A registered source, or a path to a file of data.
-    scheme, levels, parameters
-        As for ``auditor.perturb``.
-    seed : int, optional
-        For studies only, as for ``auditor.perturb``; by default a secret key that is not kept. The
-        manifest holds neither.
+    scheme, levels, seed, parameters
+        As for ``auditor.perturb``; the manifest holds neither seed nor key.
     output : Path
-        Folder, made if missing. Files get their names when they are whole. Only their owner can
-        read copies; the manifest, which may go to every recipient, follows the system's settings.
+        Folder, made if missing. Files appear when they are whole. Only their owner can read
+        copies; the manifest follows the system's settings.
     columns, rows
         Selection, as in a scenario's ``data``.
     form : 'csv' or 'parquet', optional
         By default Parquet for data in Parquet, else csv (UTF-8, commas, decimal points).
     precision : 'double' or 'single'
-        Numbers of 64 or 32 bits; categories do not differ.
+        Numbers of 64 or 32 bits.
     keep : sequence of str or 'rest'
-        Columns of the file in every copy **unchanged**; ``rest``: all that are not perturbed. By
-        default none.
+        Columns to copy **unchanged**; ``rest``: all that are not perturbed.
     treatment : Treatment
         Blank cells, rounding and bounds.
     force : bool
@@ -112,15 +107,14 @@ def write_copies(
     Raises
     ------
     AuditorError
-        The data, the scheme or the levels cannot be used; the folder cannot be written, or holds
-        the data or another release; or single precision would round a copy by more than a
-        thousandth of its noise, or of its deviation if the scheme states no noise.
+        Data, scheme, levels or folder cannot be used; the folder holds the data or another release;
+        or single precision would round a copy by more than a thousandth of its noise, or of its
+        deviation if the scheme states no noise.
 
     Notes
     -----
-    Data are read, perturbed and written in blocks of two megabytes per copy, categories in blocks of
-    65,536 records. A table is held in memory if the scheme needs all of it (k-anonymity), it has
-    dates, or categories keep their blanks.
+    Data are streamed in blocks of two megabytes per copy, categories of 65,536 records. A table is in
+    memory if the scheme needs all of it, it has dates, or categories keep their blanks.
     """
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
@@ -149,10 +143,7 @@ def _write(
     manifest: Callable[[dict[str, Any]], Mapping[str, Any]],
     replaced: Iterable[str] = (),
 ) -> list[Path]:
-    """Write the copies of a table, or of a batch, to a folder that is ``taken``.
-
-    ``manifest`` returns the folder's manifest, given the entries on these copies.
-    """
+    """Write the copies of a table or batch to a ``taken`` folder, with a manifest."""
     for note in file_notes(asked.data):
         warnings.warn(AuditorWarning(note), stacklevel=3)
     blank = blank_cells(asked.raw()) if asked.treatment.missing == "drop" else None
@@ -211,13 +202,7 @@ def _grouped(asked: Asked, keep: Sequence[str], perturbed: Sequence[str]) -> lis
 
 
 def _earlier_copies(folder: Path, force: bool) -> set[str]:
-    """Return the names of copies in a folder; replacing them needs ``force``, which warns.
-
-    Raises
-    ------
-    AuditorError
-        The folder has a release, and ``force`` is not set.
-    """
+    """Return the names of copies in a folder; refuse or, by ``force``, warn."""
     found, manifest = copies_in(folder), read_manifest(folder)
     if not found and not (folder / MANIFEST).exists():
         return set()
@@ -364,14 +349,13 @@ def append_copies(
     Parameters
     ----------
     data : str
-        A path to a file with the new records, in the columns that the release perturbs and keeps.
+        A file with the new records, in the columns that the release perturbs and keeps.
     folder : Path
         Folder of the release, which states scheme, levels, columns and treatment.
     earlier : sequence of str
-        Paths to the originals of every released batch, in order. The first one's moments scale the
-        noise.
+        Originals of every released batch, in order. The first one's moments scale the noise.
     seed : int, optional
-        For studies only, as for ``write_copies``.
+        For studies only.
     missing, forms
         Blank cells and date formats of the new records; see ``Treatment``.
     key : str, optional
@@ -382,14 +366,12 @@ def append_copies(
     Warns
     -----
     AuditorWarning
-        Released records; columns whose variance is far from the first batch's; and all warnings of
-        ``write_copies``.
+        As ``write_copies``; released records; columns of a variance far from the first batch's.
 
     Raises
     ------
     AuditorError
-        The folder holds no release, ``earlier`` are not its originals, or the batch cannot be
-        used.
+        The folder holds no release, ``earlier`` are not its originals, or the batch is invalid.
     """
     if not folder.is_dir():
         raise _no_release(folder)
@@ -464,13 +446,7 @@ def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, 
 def _tables_before(
     scheme: Scheme, asked: Asked, earlier: Sequence[str], folder: Path, manifest: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the originals of every batch that is out.
-
-    Raises
-    ------
-    AuditorError
-        They are not the released originals.
-    """
+    """Return the originals of every released batch, in order."""
     out, tables = batches_of(manifest), list[Any]()
     if len(earlier) != len(out):
         wanted = f"{len(out)}; got {len(earlier)}"
@@ -500,10 +476,7 @@ def _is_as_drawn(part: Mapping[str, Any]) -> bool:
 
 
 def _check_related(path: str, table: Table, copy: Path) -> None:
-    """Refuse originals that cannot belong to a copy, if the copy exists.
-
-    A few changed cells are not noticed.
-    """
+    """Refuse originals that cannot belong to a copy; a few changed cells pass."""
     if not copy.exists():
         return
     rows, names = min(table.rows, LOOKED_AT), list(table.attributes)
@@ -523,13 +496,7 @@ def _check_related(path: str, table: Table, copy: Path) -> None:
 def _past(
     scheme: Scheme, tables: Sequence[Table], folder: Path, manifest: Mapping[str, Any]
 ) -> tuple[Array, ...]:
-    """Return the last released records and their copies, if noise is serially dependent.
-
-    Raises
-    ------
-    AuditorError
-        Their noise is not known, because the copies were changed since.
-    """
+    """Return the last released records and copies, if noise is serially dependent."""
     law = scheme.law(manifest["levels"], table_moments(tables[0]))
     if law is None or law.serial is None:
         return ()

@@ -32,7 +32,7 @@ from auditor.runs.finished_copies import (
     shared_in_units,
 )
 from auditor.runs.perturb import add_codes, checked_levels
-from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
+from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
 from auditor.schemes.replacement.base import UniformScheme

@@ -14,9 +14,9 @@ from auditor.process.containment import with_plugin_errors
 from auditor.runs.estimate_categories import estimate_categories
 from auditor.runs.estimate_numbers import Held, measured
 from auditor.runs.perturb import Release, make_plugin
-from auditor.scenario.from_python import plain
-from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.scenario.problems import plain
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
+from auditor.scenario.read_plugins import parse_coalitions
 from auditor.schemes.base.scheme import table_moments
 from auditor.schemes.draw import checked_seed
 from auditor.schemes.replacement.base import UniformScheme

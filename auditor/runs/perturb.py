@@ -1,4 +1,4 @@
-"""Releases from Python: copies of a table in memory, extended by levels or by records."""
+"""Releases in memory: copies of a table, extended by levels or records."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
 from auditor.results.table_register import ColumnPrints, warn_and_register
-from auditor.scenario.from_python import plain
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
-from auditor.scenario.problems import Problems
+from auditor.scenario.problems import Problems, plain
 from auditor.scenario.read_data import parse_bounds
 from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme
@@ -127,24 +126,19 @@ class Release:
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return this release with new copies appended; earlier copies stay as they are.
 
-        New copies are drawn given all copies that are out, including copies that an earlier call
-        added to this object or to its folder. The same level again gives the same copy, if the
-        scheme ties its copies together. Copies of a release in a folder are written to that folder.
+        New copies are drawn given all copies that are out, also by another object or in the folder. An
+        equal level gives an equal copy, if the scheme ties its copies together.
 
         Parameters
         ----------
         levels : list or range
-            Levels of the new copies, as for ``perturb``, in any order. Levels by a guarantee need
-            stated bounds.
+            In any order, as for ``perturb``. Levels by a guarantee need stated bounds.
         seed : int, optional
-            For studies, as for ``perturb``; it may differ from the first copies' seed. A release in
-            memory is then extended as it is, and the next call does not know the new copies.
-            By default their noise is from a fresh secret key.
+            For studies; the extended object begins a line of its own. By default a fresh secret key.
 
         Notes
         -----
-        Add copies to a release in this way. Another call of ``perturb`` draws independent noise,
-        and copies of two calls average out.
+        Copies of two calls of ``perturb`` average out.
         """
         with self.line.latest(self, seed) as out:
             new = checked_levels(levels, seed, out.scheme, out.bounds)
@@ -156,8 +150,7 @@ class Release:
     ) -> Release:
         """Return this release with new records in every copy; no old record is drawn again.
 
-        It continues the newest state of the release, as `extend` does, and writes to the folder of
-        a release in a folder.
+        It continues the newest state, also in the folder, as `extend` does.
 
         Parameters
         ----------
@@ -165,29 +158,26 @@ class Release:
             At least one new record, in the original's columns. An index that does not merely count
             records identifies them.
         seed : int, optional
-            For studies, as for ``perturb``. Without it the batch's noise comes from a fresh secret
-            key.
+            For studies. By default a fresh secret key.
         repeats : 'refuse' or 'allow'
-            Treatment of records whose index label is already out. They would get independent noise
-            a second time: levels a and b are together one at ``ab/(a + b)``.
+            Treatment of released index labels. A second, independent draw at levels a and b is one at
+            ``ab/(a + b)``.
 
         Warns
         -----
         AuditorWarning
-            Records that equal released ones in every column; columns whose variance is far from the
-            first batch's.
+            Records that equal released ones; columns whose variance is far from the first batch's.
 
         Raises
         ------
         AuditorError
-            The batch cannot be used, has records that are already out, or the scheme does not
-            perturb each record by itself.
+            The batch is invalid or has released records, or the scheme does not perturb each record by
+            itself.
 
         Notes
         -----
-        Levels stay multiples of the *first* batch's covariance. So copies of all batches together
-        follow the law of copies made at once, and Theorem 4 holds over batches and levels.
-        Categories keep their domain.
+        Levels stay multiples of the *first* batch's covariance, so Theorem 4 holds over batches and
+        levels. Categories keep their domain.
         """
         if repeats not in ("refuse", "allow"):
             raise AuditorError(f"repeats must be 'refuse' or 'allow'; got {repeats!r}")
@@ -196,13 +186,12 @@ class Release:
             X = arrivals.alike(out.original, X)
             arrivals.check_labels(out.original, X, repeats == "allow")
             new = _batch_copies(out, X, seed)
-            made = Release(
-                arrivals.stacked(out.original, X),
-                tuple(map(arrivals.stacked, out.copies, new)),
-                out.levels,
-                out.scheme,
+            made = replace(
+                out,
+                original=arrivals.stacked(out.original, X),
+                copies=tuple(map(arrivals.stacked, out.copies, new)),
+                state=None,
                 first_batch=out.first_batch or len(out.original),
-                bounds=out.bounds,
             )
             return self.line.record(out, made, seed)
 
@@ -250,28 +239,25 @@ def perturb(
     Parameters
     ----------
     X : ndarray of shape (n, N) or (n,), DataFrame or Series
-        Finite numbers, n ≥ 2, no constant column; for a uniform scheme categories, with domains as
-        dtype ``category`` declares them or else as observed. Of a DataFrame its ``category``
-        columns are perturbed together, if it has any, and the others pass through.
+        Finite numbers, n ≥ 2, no constant column; for uniform schemes categories, with domains by
+        dtype ``category`` or as observed. If a DataFrame has ``category`` columns, they are
+        perturbed together, and the others pass through.
     scheme : str
         A registered scheme; ``auditor list schemes`` names them.
-    levels : list of float, or mapping; left out for schemes that have none, as ``"rotation"``
+    levels : list of float, or mapping; left out for schemes without levels, as ``"rotation"``
         Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a
-        range as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``. Or what each copy
-        guarantees alone, ``{"epsilon": [1, 0.5]}`` or ``{"gaussian-dp": [1, 0.5]}``, or its noise's
-        size in data units, ``{"scale": [3, 5]}``; these say ``noise`` themselves.
+        range, ``{"uniform": [0.25, 1.0], "count": 5}``. Or each copy's own guarantee,
+        ``{"epsilon": [1, 0.5]}`` or ``{"gaussian-dp": [1, 0.5]}``, or the noise's size in data
+        units, ``{"scale": [3, 5]}``; these set ``noise``.
     seed : int, optional
-        **For studies only**: equal table and seed, equal copies. An adversary who knows or guesses
-        both removes the noise, and one who has the table except one cell can try that cell's
-        values. By default noise is from a cipher under a key of the operating system's entropy,
-        which is not kept, so that the copies cannot be drawn again.
+        **For studies only**: an adversary who knows or guesses table and seed removes the noise,
+        and one who lacks a single cell can try its values. By default a cipher's key from the
+        operating system's entropy, which is not kept.
     bounds : mapping of column → (low, high), optional
-        By how much one record may change, in every column of numbers (``x1``, ``x2`` … of an
-        array): for levels by a guarantee and for ``noise="bounds"``. Knowledge from outside the
-        table; records beyond are refused.
+        Range of every column of numbers (``x1``, ``x2`` … of an array), from knowledge outside the
+        table: for levels by a guarantee and for ``noise="bounds"``. Records outside are refused.
     **parameters
-        The scheme's own, as in YAML with underscores: ``algorithm="on-demand"``,
-        ``noise={"variance": 25.0}``.
+        The scheme's own, with underscores: ``algorithm="on-demand"``, ``noise={"variance": 25.0}``.
 
     Returns
     -------
@@ -284,11 +270,10 @@ def perturb(
 
     Notes
     -----
-    Numbers with added noise are whole multiples of a public power of two
-    (``auditor.schemes.base.grid``), far below the noise; those of schemes whose noise is whole, of
-    the step that the original's column is recorded in, and integers stay integers. For more copies
-    of the same table later extend the release: two releases that know nothing of one another are
-    fresh looks at ``X``, and average out.
+    Numbers with added noise are multiples of a public power of two
+    (``auditor.schemes.base.additive``), far below the noise. If the noise is whole, they are
+    multiples of the original column's recording step, and integers stay integers.
+    Extend a release for more copies: two independent releases average out.
 
     Examples
     --------
@@ -341,13 +326,10 @@ def checked_levels(
 ) -> tuple[float, ...]:
     """Return levels as noise multiples or probabilities.
 
-    Ranges are drawn, guarantees and scales are solved for.
-
     Raises
     ------
     AuditorError
-        They are no levels, or none of this scheme; or a guarantee was stated without bounds, or of
-        noise that is sized otherwise.
+        They are invalid for this scheme; or a guarantee lacks bounds, or has noise of another size.
     """
     asked = _parsed(levels)
     if asked.currency not in (None, "scale") and not bounds:
@@ -392,10 +374,7 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def _spelt(value: Any) -> Any:
-    """Return a parameter as in a scenario, arrays as lists.
-
-    The plugin refuses values that no scenario can hold.
-    """
+    """Return a parameter as in a scenario; the plugin refuses unknown types."""
     try:
         return plain(value)
     except ScenarioError:
@@ -503,7 +482,7 @@ def _drawn_numbers(
 def started_codes(
     scheme: UniformScheme, table: CategoricalTable, levels: Sequence[float], key: Key
 ) -> Copies:
-    """Return the generator of a new release's copies; warn of values that are never drawn."""
+    """Return the generator of new copies; warn of values that are never drawn."""
     scheme = scheme.over(table)
     if note := never_drawn(scheme.replaced_by(table.size)):
         warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)

@@ -11,11 +11,10 @@ from auditor import registry
 from auditor.results import bibliography, metrics
 from auditor.scenario.levels import CURRENCIES, RANGES, ByGuarantee, Listed, Range
 from auditor.scenario.problems import Form
-from auditor.scenario.read_coalitions import COALITIONS
 from auditor.scenario.read_data import DataForm
 from auditor.scenario.read_knowledge import KNOWLEDGE
 from auditor.scenario.read_measures import MEASURES, Utility
-from auditor.scenario.read_plugins import EVERY, AttackForm, SchemeForm, UseForm
+from auditor.scenario.read_plugins import COALITIONS, EVERY, AttackForm, SchemeForm, UseForm
 from auditor.scenario.sections import Document
 
 JSON = dict[str, Any]

@@ -11,8 +11,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.random_streams import stream
 from auditor.parameters import FieldError, Whole, shown
-from auditor.scenario.from_python import plain
-from auditor.scenario.problems import Form, FormError, Problems
+from auditor.scenario.problems import Form, FormError, Problems, plain
 
 MOST_COPIES = 10_000
 """Limit against typing errors: a million copies would need terabytes for their covariance."""
@@ -128,8 +127,11 @@ class Range(Form):
     linear: Ends | None = Field(None, description="[low, high] of even spacing")
     count: Count = Field(description="number of levels")
     order: Literal["ascending", "descending"] | None = None
-    out_of: Annotated[Whole, Field(ge=0, le=MOST_COPIES)] = Field(
-        0, description="with an order: draw so many and release the first `count`"
+    out_of: Whole = Field(
+        0,
+        ge=0,
+        le=MOST_COPIES,
+        description="with an order: draw so many and release the first `count`",
     )
     each_replicate: bool = Field(False, description="whether every replicate draws levels anew")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -9,9 +10,9 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from pydantic import WithJsonSchema as Schema
 
-from auditor.errors import did_you_mean
-from auditor.field_paths import format_path
-from auditor.parameters import Found, Path, explain, kind_of, shown
+from auditor.errors import Problem, ScenarioError, did_you_mean
+from auditor.field_paths import Path, format_path, sentence
+from auditor.parameters import Found, explain, kind_of, shown
 from auditor.registry import PluginParameters
 
 M = TypeVar("M", bound=BaseModel)
@@ -60,9 +61,7 @@ class FormError(ValueError):
 
     def __init__(self, found: Iterable[Found]) -> None:
         self.found = tuple(found)
-        super().__init__(
-            "; ".join(f"{format_path(path)} {message}".lstrip() for path, message, _ in self.found)
-        )
+        super().__init__(sentence(self.found))
 
 
 def split(item: Any) -> tuple[Any, Any]:
@@ -179,3 +178,43 @@ class Problems:
             for relative, message, key in explain(error, model, spelt, beside):
                 self.add((*path, *relative), message, key)
             return None
+
+
+MOST_DIGITS = 1000
+DEEPEST = 50
+
+
+def plain(value: Any, path: Path = ()) -> Any:
+    """Convert numpy scalars, arrays, tuples and paths to plain values.
+
+    Raises
+    ------
+    ScenarioError
+        A value has no YAML form: an object, a huge integer, or deep nesting.
+    """
+    if len(path) > DEEPEST:
+        raise ScenarioError(
+            [
+                Problem(
+                    format_path(path[:3]),
+                    f"is nested too deeply: over {DEEPEST} lists and mappings in one another",
+                )
+            ]
+        )
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, (*path, str(key))) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, (*path, place)) for place, item in enumerate(value)]
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+        raise ScenarioError(
+            [Problem(format_path(path), f"is an integer of more than {MOST_DIGITS} digits")]
+        )
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ScenarioError(
+        [Problem(format_path(path), f"holds a {type(value).__name__}, which no scenario can")]
+    )

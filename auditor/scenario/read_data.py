@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
@@ -224,24 +225,19 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     parameters = _source_parameters(source, own, problems, base)
     if form is None:
         return None
+    same: dict[str, Any] = {
+        field.name: getattr(form, field.name, None) for field in fields(DataUse)
+    }
     return DataUse(
-        source=source,
-        columns=None if form.columns is None else tuple(form.columns),
-        rows=form.rows,
-        missing=form.missing,
-        standardize=form.standardize,
-        disclosure="public" if form.disclosure == "public" else "rounded",
-        parameters=parameters,
-        bins=form.bin,
-        categorical=form.categorical,
-        hierarchies=form.hierarchies,
-        dates=form.dates,
-        order=form.order,
-        key=form.key,
-        unit=form.unit,
-        bounds=form.bounds,
-        tolerance=form.model_dump()["tolerance"],
-        first_batch=form.first_batch,
+        **same
+        | {
+            "source": source,
+            "columns": None if form.columns is None else tuple(form.columns),
+            "disclosure": "public" if form.disclosure == "public" else "rounded",
+            "parameters": parameters,
+            "bins": form.bin,
+            "tolerance": form.model_dump()["tolerance"],
+        }
     )
 
 

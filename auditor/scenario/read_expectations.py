@@ -13,9 +13,8 @@ from auditor.results import metrics
 from auditor.results.evidence import FITTED
 from auditor.scenario.model import ExpectationUse, Measure, UtilityUse
 from auditor.scenario.problems import Problems, split
-from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import parse_knowledge
-from auditor.scenario.read_plugins import id_of
+from auditor.scenario.read_plugins import id_of, parse_coalitions
 
 REMEDIES = {
     "utility": "is not measured; give the section `utility:`",

@@ -1,4 +1,4 @@
-"""Sections ``schemes`` and ``attacks``: plugin uses with parameters."""
+"""Sections ``schemes``, ``attacks`` and ``coalitions``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,61 @@ from pydantic import Field, field_validator
 from auditor import registry
 from auditor.adversary.attack import Attack, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack
-from auditor.adversary.coalitions import Coalitions
+from auditor.adversary.coalitions import MOST_COALITIONS, NAMED, Coalitions
 from auditor.adversary.knowledge import Knowledge
 from auditor.errors import NotApplicable, PluginError, PluginFailed
-from auditor.parameters import FieldError, Path, shown
+from auditor.parameters import FieldError, Path, Whole, shown
 from auditor.process.containment import contained
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
-from auditor.scenario.problems import Form, Problems
-from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.scenario.problems import Form, Problems, read_entry
 from auditor.schemes.base.additive import AdditiveScheme
+
+
+class Copies(Form):
+    """A list of copies."""
+
+    alone = "copies"
+    copies: list[Annotated[int, Field(ge=1)]] = Field(
+        min_length=1, description="copy numbers from 1, as [1, 3]"
+    )
+
+    @field_validator("copies")
+    @classmethod
+    def _distinct(cls, copies: list[int]) -> list[int]:
+        if len(set(copies)) < len(copies):
+            raise ValueError("names a copy twice")
+        return copies
+
+
+class Count(Form):
+    """A number of copies or of random coalitions."""
+
+    alone = "count"
+    count: Whole = Field(ge=1, le=MOST_COALITIONS, description="how many, as 100")
+
+
+COALITIONS: dict[str, type[Form]] = {
+    **dict.fromkeys(NAMED, Form),
+    "copies": Copies,
+    "first": Count,
+    "random": Count,
+}
+
+
+def parse_coalitions(value: Any) -> Coalitions:
+    """Parse one entry of ``coalitions``, or a filter's ``coalition``.
+
+    Raises
+    ------
+    FormError
+        Invalid entry; the message states the expected form.
+    """
+    entry = {"copies": list(value)} if isinstance(value, (list, tuple)) else value
+    name, form = read_entry(entry, COALITIONS, "copy numbers or a set of coalitions")
+    copies = tuple(sorted(form.copies)) if name == "copies" else ()
+    return Coalitions(name, copies, getattr(form, "count", 0))
+
 
 EVERY = "all"
 """Name for all applicable attacks."""
@@ -47,8 +92,8 @@ class SchemeForm(UseForm):
     """Fields of every scheme."""
 
     levels: Any = None
-    already_out: Annotated[float, Field(ge=0)] = Field(
-        0, description="copies, or their share below 1, that are out before the last request"
+    already_out: float = Field(
+        0, ge=0, description="copies, or their share below 1, that are out before the last request"
     )
     public_grid: bool = Field(
         False, description="whether copies are on the grid of copies for release"

@@ -65,7 +65,6 @@ class CornerWave(AdditiveScheme):
         serial: Serial = Field("none", description=SERIAL)
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return the noise's autoregression over records, or None."""
         return serial_law(self.parameters.serial, table)
 
     def level_covariance(self, levels: Sequence[float]) -> Array:

@@ -16,7 +16,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import ReleaseKey, Seed
-from auditor.schemes.base.grid import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
+from auditor.schemes.base.additive import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments
 from auditor.schemes.replacement.base import UniformScheme
@@ -39,10 +39,9 @@ def checked_seed(seed: int | None) -> int:
 
 
 def secret_of(seed: int | None, fingerprint: str) -> Seed:
-    """Return the noise seed of one release.
+    """Return the noise seed of one release: a secret key, or seed and table mixed.
 
-    Without a seed a secret key, else a mixture of seed and table. The seed alone would give two
-    tables equal noise, and the difference of their copies would show every cell that differs.
+    The seed alone would give two tables equal noise, which their difference would remove.
     """
     if seed is None:
         return ReleaseKey()
@@ -59,21 +58,18 @@ def drawn_blocks(
     scale: TableMoments | None = None,
     seen: Callable[[Array], None] | None = None,
 ) -> Iterator[tuple[int, int, Sequence[Array]]]:
-    """Draw a table's copies block by block.
-
-    Yields first and last row (exclusive) and the block's rows of every copy.
+    """Yield first and last row (exclusive) and all copies' rows, block by block.
 
     Parameters
     ----------
     key : Key
         From ``key_of``.
     copies : sequence of M ndarrays of n rows, optional
-        Destination; the first ``existing`` are only read. By default each block overwrites the one
-        before.
+        Destination; the first ``existing`` are only read. By default memory of one block.
     scale : TableMoments, optional
         Moments that noise is scaled to; the table's own by default.
     seen : callable, optional
-        Called with each block of the table, to avoid a second read.
+        Called with each block of the table.
     """
     if scheme.makes_copies and scheme.needs_table:
         scheme.table = table
@@ -199,14 +195,7 @@ def noise_deviations(
     None if the scheme states no law.
     """
     law = scheme.law(levels, scale or table_moments(table).scale) if scheme.makes_copies else None
-    if law is None:
-        return None
-    variances = (
-        np.outer(np.diag(law.level_covariance), np.diag(law.shape))
-        if isinstance(law, KroneckerNoise)
-        else np.diag(law.covariance)
-    )
-    return np.sqrt(np.clip(variances.reshape(law.copies, law.width), 0.0, None))
+    return None if law is None else law.deviations
 
 
 def drawn_codes(

@@ -14,38 +14,16 @@ coalition gains with every copy (li2012, Theorem 3).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.numerics.autoregression import Autoregression
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.additive import FreshNoise
 from auditor.schemes.base.noise_shapes import NoiseShape
-from auditor.schemes.base.plans import Step, fresh_plan
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.base.serial import SERIAL, Serial, serial_law
-
-
-class FreshNoise(AdditiveScheme):
-    """Base of schemes that draw independent noise for every copy.
-
-    Even at a repeated level.
-    """
-
-    claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
-    reference = "li2012, section 5.1.1"
-
-    def level_covariance(self, levels: Sequence[float]) -> NDArray[np.float64]:
-        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
-        return np.diag(np.asarray(levels, dtype=np.float64))
-
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return ``Y_i = X + σ_i g_i`` for every new copy."""
-        return fresh_plan(levels, existing)
 
 
 @register
@@ -70,7 +48,6 @@ class Independent(FreshNoise):
 
     @property
     def distribution(self) -> Literal["gaussian", "uniform"]:
-        """Distribution of the noise."""
         chosen: Literal["gaussian", "uniform"] = self.parameters.distribution
         return chosen
 
@@ -94,5 +71,4 @@ class Correlated(FreshNoise):
         serial: Serial = Field("none", description=SERIAL)
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return the noise's autoregression over records, or None."""
         return serial_law(self.parameters.serial, table)

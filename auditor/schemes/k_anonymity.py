@@ -31,24 +31,306 @@ cuts were refused; no attack here uses that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError
-from auditor.registry import register
-from auditor.schemes.generalisation.anonymous_scheme import AnonymousScheme
+from auditor.errors import AuditorError, did_you_mean
+from auditor.numerics.blocks import row_blocks
+from auditor.registry import PluginParameters, register
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments, check_sizes
+from auditor.schemes.generalisation.classes import (
+    Ground,
+    blank,
+    by_coalition,
+    compose,
+    from_columns,
+    sufficient,
+    to_columns,
+)
 from auditor.schemes.generalisation.partition import (
     Partition,
+    Rules,
     Rung,
     bounds,
     full_domain,
     merged,
     mondrian,
 )
+from auditor.types import Array, Block, ClassRecords, Coalition, Indices
+
+
+class AnonymousScheme(Scheme):
+    """Copies with one range per class in each quasi-identifier.
+
+    Other attributes are released unperturbed.
+    """
+
+    family = "k-anonymity"
+    needs_table = True
+    nested: ClassVar[bool] = False
+    """Whether it claims that one copy of every coalition is sufficient."""
+    trial = MappingProxyType({"quasi": ["a", "b"], "sensitive": "c"})
+    trial_levels = (3.0, 5.0, 4.0)
+
+    class Parameters(PluginParameters):
+        """Quasi-identifiers, sensitive attribute, and class rules besides k."""
+
+        quasi: list[str] = Field(
+            min_length=1, description="attributes that identify when taken together"
+        )
+        sensitive: str = Field(description="the attribute to protect; released as it is")
+        distinct: int = Field(
+            1, ge=1, description="fewest distinct sensitive values in a class (distinct ℓ)"
+        )
+        entropy: float = Field(1.0, ge=1, description="least entropy ℓ of a class")
+        alpha: float = Field(
+            1.0, gt=0, le=1, description="largest share of one sensitive value in a class"
+        )
+        t: float = Field(
+            1.0, ge=0, le=1, description="largest earth mover's distance of a class from the table"
+        )
+        recursive: list[float] | None = Field(
+            None,
+            min_length=2,
+            max_length=2,
+            description="[c, ℓ]: a class's commonest value has fewer records than c times the ℓ-th and all rarer ones",
+        )
+        confidential: list[float | str] = Field(
+            [], description="sensitive values that nobody may infer"
+        )
+        confidence: float = Field(
+            1.0, gt=0, le=1, description="largest share of one confidential value in a class"
+        )
+        range: float = Field(
+            0.0,
+            ge=0,
+            le=1,
+            description="least range of a class's sensitive values, over the table's: e of (k, e), "
+            "whose k is `distinct`",
+        )
+
+        @model_validator(mode="after")
+        def _told_apart(self) -> Any:
+            if len(set(self.quasi)) != len(self.quasi) or self.sensitive in self.quasi:
+                raise ValueError(
+                    "must list each quasi-identifier once, and not the sensitive attribute among them"
+                )
+            if self.recursive is not None and not (
+                self.recursive[0] > 0 and self.recursive[1] >= 1 and self.recursive[1].is_integer()
+            ):
+                raise ValueError(
+                    "must have as recursive [c, ℓ] a number above 0 and a whole number of at least 1"
+                )
+            if self.confidence < 1.0 and not self.confidential:
+                raise ValueError(
+                    "bounds the confidence in no value: list the sensitive values that nobody may infer under `confidential`"
+                )
+            return self
+
+    @property
+    def public(self) -> dict[str, Any]:
+        return super().public | {
+            "hierarchies": {} if self.table is None else dict(self.table.hierarchies)
+        }
+
+    @abstractmethod
+    def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
+        """Return the classes of copies ``existing + 1 … M``; ``levels`` of all M.
+
+        Or of all M, if new copies are derived from earlier ones; the earlier ones are then compared
+        with the release.
+
+        Raises
+        ------
+        AuditorError
+            No generalisation satisfies the rules.
+        """
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        self._check(table)
+
+    def _check(self, table: Table) -> None:
+        for name in (*self.parameters.quasi, self.parameters.sensitive):
+            if name not in table.attributes:
+                raise AuditorError(
+                    f"there is no attribute {name!r}{did_you_mean(name, table.attributes)}"
+                )
+        self._confidential(table)
+        if self.parameters.range > 0 and self.parameters.sensitive in table.hierarchies:
+            raise AuditorError(
+                f"range: {self.parameters.sensitive!r} has a hierarchy, and its values no range; use `distinct` or `t`"
+            )
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_sizes(levels, "k", least=1)
+        if self.table is not None:
+            self._check(self.table)
+            for k in levels:
+                self.rules(k, self.table)
+
+    def output_width(self, width: int) -> int:
+        """Return the number of released columns.
+
+        Two bounds per quasi-identifier, one column per other attribute, and one suppression flag.
+        """
+        return width + len(self.parameters.quasi) + 1
+
+    def blank(self, rows: int, width: int) -> ClassRecords:
+        return blank(rows, width)
+
+    def to_columns(self, copy: ClassRecords, attributes: Sequence[str]) -> Array:
+        return to_columns(copy, self._quasi(attributes))
+
+    def from_columns(self, columns: Array, attributes: Sequence[str]) -> ClassRecords:
+        return from_columns(columns, self._quasi(attributes))
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> None:
+        """Return None: copies are deterministic."""
+
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> AnonymousSampler:
+        """Return the sampler of the copies, which are deterministic.
+
+        Raises
+        ------
+        AuditorError
+            An attribute does not exist, or no generalisation satisfies the rules.
+        """
+        whole = self.whole_table
+        self._check(whole)
+        made = [
+            self._copy(partition, whole) for partition in self.partitions(levels, existing, whole)
+        ]
+        bounds = row_blocks(whole.rows, whole.width)
+        return AnonymousSampler(
+            made, len(levels) - len(made), bounds, self._quasi(whole.attributes)
+        )
+
+    def _copy(self, partition: Partition, table: Table) -> ClassRecords:
+        X, numbers = table.values, partition.numbers
+        return compose(
+            np.where(numbers[:, None] < 0, X.mean(axis=0), X),
+            self._quasi(table.attributes),
+            *partition,
+        )
+
+    def promises(
+        self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
+    ) -> dict[Coalition, dict[str, float]]:
+        assert self.table is not None
+        sensitive = self.table.attributes.index(self.parameters.sensitive)
+        ground = self._ground(np.unique(self.table.values[:, sensitive]), self.table)
+        return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(self.table))
+
+    def sufficient(
+        self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
+    ) -> dict[Coalition, bool]:
+        return sufficient(blocks, coalitions)
+
+    def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
+        """Return quasi-identifiers (n, q), sensitive codes (n,) and class rules.
+
+        Raises
+        ------
+        AuditorError
+            Not even the whole table satisfies the rules.
+        """
+        given = self.parameters
+        values, codes = np.unique(
+            table.values[:, table.attributes.index(given.sensitive)], return_inverse=True
+        )
+        codes = codes.ravel()
+        c, ell = given.recursive or (np.inf, 1)
+        rules = Rules(
+            int(k),
+            given.distinct,
+            given.entropy,
+            given.alpha,
+            given.t,
+            (c, int(ell)),
+            given.confidence,
+            tuple(np.flatnonzero(np.isin(values, self._confidential(table))).tolist()),
+            given.range,
+            tuple(values.tolist()),
+            self._ground(values, table),
+        )
+        if not rules.hold(codes, np.bincount(codes) / len(codes)):
+            raise AuditorError(
+                f"{self.name}: the whole table as one class does not satisfy the rules with k = {int(k)}"
+            )
+        return table.values[:, self._quasi(table.attributes)], codes, rules
+
+    def _quasi(self, attributes: Sequence[str]) -> list[int]:
+        return [attributes.index(name) for name in self.parameters.quasi]
+
+    def _confidential(self, table: Table) -> list[float]:
+        """Return the confidential values, or their places in a hierarchy.
+
+        Raises
+        ------
+        AuditorError
+            One is no number, or not among the declared leaves. Whether a record has it stays
+            secret.
+        """
+        name, wanted = self.parameters.sensitive, self.parameters.confidential
+        if name in table.hierarchies:
+            leaves = table.hierarchies[name].leaves
+            for value in wanted:
+                if value not in leaves:
+                    known = did_you_mean(str(value), map(str, leaves))
+                    raise AuditorError(
+                        f"confidential: the hierarchy of {name!r} has no value {value!r}{known}"
+                    )
+            return [float(leaves.index(value)) for value in wanted]
+        for value in wanted:
+            if isinstance(value, str):
+                raise AuditorError(f"confidential: {name!r} holds numbers; got {value!r}")
+        return [float(value) for value in wanted]
+
+    def _ground(self, values: Array, table: Table) -> Ground:
+        hierarchy = table.hierarchies.get(self.parameters.sensitive)
+        return (
+            "ordered"
+            if hierarchy is None
+            else {place: hierarchy.ancestors[int(value)] for place, value in enumerate(values)}
+        )
+
+
+class AnonymousSampler(NamedTuple):
+    """Returns rows of copies in memory; ``before`` copies precede them."""
+
+    copies: Sequence[ClassRecords]
+    before: int
+    bounds: Sequence[tuple[int, int]]
+    quasi: Sequence[int]
+
+    def block(self, index: int, x: Array, out: Sequence[ClassRecords], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``.
+
+        Raises
+        ------
+        AuditorError
+            Earlier copies differ from the release that new ones derive from.
+        """
+        a, b = self.bounds[index]
+        for number, copy in enumerate(self.copies, start=self.before):
+            if number >= existing:
+                out[number][...] = copy[a:b]
+            elif not self._same(out[number], copy[a:b]):
+                why = "is not what this table gives by these parameters, so that new copies could cut its classes"
+                raise AuditorError(f"copy {number + 1}, which is out, {why}")
+
+    def _same(self, released: Array, copy: ClassRecords) -> bool:
+        columns = released if released.dtype.names is None else to_columns(released, self.quasi)
+        return np.array_equal(columns, to_columns(copy, self.quasi))
 
 
 @register
@@ -75,8 +357,8 @@ class KAnonymity(AnonymousScheme):
             None,
             description="full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last",
         )
-        suppress: Annotated[float, Field(ge=0, lt=1)] = Field(
-            0.05, description="full-domain: share of the records that may be suppressed"
+        suppress: float = Field(
+            0.05, ge=0, lt=1, description="full-domain: share of the records that may be suppressed"
         )
 
         @model_validator(mode="after")
@@ -108,7 +390,6 @@ class KAnonymity(AnonymousScheme):
             )
 
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
-        """Return each copy's classes, independently of the other copies."""
         return [self._partition(k, table) for k in levels[existing:]]
 
     def _partition(self, k: float, table: Table) -> Partition:
@@ -141,7 +422,6 @@ class KAnonymityMultilevel(AnonymousScheme):
     assumes = "The quasi-identifiers are all that an adversary can know of a record."
 
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
-        """Return all copies' classes, each from its earlier neighbours."""
         made: list[Partition] = []
         for k in levels:
             Q, codes, rules = self.rules(k, table)

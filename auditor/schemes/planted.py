@@ -51,7 +51,6 @@ class Planted(Case, CornerWave):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the sampler of a first release; ascending levels *not checked*."""
         return PlantedSampler(self, psd_root(self.law(levels, table).shape), levels, key)
 
 
@@ -63,7 +62,6 @@ class PlantedSampler:
         self._scales = np.sqrt(np.diff(np.asarray(levels, dtype=np.float64), prepend=0.0))
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
         rng = stream(self._key.seed, "planted", self._key.scheme, self._key.replicate, index)
         fair = rng.standard_normal((len(out), *x.shape))
         g = fair.copy()
@@ -104,7 +102,6 @@ class Bands(Planted):
     width = 0.25
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
-        """Move values in the wrong band to a neighbouring one."""
         e = g[1][:, 0]
         wrong = (np.floor(e / self.width) % 2 == 1) != (g[0][:, 0] > 0)
         g[1][:, 0] = e + np.where(wrong, self.width * rng.choice([-1, 1], len(e)), 0.0)
@@ -117,7 +114,6 @@ class ScaleByRecord(Planted):
     name, lawful = "scale-by-record", True
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
-        """Scale by the record's rank."""
         upper = x.argsort(axis=0).argsort(axis=0) >= len(x) / 2
         g[1] = g[1] * np.where(upper, 1.35, 0.42)
 
@@ -129,7 +125,6 @@ class PeriodicGenerator(Planted):
     name = "periodic-generator"
 
     def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
-        """Repeat the first rows' noise."""
         return [np.resize(each[: max(1, 7001 * len(x) // 20_000)], x.shape) for each in z]
 
 
@@ -140,7 +135,6 @@ class UnperturbedRows(Planted):
     name = "unperturbed-rows"
 
     def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
-        """Remove the noise."""
         bare = rng.random(len(x)) < 0.01
         return [np.where(bare[:, None], 0.0, each) for each in z]
 
@@ -153,7 +147,6 @@ class OneNeighbour(Case, CornerWave):
     trial_levels = (1.0, 0.5)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return steps from the neighbour below alone."""
         steps = []
         for copy, level in enumerate(levels, start=1):
             lower = [other for other in range(1, copy) if levels[other - 1] < level]
@@ -171,7 +164,6 @@ class MaxForMin(Case, CornerWave):
     trial_levels = (0.5, 1.0)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return steps that draw all copies from the original."""
         return draw_from(np.maximum.outer(levels, levels))[existing:]
 
 
@@ -206,7 +198,6 @@ class RetentionAbove(CategoricalCase):
     name = "retention-above"
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return copies of too high a retention."""
         return RaisedCopies(super().copies(original, size, key))
 
 
@@ -218,12 +209,10 @@ class RaisedCopies(Copies):
         self._honest = honest
 
     def skip(self, level: float, key: Key | None = None) -> None:
-        """Register a copy."""
         super().skip(level, key)
         self._honest.skip(level + 0.1 * (1.0 - level), key)
 
     def copy(self, number: int) -> Codes:
-        """Return copy ``number`` again."""
         return self._honest.copy(number)
 
 
@@ -234,5 +223,4 @@ class ForgetfulCoin(CategoricalCase):
     name = "forgetful-coin"
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return fresh copies."""
         return FreshCopies(original, size, key)

@@ -13,11 +13,12 @@ records, cells or columns.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, ValidationError, field_validator
@@ -25,13 +26,19 @@ from pydantic import Field, ValidationError, field_validator
 from auditor import registry
 from auditor.data.alignment import misaligned
 from auditor.data.common_records import common_part, remembered
-from auditor.data.copies import JOIN_REMEDY, Copy, check_joined_by_row, copy_file, read_copy
+from auditor.data.copies import (
+    JOIN_REMEDY,
+    Copy,
+    check_joined_by_row,
+    copy_file,
+    read_copy,
+    shown_columns,
+)
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
-from auditor.data.shown_columns import ShownColumn, shown_columns
-from auditor.data.table import Audited, Table
+from auditor.data.table import Audited, ShownColumn, Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
-from auditor.field_paths import format_path
+from auditor.field_paths import sentence
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
 from auditor.parameters import explain
@@ -47,6 +54,7 @@ from auditor.schemes.base.scheme import (
     TableMoments,
     table_moments,
 )
+from auditor.schemes.replacement.base import categories_of
 from auditor.text.column_names import quoted
 from auditor.types import Array
 
@@ -63,8 +71,25 @@ class FileScheme(Scheme):
     makes_copies = False
     needs_table = True
 
+    class Parameters(PluginParameters):
+        """Files of the copies, and how they match the original."""
+
+        copies: list[str] = Field(
+            description="paths of .csv or .parquet files, in order of release",
+            min_length=1,
+            max_length=10_000,
+        )
+        key: str | None = Field(
+            None,
+            description="column of whole numbers or text that identifies records in the data and in every copy, which may then be in "
+            "another order and lack some; without it, rows must match one to one",
+        )
+        aligned: bool = Field(
+            False,
+            description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused",
+        )
+
     def count(self, levels: Sequence[float]) -> int:
-        """Return the number of files."""
         return len(self.parameters.copies)
 
     def check_count(self, levels: Sequence[float]) -> None:
@@ -91,6 +116,24 @@ class FileScheme(Scheme):
         """Return the files in order of release, read with the blanks of the original."""
         return [copy_file(name, self.base, table.source) for name in self.parameters.copies]
 
+    @abstractmethod
+    def read(self, table: Table, exact: bool = False, why: str = "") -> Sequence[Any]:
+        """Return the copies of a table as matched to its records; see ``read_copy``."""
+
+    def shown(self, table: Table) -> list[ShownColumn]:
+        whole, key = table.whole, self.parameters.key
+        files = [
+            (path, c.rows) for path, c in zip(self.files(whole), self.read(whole), strict=True)
+        ]
+        names = table.attributes if self.engine == "numeric" else categories_of(whole).names
+        found = shown_columns(files, [*names, *([] if key is None else [key])])
+        return [column._replace(values=table.cut_out(column.values)) for column in found]
+
+    def warn(self, table: Table, notes: Sequence[str]) -> None:
+        """Warn of the files' notes on reading, and of further notes."""
+        for note in (*chain.from_iterable(map(notes_of, self.files(table))), *notes):
+            warnings.warn(AuditorWarning(note), stacklevel=3)
+
     @property
     def audited_table(self) -> Table:
         """The audited records and columns."""
@@ -101,6 +144,7 @@ class FileScheme(Scheme):
         return self.table
 
 
+VOUCH = "set `aligned: true` if you know that they are the same records in the same order"
 VALUES_LOOKED_AT = 2**20
 FEWEST_LOOKED_AT = 2_000
 """Least number of values, and of records, across the table for the row-order check."""
@@ -120,27 +164,12 @@ class Published(FileScheme):
     level_of_original = 0.0
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "corner-wave"}})
 
-    class Parameters(PluginParameters):
+    class Parameters(FileScheme.Parameters):
         """Files of the copies, and statements about them."""
 
-        copies: list[str] = Field(
-            description="paths of .csv or .parquet files, in order of release",
-            min_length=1,
-            max_length=10_000,
-        )
         law: dict[str, Any] | None = Field(
             None,
             description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed",
-        )
-
-        key: str | None = Field(
-            None,
-            description="column of whole numbers or text that identifies records in the data and in every copy, which may then be in "
-            "another order and lack some; without it, rows must match one to one",
-        )
-        aligned: bool = Field(
-            False,
-            description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused",
         )
 
         @field_validator("law")
@@ -151,7 +180,6 @@ class Published(FileScheme):
             return law
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels that are neither absent nor one per copy, or unlawful."""
         stated = self._stated()
         if stated is not None and not levels:
             raise AuditorError("a law by scheme needs the copies' levels")
@@ -169,7 +197,7 @@ class Published(FileScheme):
                 "published copies are in the data's own units: `standardize` must be false"
             )
         by_row, why = self.parameters.key is None, self.check_join(asked)
-        copies = list(self._read(table, exact=asked.rows is None, why=why))
+        copies = self.read(table, asked.rows is None, why)
         common = self._common(table, copies)
         stated = self._stated()
         gaps = common.table.cut is not None and (np.diff(common.table.cut.rows) > 1).any()
@@ -182,8 +210,7 @@ class Published(FileScheme):
                 "law: `serial` noise follows on from record to record, and between those that all copies have in full some are missing; "
                 "audit a stretch that is whole, or leave `law` out"
             )
-        for note in (*chain.from_iterable(map(notes_of, self.files(table))), *common.notes):
-            warnings.warn(AuditorWarning(note), stacklevel=2)
+        self.warn(table, common.notes)
         for copy in copies if not self.parameters.aligned else ():
             columns = np.flatnonzero(copy.said)
             full = np.flatnonzero(copy.full(columns))
@@ -192,8 +219,7 @@ class Published(FileScheme):
             )
 
     def audited(self, table: Table) -> Audited:
-        """Return the records and columns complete in the original and all copies."""
-        return self._common(table, self._read(table))
+        return self._common(table, self.read(table))
 
     def handed_in(self, table: Table) -> list[Array]:
         """Return the files' values in the original's records and columns.
@@ -202,23 +228,12 @@ class Published(FileScheme):
         """
         if table.cut is None and self.parameters.key is None:
             return []
-        copies = list(self._read(table.whole))
+        copies = self.read(table.whole)
         return (
             [copy.cells for copy in copies]
             if table.cut is not None or any(copy.order is not None for copy in copies)
             else []
         )
-
-    def shown(self, table: Table) -> list[ShownColumn]:
-        """Return the columns of the files that are not audited, in the audited records."""
-        whole, key = table.whole, self.parameters.key
-        files = [
-            (path, copy.rows)
-            for path, copy in zip(self.files(whole), self._read(whole), strict=True)
-        ]
-        audited = [*table.attributes, *([] if key is None else [key])]
-        found = shown_columns(files, audited)
-        return [column._replace(values=table.cut_out(column.values)) for column in found]
 
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
         stamps = [
@@ -229,12 +244,11 @@ class Published(FileScheme):
             lambda: common_part(table, list(copies)),
         )
 
-    def _read(self, table: Table, exact: bool = False, why: str = "") -> Iterator[Copy]:
-        for path in self.files(table):
-            yield read_copy(path, table, self.parameters.key, exact, why)
+    def read(self, table: Table, exact: bool = False, why: str = "") -> list[Copy]:
+        key = self.parameters.key
+        return [read_copy(path, table, key, exact, why) for path in self.files(table)]
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
-        """Return the stated law, or None."""
         cut = None if self.table is None else self.table.cut
         if cut is None:
             return self._law(levels, table.scale)
@@ -284,9 +298,8 @@ class Published(FileScheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the reader of the copies; all replicates are equal."""
         records = self.audited_table
-        made = [records.cut_out(copy.values) for copy in self._read(records.whole)]
+        made = [records.cut_out(copy.values) for copy in self.read(records.whole)]
         return MadeCopies(made[existing:], row_blocks(*made[0].shape))
 
 
@@ -302,32 +315,27 @@ class LawfulCopies(Scheme):
         self._law = law
 
     def count(self, levels: Sequence[float]) -> int:
-        """Return the number of copies."""
         return self._law.copies
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
-        """Return the stated law."""
         return self._law
 
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the sampler of all copies."""
         return LawSampler(self._law, key)
 
 
-class LawSampler:
-    """Sampler of copies with Gaussian noise of any law."""
+class LawSampler(NamedTuple):
+    """Draws the noise of all copies by a stated law, block by block."""
 
-    def __init__(self, law: NoiseLaw, key: Key) -> None:
-        self._law, self._key = law, key
+    law: NoiseLaw
+    key: Key
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        rng = stream(self._key.seed, "stated law", self._key.replicate, index)
-        size = self._law.copies * self._law.width
-        noise = self._law.coloured(rng.standard_normal((len(x), size)))
-        for copy, each in zip(out, np.hsplit(noise, self._law.copies), strict=True):
+        rng = stream(self.key.seed, "stated law", self.key.replicate, index)
+        noise = self.law.coloured(rng.standard_normal((len(x), self.law.copies * self.law.width)))
+        for copy, each in zip(out, np.hsplit(noise, self.law.copies), strict=True):
             np.add(x, each, out=copy)
 
 
@@ -349,19 +357,25 @@ def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None
     )
     if found is None:
         return
-    vouch = "set `aligned: true` if you know that they are the same records in the same order"
     if found.certain:
         remedy = (
             f"{JOIN_REMEDY}, put them in the original's order"
             if by_row
             else "although joined by their keys: are these the original's"
         )
-        raise AuditorError(f"{quoted(name)}: the copy's rows {found.cause}; {remedy}, or {vouch}")
+        raise misplaced_rows(name, found.cause, remedy)
+    warn_of_rows(name, "it is too noisy for so few records to tell")
+
+
+def misplaced_rows(name: str, cause: str, remedy: str) -> AuditorError:
+    """Return the error of a copy whose rows are not the original's."""
+    return AuditorError(f"{quoted(name)}: the copy's rows {cause}; {remedy}, or {VOUCH}")
+
+
+def warn_of_rows(name: str, why: str) -> None:
+    """Warn that a copy's rows may not be the original's."""
     problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
-    warnings.warn(
-        AuditorWarning(f"{problem}: it is too noisy for so few records to tell; {vouch}"),
-        stacklevel=2,
-    )
+    warnings.warn(AuditorWarning(f"{problem}: {why}; {VOUCH}"), stacklevel=4)
 
 
 def _scheme_of(law: dict[str, Any]) -> Scheme:
@@ -387,9 +401,7 @@ def _check_law(law: dict[str, Any]) -> None:
         raise ValueError(f"names an {error}") from None
     except ValidationError as error:
         model = registry.get("scheme", law["scheme"]).Parameters
-        found = explain(error, model, {key: value for key, value in law.items() if key != "scheme"})
-        raise ValueError(
-            "is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)
-        ) from None
+        given = {key: value for key, value in law.items() if key != "scheme"}
+        raise ValueError(f"is wrong: {sentence(explain(error, model, given))}") from None
     if not scheme.adds_noise:
         raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")

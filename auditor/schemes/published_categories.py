@@ -14,7 +14,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -23,19 +22,16 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
-from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.copies import JOIN_REMEDY, CodeCopy, read_codes, with_sets
-from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
-from auditor.data.shown_columns import ShownColumn, shown_columns
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import scipy
-from auditor.registry import PluginParameters, register
+from auditor.registry import register
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.published import FileScheme
+from auditor.schemes.published import FileScheme, misplaced_rows, warn_of_rows
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
@@ -64,26 +60,13 @@ class PublishedCategories(FileScheme, UniformScheme):
     reference = "xiao2009, eq. 1"
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
 
-    class Parameters(PluginParameters):
+    class Parameters(FileScheme.Parameters):
         """Files of the copies, and statements about them."""
 
-        copies: list[str] = Field(
-            description="paths of .csv or .parquet files, in order of release",
-            min_length=1,
-            max_length=10_000,
-        )
         law: dict[str, Any] | None = Field(
             None,
             description="{scheme: uniform} or {scheme: uniform-multilevel}, with `replacement` as of that scheme; levels, retention "
             "probabilities, are then needed",
-        )
-        key: str | None = Field(
-            None,
-            description="the column that identifies records, which the files are then joined by",
-        )
-        aligned: bool = Field(
-            False,
-            description="whether you vouch that rows are the original's, and what looks otherwise is not refused",
         )
 
         @field_validator("law")
@@ -100,7 +83,6 @@ class PublishedCategories(FileScheme, UniformScheme):
             return law
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels that are neither absent nor one probability per copy."""
         if self.parameters.law is not None and not levels:
             raise AuditorError(
                 "a law by scheme needs the copies' levels, their retention probabilities"
@@ -124,15 +106,8 @@ class PublishedCategories(FileScheme, UniformScheme):
             raise AuditorError(
                 f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}"
             )
-        copies = [
-            read_codes(path, data, self._keys(table), asked.rows is None, why, table.dropped)
-            for path in self.files(table)
-        ]
-        for note in (
-            *chain.from_iterable(map(notes_of, self.files(table))),
-            *self._audited(table, copies).notes,
-        ):
-            warnings.warn(AuditorWarning(note), stacklevel=2)
+        copies = self.read(table, asked.rows is None, why)
+        self.warn(table, self._audited(table, copies).notes)
         for path, copy in (
             zip(self.files(table), copies, strict=True)
             if by_row and not self.parameters.aligned
@@ -141,29 +116,11 @@ class PublishedCategories(FileScheme, UniformScheme):
             _check_alignment(path.name, data.codes[copy.full], copy.codes[copy.full], data.size)
 
     def audited(self, table: Table) -> Audited:
-        """Return the records complete in the original and all copies."""
         table = with_sets(table, self.files(table))
-        data, keys = categories_of(table), self._keys(table)
-        return self._audited(
-            table,
-            [read_codes(path, data, keys, dropped=table.dropped) for path in self.files(table)],
-        )
+        return self._audited(table, self.read(table))
 
     def handed_in(self, table: Table) -> list[Array]:
-        """Return the codes of all copies in the audited records."""
         return [np.asarray(codes, dtype=np.float64) for codes in self.held()]
-
-    def shown(self, table: Table) -> list[ShownColumn]:
-        """Return the columns of the files that are not audited as categories."""
-        whole, key = table.whole, self.parameters.key
-        data, keys = categories_of(whole), self._keys(whole)
-        copies = [
-            (path, read_codes(path, data, keys, dropped=whole.dropped))
-            for path in self.files(whole)
-        ]
-        files = [(path, copy.rows) for path, copy in copies]
-        found = shown_columns(files, [*data.names, *([] if key is None else [key])])
-        return [column._replace(values=table.cut_out(column.values)) for column in found]
 
     def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
         rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
@@ -189,11 +146,13 @@ class PublishedCategories(FileScheme, UniformScheme):
             table.part(rows, np.arange(table.width)), (*renamed, *notes, *telling), bool(telling)
         )
 
-    def _keys(self, table: Table) -> RecordKeys | None:
-        return None if self.parameters.key is None else table.keys
+    def read(self, table: Table, exact: bool = False, why: str = "") -> list[CodeCopy]:
+        data, keys = categories_of(table), None if self.parameters.key is None else table.keys
+        return [
+            read_codes(path, data, keys, exact, why, table.dropped) for path in self.files(table)
+        ]
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
-        """Return the stated law, or the law estimated from all records."""
         stated = self.parameters.law
         return (
             self.estimated()
@@ -202,7 +161,6 @@ class PublishedCategories(FileScheme, UniformScheme):
         )
 
     def replaced_by(self, size: int) -> Array | None:
-        """Return the stated ``π``, shape (s,); None if uniform or unstated."""
         return self._stated_replacements(categories_of(self.audited_table))
 
     def _stated_replacements(self, data: CategoricalTable) -> Array | None:
@@ -222,7 +180,6 @@ class PublishedCategories(FileScheme, UniformScheme):
         )
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return the files' values in place of draws."""
         start, stop = row_blocks(self.audited_table.rows, BLOCK_WIDTH)[key.block]
         return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
 
@@ -232,19 +189,11 @@ class PublishedCategories(FileScheme, UniformScheme):
         One release is cached for later passes.
         """
         whole = self.audited_table.whole
-        paths = self.files(whole)
-        data = categories_of(whole)
-        key = (
-            data.fingerprint(),
-            self.parameters.key,
-            *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths),
-        )
+        stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
+        key = (categories_of(whole).fingerprint(), self.parameters.key, *stamps)
         if key not in _read:
             _read.clear()
-            _read[key] = [
-                read_codes(path, data, self._keys(whole), dropped=whole.dropped).codes
-                for path in paths
-            ]
+            _read[key] = [copy.codes for copy in self.read(whole)]
         return [self.audited_table.cut_out(codes) for codes in _read[key]]
 
 
@@ -260,7 +209,6 @@ class FileCopies(Copies):
         self._held = held
 
     def copy(self, number: int) -> Codes:
-        """Return copy ``number``."""
         return self._held[number - 1]
 
 
@@ -305,15 +253,8 @@ def _check_alignment(name: str, original: Codes, copy: Codes, size: int) -> None
         or scipy.special.chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED
     ):
         return
-    vouch = "set `aligned: true` if you know that they are the same records in the same order"
     same = (np.bincount(original, minlength=size) == np.bincount(copy, minlength=size)).all()
     if x.size >= FEWEST_SHUFFLED and same:
         cause = "hold the original's values in another order: shuffled, or sorted by something else"
-        raise AuditorError(
-            f"{quoted(name)}: the copy's rows {cause}; put them in the original's order, {JOIN_REMEDY}, or {vouch}"
-        )
-    problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
-    warnings.warn(
-        AuditorWarning(f"{problem}: it may tell nothing of them, or be in another order; {vouch}"),
-        stacklevel=2,
-    )
+        raise misplaced_rows(name, cause, f"put them in the original's order, {JOIN_REMEDY}")
+    warn_of_rows(name, "it may tell nothing of them, or be in another order")

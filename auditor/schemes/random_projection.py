@@ -53,9 +53,7 @@ class RandomProjection(TransformScheme):
     class Parameters(PluginParameters):
         """Size and kind of the matrix, and number of copies."""
 
-        dimensions: Annotated[int, Field(ge=1, le=10_000)] = Field(
-            description="columns n' of a copy"
-        )
+        dimensions: int = Field(ge=1, le=10_000, description="columns n' of a copy")
         variance: Annotated[float, Field(gt=0)] | None = Field(
             None,
             description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average",
@@ -63,9 +61,7 @@ class RandomProjection(TransformScheme):
         matrix: Literal["gaussian", "dct"] = Field(
             "gaussian", description="normal entries, or a truncated cosine transform"
         )
-        copies: Annotated[int, Field(ge=1, le=1000)] = Field(
-            1, description="copies, each with a matrix of its own"
-        )
+        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
 
         @model_validator(mode="after")
         def _no_entries(self) -> Any:
@@ -77,14 +73,12 @@ class RandomProjection(TransformScheme):
 
     @property
     def public(self) -> dict[str, Any]:
-        """The parameters, with the variance of the matrix entries."""
         own = self.parameters
         return super().public | {
             "variance": own.variance if own.variance is not None else 1.0 / own.dimensions
         }
 
     def output_width(self, width: int) -> int:
-        """Return n'."""
         return int(self.parameters.dimensions)
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:

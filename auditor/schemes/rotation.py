@@ -23,20 +23,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from auditor import registry
-from auditor.numerics.linear_algebra import clip_to_psd
+from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.schemes.base.transform import Transform, haar
+from auditor.schemes.base.transform import Transform
 from auditor.types import Array
 
 
@@ -57,15 +57,12 @@ class Rotation(TransformScheme):
     class Parameters(PluginParameters):
         """Number of copies, and whether they are translated."""
 
-        copies: Annotated[int, Field(ge=1, le=1000)] = Field(
-            1, description="copies, each with a matrix of its own"
-        )
+        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
         translation: bool = Field(
             False, description="whether a secret vector is added to every record"
         )
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        """Return a Haar rotation, and a translation of the data's covariance."""
         N = table.mean.size
         M = haar(N, rng)
         spread = psd_root(clip_to_psd(table.covariance, table.covariance)) @ rng.standard_normal(N)
@@ -103,7 +100,6 @@ class RotationNoise(TransformScheme):
         )
 
     def default_levels(self) -> tuple[float, ...]:
-        """Return none: the noise level must be stated."""
         return ()
 
     @property
@@ -115,20 +111,17 @@ class RotationNoise(TransformScheme):
         return scheme
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        """Return a rotation, and a translation of a white copy's covariance."""
         N = table.mean.size
         M = haar(N, rng)
         shift = np.sqrt(np.trace(table.covariance) / N) * rng.standard_normal(N)
         return Transform(M, shift if self.parameters.translation else np.zeros(N))
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
-        """Return each copy's transform, or the first for all."""
         if self.parameters.rotations == "shared":
             return super().transforms(1, table, key) * copies
         return super().transforms(copies, table, key)
 
     def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
-        """Return the law of the white noise."""
         law = self.additive.law(levels, table)
         assert law is not None
         return law
@@ -136,29 +129,23 @@ class RotationNoise(TransformScheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Any:
-        """Return the sampler of copies ``existing + 1 … M``."""
         return BlurredSampler(
             self.additive.sampler(levels, table, key, existing),
             self.transforms(len(levels), table, key),
         )
 
 
-class BlurredSampler:
-    """Draws additive copies and rotates them.
+class BlurredSampler(NamedTuple):
+    """Adds noise in the table's coordinates, then multiplies."""
 
-    Earlier copies are first rotated back, so all of them are needed.
-    """
-
-    def __init__(self, additive: Sampler, transforms: Sequence[Transform]) -> None:
-        self._additive = additive
-        self._transforms = transforms
+    additive: Sampler
+    transforms: Sequence[Transform]
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
         blurred = [
-            np.ascontiguousarray(self._transforms[copy].undo(out[copy])) for copy in range(existing)
+            np.ascontiguousarray(self.transforms[copy].undo(out[copy])) for copy in range(existing)
         ]
-        blurred += [np.empty(x.shape) for _ in range(existing, len(self._transforms))]
-        self._additive.block(index, x, blurred, existing)
-        for copy in range(existing, len(self._transforms)):
-            self._transforms[copy].apply(blurred[copy], out[copy])
+        blurred += [np.empty(x.shape) for _ in self.transforms[existing:]]
+        self.additive.block(index, x, blurred, existing)
+        for copy in range(existing, len(self.transforms)):
+            self.transforms[copy].apply(blurred[copy], out[copy])

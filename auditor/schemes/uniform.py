@@ -116,7 +116,6 @@ class Uniform(RetentionReplacement):
     assumes = "Recipients never pool their copies, and tuples are independent."
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return the generator of fresh copies."""
         return FreshCopies(original, size, key, self.replaced_by(size))
 
 
@@ -143,6 +142,5 @@ class UniformMultilevel(RetentionReplacement):
         )
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return the generator of the chosen implementation."""
         maker = ProcessCopies if self.parameters.implementation == "process" else MultiPertCopies
         return maker(original, size, key, self.replaced_by(size))

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import gamma
 from scipy.stats import norm
 
-from auditor.schemes.base.transform import haar
+from auditor.numerics.linear_algebra import haar
 from auditor_attacks.known_io_rotation import FittingRotations, RotationGuess, success_probability
 
 

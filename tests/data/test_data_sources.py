@@ -58,9 +58,9 @@ def test_wisconsin():
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"a": [1, 2], "b": [1]}, "parameter 'values': 'b' has 1 values where 'a' has 2"),
-    ({"a": [4711.5, "x"]}, "parameter 'values.a.1': Input should be a valid number"),
-    ({"a": [4711.0] * 10_001}, "parameter 'values': at most 10,000 cells; put a larger table in a .csv"),
+    ({"a": [1, 2], "b": [1]}, "values 'b' has 1 values where 'a' has 2"),
+    ({"a": [4711.5, "x"]}, "values.a[1] must be a number; got text"),
+    ({"a": [4711.0] * 10_001}, "values at most 10,000 cells; put a larger table in a .csv"),
 ])  # fmt: skip
 def test_inline_refuses(values, message):
     with pytest.raises(DataError) as caught:

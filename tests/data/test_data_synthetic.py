@@ -94,8 +94,8 @@ def test_haar():
         {"spectrum": {"mean-variance": 1, "count": 1, "small": 4, "attributes": 3}},
         "mean-variance (1) must be more than the small eigenvalues alone make",
     ),
-    ({"spectrum": [1, -2]}, "Input should be greater than or equal to 0"),
-    ({"covariance": [[float("nan")]]}, "Input should be a finite number"),
+    ({"spectrum": [1, -2]}, "must be at least 0; got -2"),
+    ({"covariance": [[float("nan")]]}, "must be a finite number; got nan"),
 ])  # fmt: skip
 def test_impossible_laws(parameters, message):
     assert message in refusal("gaussian", **parameters)

@@ -14,8 +14,7 @@ from auditor.data.columns import checks
 from auditor.data.describe import describe_frames
 from auditor.errors import DataError
 from auditor.scenario.json_schema import scenario_schema
-from auditor.scenario.new.draft import draft, text
-from auditor.scenario.new.selection import select
+from auditor.scenario.new.draft import draft, select, text
 from auditor.scenario.new.template_files import beside, template, template_names
 from auditor.scenario.read import read_scenario
 

@@ -6,9 +6,9 @@ from scipy.stats import kstest, norm
 
 from auditor import registry
 from auditor.data.microdata import as_table
+from auditor.numerics.linear_algebra import haar
 from auditor.runs.perturb import perturb
 from auditor.schemes.base.scheme import Key, table_moments
-from auditor.schemes.base.transform import haar
 
 X = (
     np.random.default_rng(0).standard_normal((300, 5))

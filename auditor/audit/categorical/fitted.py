@@ -24,7 +24,7 @@ from auditor.audit.categorical.cell_records import Bar, Cell
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.fitted import halves_of
 from auditor.data.columns.categorical_table import split
-from auditor.data.shown_columns import ShownColumn
+from auditor.data.table import ShownColumn
 from auditor.results.evidence import FITTED
 from auditor.results.in_clear import KEPT
 from auditor.results.records import Measurement

@@ -30,8 +30,7 @@ from auditor.audit.categorical.release import Half, UniformRelease
 from auditor.audit.insider.features.moved_rows import LOOKED_AT, WINDOW, parts, places
 from auditor.audit.insider.fitted import fitted_records
 from auditor.data.columns.categorical_table import split
-from auditor.data.shown_columns import ShownColumn
-from auditor.data.table import Table
+from auditor.data.table import ShownColumn, Table
 from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories

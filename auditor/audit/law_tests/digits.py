@@ -177,7 +177,7 @@ def last_digits_test(
     """
     if isinstance(law, KroneckerNoise) and law.units is not None:
         return None
-    std = np.sqrt(np.clip(np.diag(law.covariance), 0.0, None)).reshape(len(chosen), -1)
+    std = law.deviations
     places = [(int(i), int(j)) for i, j in zip(*np.nonzero(std), strict=True)]
     every = slice(None, None, math.ceil(len(x) / GENERATED_ROWS))
     found = [

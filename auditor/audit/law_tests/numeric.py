@@ -113,7 +113,7 @@ def in_memory_tests(
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
     """Check that noise is 0 where the law says so, and on its lattice."""
     n, M, N = rows.noise.shape
-    deviation = np.sqrt(np.clip(np.diag(law.covariance), 0.0, None)).reshape(M, N)
+    deviation = law.deviations
     silent, unit = deviation == 0, np.where(deviation > 0, deviation, 1.0)
     excess = [np.abs(rows.noise[:, silent]) / (8.0 * rows.grain[silent] + 1e-300)]
     slack, z, known = 20.0 * math.sqrt(HARDLY_ANY * M * N), rows.noise / unit, rows.grain / unit

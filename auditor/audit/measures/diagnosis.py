@@ -24,7 +24,7 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext
 from auditor.data.columns.resolution import resolution
-from auditor.data.shown_columns import ShownColumn
+from auditor.data.table import ShownColumn
 from auditor.results.records import Measurement
 from auditor.types import Array
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.checks import Series
+from auditor.data.columns.checks import Series, by_column
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.parameters import is_number, is_whole
@@ -207,7 +207,7 @@ def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer
     """Return codes of the product domain from each attribute's codes, (n,)."""
     shape = tuple(attribute.size for attribute in attributes)
     codes = columns[0] if len(shape) == 1 else np.ravel_multi_index(tuple(columns), shape)
-    return np.asarray(codes.astype(code_type(math.prod(shape)), copy=False))
+    return codes.astype(code_type(math.prod(shape)), copy=False)
 
 
 def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]]]:
@@ -427,15 +427,10 @@ def parse_domains(value: Any) -> dict[str, list[Any] | None]:
     ValueError
         With the expected form.
     """
-    if isinstance(value, str):
-        value = [value]
-    if isinstance(value, list) and all(isinstance(name, str) for name in value):
-        value = dict.fromkeys(value)
-    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        raise ValueError("must be a list of columns, or map columns to their domains")
-    for name, domain in value.items():
+    found = by_column(value, "their domains")
+    for name, domain in found.items():
         if domain is not None and (
             not isinstance(domain, list) or not domain or len(set(map(repr, domain))) != len(domain)
         ):
             raise ValueError(f"needs a list of different values for {name!r}")
-    return value
+    return found

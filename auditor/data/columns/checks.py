@@ -78,6 +78,20 @@ def kind_of(column: Any) -> str:
     return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), "mixed or nested values")
 
 
+def by_column(value: Any, what: str) -> dict[str, Any]:
+    """Return a column, columns, or a mapping by column as a mapping; null by default.
+
+    Raises
+    ------
+    ValueError
+        With the expected form.
+    """
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | dict) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"must be a list of columns, or map columns to {what}")
+    return names if isinstance(names, dict) else dict.fromkeys(names)
+
+
 def check_plain(name: str, column: Series) -> None:
     """Raise `DataError` if a categorical column holds lists or similar values."""
     if column.dtype == object and not column.map(pd.api.types.is_hashable).all():

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.data.columns.checks import Series, cells_where, kind_of
+from auditor.data.columns.checks import Series, by_column, cells_where, kind_of
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.text.column_names import nearest, quoted
@@ -146,13 +146,7 @@ def parse_dates(value: Any) -> dict[str, str | None]:
     ValueError
         With the expected form.
     """
-    names = [value] if isinstance(value, str) else value
-    if isinstance(names, list) and all(isinstance(name, str) for name in names):
-        names = dict.fromkeys(names)
-    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names):
-        raise ValueError(
-            "must be a list of columns, or map columns to the format of their dates, as '%d/%m/%Y'"
-        )
+    names = by_column(value, "the format of their dates, as '%d/%m/%Y'")
     for name, form in names.items():
         if form is not None and not _tells_the_day(form):
             raise ValueError(

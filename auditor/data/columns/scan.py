@@ -142,7 +142,7 @@ class Scale:
 
     def undone(self, x: Array) -> Array:
         """Return rows in their original units, up to rounding."""
-        return np.asarray(x * self.std + self.residue + self.shift)
+        return x * self.std + self.residue + self.shift
 
 
 def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:

@@ -1,4 +1,4 @@
-"""Cells that stand for sets of values, as other anonymisation tools write them.
+"""Cells that denote sets of values: ranges, bounds, masks, suppression.
 
 | cell | set |
 | --- | --- |
@@ -64,7 +64,7 @@ def middles(column: Series) -> Array | None:
     if len(ends) < len(found) or not finite.size:
         return None
     means = np.clip(ends, finite.min(), finite.max()).mean(axis=1)
-    return np.asarray(np.append(means, np.nan)[codes])
+    return np.append(means, np.nan)[codes]
 
 
 def stands_for_some(cell: Any, labels: Sequence[Any]) -> bool:

@@ -1,9 +1,8 @@
 """Release folder: tables written together or not at all, under a lock.
 
-Copies are written under hidden names that end in the command's edition, a random mark. When all are
-whole, the manifest that names them and the edition replaces the old manifest. Then the copies get
-their own names. A command that was stopped before its manifest has released nothing: the next
-command removes its files. One that was stopped later is finished by the next command.
+Copies have hidden names that end in the command's edition, a random mark, until all are whole and
+the manifest names the edition. The next command removes the files of a command that was stopped
+earlier, and finishes one that was stopped later.
 """
 
 from __future__ import annotations
@@ -126,13 +125,12 @@ def write_release(
     folder : Path
         A folder that is ``taken``.
     paths : sequence of Path
-        Of the copies, in this folder.
     parts : iterable
         The next records of each copy.
     manifest : callable
         Makes the manifest, once all copies are written.
     replaced : iterable of str
-        Names of copies of an earlier release, which are removed once the new copies are whole.
+        Names of copies to remove once the new ones are whole.
     """
     edition = secrets.token_hex(4)
 
@@ -156,9 +154,8 @@ SUFFIXES = (".csv", ".parquet")
 class TableFiles:
     """Several tables of equal columns, written in parallel; a context.
 
-    A crash leaves no file under a final name, and an error leaves none at all. On normal exit every
-    file is flushed to disk and renamed. From its first byte a file is private to its owner (mode
-    0600).
+    Files get their names together, after a flush to disk; an error leaves none. They are private to
+    their owner (mode 0600).
 
     Parameters
     ----------
@@ -167,8 +164,7 @@ class TableFiles:
     edition : str
         A mark in the temporary names.
     commit : callable, optional
-        Called when all files are complete, before any is renamed. A later error leaves the files
-        for the owner to finish or remove.
+        Called when all files are complete, before any is renamed. A later error leaves the files.
     """
 
     def __init__(

@@ -161,9 +161,8 @@ def text_frame(
     path : Path
     columns : sequence of str
     rows : int, optional
-        Number of first records.
     as_text : bool
-        Whether cells stay text; otherwise columns of numbers and booleans are recognised.
+        Whether cells stay text; otherwise numbers and booleans are recognised.
 
     Raises
     ------

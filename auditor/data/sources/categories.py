@@ -38,7 +38,6 @@ class Values(Synthetic):
     column: ClassVar[str]
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return 1
 
     @abstractmethod
@@ -46,11 +45,9 @@ class Values(Synthetic):
         """Return the probability of each value, shape (s,)."""
 
     def domains(self) -> dict[str, list[Any]]:
-        """Return the whole domain, including values not drawn."""
         return {self.column: list(range(1, self.weights().size + 1))}
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Draw ``rows`` records."""
         cumulative = np.cumsum(self.weights())
         draws = rng.random(DEFAULT_ROWS if rows is None else rows) * cumulative[-1]
         return pd.DataFrame(
@@ -76,7 +73,6 @@ class SalaryLike(Values):
     description = "Synthetic salary classes 1 to 50, log-normal, by the look of xiao2009, Fig. 4c"
 
     def weights(self) -> Array:
-        """Return the probability of each class."""
         below = scipy.special.ndtr(np.log(np.arange(1, 50) / MEDIAN_CLASS) / LOG_STD)
         return np.diff(below, prepend=0.0, append=1.0)
 
@@ -94,7 +90,6 @@ class OccupationLike(Values):
     description = "Synthetic occupation classes 1 to 27, uneven, by the look of xiao2009, Fig. 4d"
 
     def weights(self) -> Array:
-        """Return the probability of each class."""
         # a fixed shuffle, for equal classes in every run
         ranks = np.random.Generator(np.random.PCG64(2009)).permutation(27)
         weights = 1.0 / (ranks + 4.0)
@@ -119,7 +114,6 @@ class UniformValues(Values):
         values: int = Field(50, ge=1, le=MOST_VALUES, description="Number of values in the domain.")
 
     def weights(self) -> Array:
-        """Return the probability of each value."""
         return np.full(self.parameters.values, 1 / self.parameters.values)
 
 
@@ -133,7 +127,6 @@ class DiscretisedGaussian(Values):
     description = "Normal with mean 25.5 and standard deviation 8, rounded to 1 to 50"
 
     def weights(self) -> Array:
-        """Return the probability of each value."""
         z = (np.arange(1, 51) - GAUSSIAN_MEAN) / GAUSSIAN_STD
         density = np.exp(-(z**2) / 2)
         return np.asarray(density / density.sum())

@@ -73,11 +73,9 @@ class CensusLike(Synthetic):
         )
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return 2
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw ``rows`` records of ``age`` and ``income``."""
         n, rho = enough(rows), self.parameters.correlation
         age, income = with_correlation(*draw(n, rho, rng), rho)
         return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}

@@ -98,8 +98,11 @@ class Components(Synthetic):
         mean: float = Field(
             0.0, description="mean of every attribute, in its own standard deviations"
         )
-        ratio: Annotated[float, Field(ge=1, le=10)] = Field(
-            1.5, description="each one's deviation over the one before; the first's is 1"
+        ratio: float = Field(
+            1.5,
+            ge=1,
+            le=10,
+            description="each one's deviation over the one before; the first's is 1",
         )
         mixing: list[list[float]] | None = Field(
             None, description="N rows of N: the attributes are this matrix times the components"
@@ -115,7 +118,6 @@ class Components(Synthetic):
             return self
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return self.parameters.attributes or len(self.parameters.shapes)
 
     def law(self) -> RecordLaw | None:
@@ -133,7 +135,6 @@ class Components(Synthetic):
         )
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw ``rows`` records."""
         given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
         N = given.attributes or len(given.shapes)
         columns = [DRAW[given.shapes[j % len(given.shapes)]](n, rng) for j in range(N)]
@@ -180,11 +181,9 @@ class Intervals(Synthetic):
             return intervals
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return 1
 
     def law(self) -> RecordLaw:
-        """Return the law, with a piecewise linear distribution function."""
         ends = np.array(self.parameters.intervals, dtype=np.float64)
         length = np.diff(ends, axis=1)[:, 0]
         share = length / length.sum()
@@ -200,7 +199,6 @@ class Intervals(Synthetic):
         )
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        """Return ``rows`` records."""
         low, high = np.array(self.parameters.intervals, dtype=np.float64).T
         n = INTERVAL_ROWS if rows is None else rows
         place = rng.choice(len(low), size=n, p=(high - low) / (high - low).sum())

@@ -25,7 +25,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from auditor.data.source import RecordLaw, Synthetic
 from auditor.errors import DataError
-from auditor.numerics.linear_algebra import in_own_units, widely_scaled
+from auditor.numerics.linear_algebra import haar, in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
 from auditor.text.column_names import counted
 from auditor.types import Array
@@ -163,11 +163,9 @@ class Gaussian(Synthetic):
             return self
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return len(self.parameters.covariance or eigenvalues(self.parameters.spectrum))
 
     def law(self) -> RecordLaw:
-        """Return the law of jointly normal records."""
         return RecordLaw()
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
@@ -206,13 +204,6 @@ def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
             spectrum.attributes - spectrum.count
         )
     return list(spectrum or ())
-
-
-def haar(N: int, rng: np.random.Generator) -> Array:
-    """Return a uniformly random orthogonal matrix of shape (N, N)."""
-    Q, R = np.linalg.qr(rng.standard_normal((N, N)))
-    # Q depends on QR's choice of signs; with R's diagonal made positive it is unique, and Haar.
-    return np.asarray(Q * np.sign(np.diag(R)))
 
 
 def spectral(K_X: Array) -> tuple[Array, Array]:

@@ -58,6 +58,5 @@ class Inline(Source):
             return values
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Return the first ``rows`` records, or all."""
         frame = pd.DataFrame(self.parameters.values, dtype=np.float64)
         return frame if rows is None else frame.head(rows)

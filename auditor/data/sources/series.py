@@ -45,11 +45,9 @@ class Autoregressive(Synthetic):
         )
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return int(self.parameters.attributes)
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw ``rows`` records of ``x1`` to ``xN``."""
         given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
         common, own = rng.standard_normal((n, 1)), rng.standard_normal((n, given.attributes))
         e = np.sqrt(given.correlation) * common + np.sqrt(1.0 - given.correlation) * own
@@ -88,15 +86,12 @@ class MarkovChain(Synthetic):
         values: int = Field(10, ge=2, le=1000, description="Number of values in the domain, s.")
 
     def width(self) -> int:
-        """Return the number of attributes."""
         return 1
 
     def domains(self) -> dict[str, list[Any]]:
-        """Return the whole domain, including values not drawn."""
         return {"state": list(range(1, self.parameters.values + 1))}
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Draw ``rows`` records of ``state``."""
         s, n = self.parameters.values, DEFAULT_ROWS if rows is None else rows
         moves = rng.random(n) >= self.parameters.stay
         # to another value: 1 to s − 1 further, in a circle

@@ -23,30 +23,12 @@ class Shipped(Source):
     file: ClassVar[str]
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Return the first ``rows`` records, or all."""
         with resources.as_file(FILES / self.file) as path:
             return whole_frame(first_rows(pieces_of(path), rows), reading.header(path), rows)
 
 
 COLUMNS = ("age", "salary", "property_tax", "mortgage_interest", "state_tax", "household_size")
 ROWS = 193_682
-MEAN = (
-    41.40269617207588,
-    58802.037974618186,
-    1396.424918164827,
-    4831.300611311325,
-    1950.2930370400966,
-    2.148991646100309,
-)
-COVARIANCE = (
-    (202.48586193894602, 188828.08364313492, 8514.98088365328, 8140.527699119037, 9235.37378060975, 0.8906268861453641),
-    (188828.08364313492, 5758291512.936585, 62093060.52486409, 221259565.37430945, 268906663.53351736, 26089.422564649492),
-    (8514.98088365328, 62093060.52486409, 1875868.8751595912, 5969055.305480064, 2878206.036628828, 559.4613445571483),
-    (8140.527699119037, 221259565.37430945, 5969055.305480064, 23804465.910123333, 9818960.772805447, 2519.143045091382),
-    (9235.37378060975, 268906663.53351736, 2878206.036628828, 9818960.772805447, 20369259.854319915, 791.4997925988679),
-    (0.8906268861453641, 26089.422564649492, 559.4613445571483, 2519.143045091382, 791.4997925988679, 1.8015176839793239),
-)  # fmt: skip
-"""Moments of the whole file, rounded once (tests/data/test_data_sources.py recomputes them)."""
 
 
 @register
@@ -69,10 +51,11 @@ class Cps(Shipped):
     licence = "CC0 1.0"
 
     def outline(self, rows: int | None) -> Outline | None:
-        """Return the moments of all records; None for fewer."""
         if rows is not None and rows < ROWS:
             return None
-        return Outline(COLUMNS, ROWS, np.array(MEAN), np.array(COVARIANCE))
+        with resources.as_file(FILES / "cps_moments.csv") as path:
+            mean, *covariance = np.loadtxt(path, delimiter=",")
+        return Outline(COLUMNS, ROWS, mean, np.array(covariance))
 
 
 LENGTHS = ("sepal_length", "sepal_width", "petal_length", "petal_width")
@@ -94,7 +77,6 @@ class Iris(Source):
     labels = ("species",)
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Return the first ``rows`` records, or all."""
         # here, since the import needs a second and all sources are imported
         from sklearn.datasets import load_iris
 

@@ -1,5 +1,5 @@
 """New scenarios: a draft for a table, and templates.
 
-``selection`` chooses the audited columns. ``draft`` writes the scenario. ``templates`` has YAML
-that runs unchanged.
+``draft`` chooses the audited columns and writes the scenario. ``templates`` has YAML that runs
+unchanged.
 """

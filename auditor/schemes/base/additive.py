@@ -2,6 +2,18 @@
 
 ``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and a plan that draws from
 exactly that law. Tests compare the two without sampling (``implied_level_covariance``).
+
+Released numbers are on a public grid, which hides the originals' last digits.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``σ_j`` | smallest deviation of the noise in attribute j, over copies above level 0 | (N,) |
+| ``g_j`` | a power of two: every released value of attribute j is a whole multiple of it | (N,) |
+| ``r_j`` | largest expected size of a value | (N,) |
+
+A double rounds ``x + z`` to its last bits, so the possible last bits depend on ``x``. A multiple of
+``g`` far above these bits is reachable from every ``x``. Rounding adds ``g²/12`` to the noise
+variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴.
 """
 
 from __future__ import annotations
@@ -19,7 +31,6 @@ from auditor.numerics.blocks import block_rows, evenly
 from auditor.numerics.linear_algebra import correlation, is_diagonal
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters
-from auditor.schemes.base.grid import snap
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
 from auditor.schemes.base.noise_shapes import (
@@ -28,7 +39,7 @@ from auditor.schemes.base.noise_shapes import (
     correlation_dissimilarity,
     noise_shape,
 )
-from auditor.schemes.base.plans import ORIGINAL, Step, check_plan
+from auditor.schemes.base.plans import ORIGINAL, Step, check_plan, fresh_plan
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.serial import SerialRows
 from auditor.text.column_names import counted
@@ -58,7 +69,6 @@ class AdditiveScheme(Scheme):
 
     @property
     def distribution(self) -> Distribution:
-        """Distribution of the noise."""
         return "gaussian"
 
     @abstractmethod
@@ -112,7 +122,6 @@ class AdditiveScheme(Scheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the sampler of copies ``existing + 1 … M``."""
         steps = self.checked_plan(levels, key, existing)
         return AdditiveSampler(
             steps, self.shape(table), levels, key, self.distribution, self.serial(table)
@@ -132,6 +141,24 @@ class AdditiveScheme(Scheme):
         except ValueError as error:
             raise PluginError(f"scheme {self.name!r} broke its contract: {error}") from None
         return steps
+
+
+class FreshNoise(AdditiveScheme):
+    """Base of schemes that draw independent noise for every copy.
+
+    Even at a repeated level.
+    """
+
+    claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
+    reference = "li2012, section 5.1.1"
+
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
+        return np.diag(np.asarray(levels, dtype=np.float64))
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return ``Y_i = X + σ_i g_i`` for every new copy."""
+        return fresh_plan(levels, existing)
 
 
 class AdditiveSampler:
@@ -239,3 +266,69 @@ def noise_stream(key: Key, block: int, copy: int, level: float, *part: str) -> R
     innovation.
     """
     return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(level), block, *part)
+
+
+FINENESS = 2.0**-20
+"""Grid relative to the smallest noise, for numbers with enough bits."""
+COARSEST = 2.0**-8
+"""Coarsest grid, for numbers with few bits: ``g²/12`` is a millionth of the variance."""
+DOUBLE_BITS, SINGLE_BITS = 51, 23
+"""Base-2 logarithm of the grid multiples that 64-bit and 32-bit numbers hold exactly, with one or
+two bits to spare.
+"""
+FARTHEST, FARTHEST_OF_LONG_TAILS = 16.0, 64.0
+"""Deviations beyond which no draw lies, for Gaussian and bounded noise, and for exponential tails
+(``e^{−90}``).
+"""
+
+
+def grid_of(
+    deviations: Array,
+    largest: Array,
+    bits: int,
+    units: Array | None = None,
+    farthest: float = FARTHEST,
+) -> Array:
+    """Return the grid ``g`` of each attribute, shape (N,).
+
+    0 without noise; NaN where numbers of this many bits cannot hold noise and value.
+
+    Parameters
+    ----------
+    deviations : ndarray of shape (M, N)
+        Standard deviations of the noise.
+    largest : ndarray of shape (N,)
+        Largest absolute value of the originals.
+    bits : int
+        ``DOUBLE_BITS`` or ``SINGLE_BITS``.
+    units : ndarray of shape (N,), optional
+        Units of noise on a lattice; they are then the grid.
+    farthest : float
+        Number of deviations that no draw exceeds.
+
+    Examples
+    --------
+    >>> grid_of(np.array([[1.0, 0.0]]), np.array([100.0, 1.0]), SINGLE_BITS)
+    array([1.52587891e-05, 0.00000000e+00])
+    """
+    smallest = np.where(deviations > 0, deviations, np.inf).min(axis=0)
+    noisy = np.isfinite(smallest)
+    smallest = np.where(noisy, smallest, 1.0)
+    reach = largest + farthest * deviations.max(axis=0)
+    fine = np.floor(np.log2(FINENESS * smallest))
+    held = np.ceil(np.log2(np.where(noisy, reach, 1.0))) - bits
+    if units is not None:
+        return np.where(noisy, np.where(np.log2(units) >= held, units, np.nan), 0.0)
+    grid = np.exp2(np.maximum(fine, held))
+    return np.where(noisy, np.where(grid <= COARSEST * smallest, grid, np.nan), 0.0)
+
+
+def snap(rows: Array, grid: Array) -> None:
+    """Round rows, shape (b, N), to the grid in place; grid 0 changes no value.
+
+    At ``1.5·2⁵²·g`` doubles lie ``g`` apart, so the sum is rounded to the grid (half to even) and
+    the difference is exact.
+    """
+    shift = 1.5 * 2.0**52 * grid
+    rows += shift
+    rows -= shift

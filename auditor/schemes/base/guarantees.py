@@ -250,17 +250,21 @@ class Guarantees:
             return _nothing(FILLED)
         if self.law.distribution == "gaussian":
             return self._gaussian(self.length(copies))
-        assert isinstance(self.law, KroneckerNoise)
-        levels, kind = self.counted(copies), self.law.distribution
-        if min(levels) <= 0.0 or (np.diag(self.law.shape) <= 0.0).any():
+        law, levels, kind = self._product, self.counted(copies), self.law.distribution
+        if min(levels) <= 0.0 or (np.diag(law.shape) <= 0.0).any():
             return _nothing(NO_NOISE)
-        if not self.law.one_process and not is_diagonal(self.law.level_covariance):
+        if not law.one_process and not is_diagonal(law.level_covariance):
             return _nothing(UNSTATED)
         if kind == "uniform":
             return self._uniform(levels)
-        if not is_diagonal(self.law.shape):
+        if not is_diagonal(law.shape):
             return _nothing(UNSTATED)
         return self._values(levels)
+
+    @property
+    def _product(self) -> KroneckerNoise:
+        assert isinstance(self.law, KroneckerNoise)
+        return self.law
 
     @cached_property
     def changes(self) -> Array:
@@ -281,9 +285,9 @@ class Guarantees:
 
     def counted(self, copies: Sequence[int]) -> list[float]:
         """Return the levels that count: the least of one process, else all."""
-        assert isinstance(self.law, KroneckerNoise)
-        levels = [float(self.law.level_covariance[copy - 1, copy - 1]) for copy in copies]
-        return [min(levels)] if self.law.one_process else levels
+        law = self._product
+        levels = [float(law.level_covariance[copy - 1, copy - 1]) for copy in copies]
+        return [min(levels)] if law.one_process else levels
 
     def length(self, copies: Sequence[int]) -> Length:
         """Return the largest Mahalanobis length of a change under Gaussian noise."""
@@ -298,12 +302,11 @@ class Guarantees:
 
     @cached_property
     def _length(self) -> Length:
-        assert isinstance(self.law, KroneckerNoise)
-        return largest_length(self.law.shape, self.spans, self._factor)
+        return largest_length(self._product.shape, self.spans, self._factor)
 
     @property
     def _is_serial(self) -> bool:
-        return isinstance(self.law, KroneckerNoise) and self.law.serial is not None
+        return self.law.serial is not None
 
     @property
     def _factor(self) -> Array | float:
@@ -340,7 +343,6 @@ class Guarantees:
 
         Losses of values and copies add up: ε and ρ exactly, μ² as a bound.
         """
-        assert isinstance(self.law, KroneckerNoise)
         moves = [(j, float(change), self.records) for j, change in enumerate(self.changes)]
         if self.filled is not None:  # all records of a unit move a filled cell together
             shifts = self.records * self.changes / self.filled.present
@@ -348,7 +350,7 @@ class Guarantees:
                 (j, float(shifts[j]), int(k)) for j, k in enumerate(self.filled.pairs.diagonal())
             ]
         each = [
-            (times, *loss(self.law.density_at(level, j), change))
+            (times, *loss(self._product.density_at(level, j), change))
             for level in levels
             for j, change, times in moves
             if times
@@ -373,8 +375,7 @@ class Guarantees:
 
     def _one_at_delta(self, level: float, pure: float, bound: float) -> Figure:
         """Return ε of (ε, δ) for one value, exactly where known."""
-        assert isinstance(self.law, KroneckerNoise)
-        noise = self.law.density_at(level, 0)
+        noise = self._product.density_at(level, 0)
         if noise.distribution == "laplace":
             return Figure(laplace_epsilon(pure, self.delta))
         d, v = round(float(self.changes[0]) / noise.unit), (noise.std / noise.unit) ** 2
@@ -388,8 +389,7 @@ class Guarantees:
         Where the outputs of two records overlap they are equally likely; elsewhere the output
         discloses the record.
         """
-        assert isinstance(self.law, KroneckerNoise)
-        root, apart = psd_root(self.law.shape), 1.0
+        root, apart = psd_root(self._product.shape), 1.0
         if np.linalg.cond(root) < 1.0 / EPS:
             moved = np.abs(np.linalg.inv(root)) @ self.spans / (2.0 * math.sqrt(3.0))
             # share of each number's range

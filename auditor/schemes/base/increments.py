@@ -35,19 +35,17 @@ from auditor.data.columns.resolution import MOST_PLACES, SLACK
 from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters
-from auditor.schemes.base.additive import CHUNK_VALUES, AdditiveScheme, noise_stream
-from auditor.schemes.base.grid import snap
+from auditor.schemes.base.additive import (
+    CHUNK_VALUES,
+    AdditiveScheme,
+    FreshNoise,
+    noise_stream,
+    snap,
+)
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.noise_shapes import ProductShape, product_shape
-from auditor.schemes.base.plans import (
-    ORIGINAL,
-    Step,
-    bridge_plan,
-    fresh_plan,
-    min_covariance,
-    upward_plan,
-)
+from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan, min_covariance, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 from auditor.types import Array
 
@@ -87,8 +85,8 @@ class Process(NamedTuple):
 class ProcessSampler:
     """Executes a plan block by block on the copies, with ``X`` as level 0.
 
-    Noise is never stored. A step is a copy of its one parent, an increment, or a bridge between two
-    parents. ``variances`` is the diagonal of ``K_0``, ``units`` the lattice step of released values.
+    A step is a copy of its one parent, an increment, or a bridge between two parents. ``variances`` is
+    the diagonal of ``K_0``, ``units`` the lattice step of released values.
     """
 
     in_order = False
@@ -173,9 +171,8 @@ class ProcessSampler:
 def as_fraction(units: Array) -> tuple[Array, Array]:
     """Return units as ``steps/power``, with a power of ten if possible.
 
-    For units of at most six decimal places. ``k·steps/power`` is then the double nearest to k
-    units: 0.3, not 3·0.1. Powers of two and all other units stay as they are, since multiples of
-    powers of two are exact.
+    For units of at most six decimal places, ``k·steps/power`` is the double nearest to k units: 0.3,
+    not 3·0.1. Multiples of powers of two are exact.
 
     Examples
     --------
@@ -209,11 +206,9 @@ class ProcessScheme(AdditiveScheme):
 
     @property
     def distribution(self) -> Distribution:
-        """Distribution of the noise."""
         return self.process.distribution
 
     def shape(self, table: TableMoments) -> Array:
-        """Return the diagonal ``K_0``, shape (N, N)."""
         return product_shape(self.parameters.noise, table.covariance, table.spans)
 
     def units(self, table: TableMoments) -> Array | None:
@@ -234,7 +229,6 @@ class ProcessScheme(AdditiveScheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the sampler of copies ``existing + 1 … M``."""
         process, units = self.process, self.units(table)
         if key.grid and self.on_public_grid is not None:
             process, units = self.on_public_grid, np.where(np.array(key.grid) > 0, key.grid, 1.0)
@@ -276,17 +270,8 @@ class MultilevelProcess(ProcessScheme):
         return upward_plan(levels, existing)
 
 
-class IndependentProcess(ProcessScheme):
+class IndependentProcess(FreshNoise, ProcessScheme):
     """An independent process for every copy, even at a repeated level."""
 
     one_process = False
-    claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
     assumes = "Recipients never pool their copies."
-
-    def level_covariance(self, levels: Sequence[float]) -> Array:
-        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
-        return np.diag(np.asarray(levels, dtype=np.float64))
-
-    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return one step from the original per new copy."""
-        return fresh_plan(levels, existing)

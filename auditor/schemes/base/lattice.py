@@ -63,14 +63,12 @@ class LatticeScheme(ProcessScheme):
         return units_of(self.parameters.unit, table.recorded, np.diag(self.shape(table)))
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
-        """Return the exact law of the noise, in whole multiples of ``units``."""
         self._check_exact(levels, table)
         return super().law(levels, table)
 
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return the sampler of copies ``existing + 1 … M``."""
         self._check_exact(levels[existing:], table)
         return super().sampler(levels, table, key, existing)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,11 +37,9 @@ class TransformScheme(Scheme):
         """Return the transform of one copy, from that copy's own stream."""
 
     def default_levels(self) -> tuple[float, ...]:
-        """Return level 0 for each copy."""
         return (0.0,) * int(self.parameters.copies)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels above 0 of a scheme without noise."""
         super().check_levels(levels)
         if not self.needs_levels and any(levels):
             raise AuditorError(
@@ -70,7 +69,6 @@ class TransformScheme(Scheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> TransformSampler:
-        """Return the sampler of copies ``existing + 1 … M``."""
         return TransformSampler(self.transforms(len(levels), table, key))
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
@@ -82,13 +80,11 @@ class TransformScheme(Scheme):
         ]
 
 
-class TransformSampler:
-    """Applies one transform per copy, block by block."""
+class TransformSampler(NamedTuple):
+    """Multiplies rows by every copy's matrix; draws nothing."""
 
-    def __init__(self, transforms: Sequence[Transform]) -> None:
-        self._transforms = transforms
+    transforms: Sequence[Transform]
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        for copy in range(existing, len(self._transforms)):
-            self._transforms[copy].apply(x, out[copy])
+        for copy in range(existing, len(self.transforms)):
+            self.transforms[copy].apply(x, out[copy])

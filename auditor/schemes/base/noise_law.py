@@ -86,6 +86,11 @@ class KroneckerNoise:
         """``K_Z``, shape (MN, MN)."""
         return np.asarray(np.kron(self.level_covariance, self.shape))
 
+    @property
+    def deviations(self) -> Array:
+        """Standard deviation by copy and attribute, shape (M, N)."""
+        return _deviations(np.outer(np.diag(self.level_covariance), np.diag(self.shape)))
+
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
         """Return the law of some copies, by copy numbers from 1."""
         index = neighbours(np.asarray(copies, dtype=np.intp) - 1)
@@ -103,20 +108,14 @@ class KroneckerNoise:
         return _times_kronecker(U, self._level_root.T, self._shape_root.T)
 
     def of_attributes(self, columns: NDArray[np.intp]) -> KroneckerNoise:
-        """Return the law of some attributes, by their places.
-
-        The result no longer follows the data's covariance.
-        """
+        """Return the law of some attributes, no longer following the data."""
         units = None if self.units is None else self.units[columns]
         return replace(
             self, shape=self.shape[np.ix_(columns, columns)], follows_data=False, units=units
         )
 
     def density(self, copy: int, attribute: int) -> NoiseDensity:
-        """Return the law of one attribute's noise in one copy.
-
-        Copies count from 1, attributes from 0; level and variance must be above 0.
-        """
+        """Return the law of one attribute's noise (from 0) in one copy (from 1)."""
         return self.density_at(float(self.level_covariance[copy - 1, copy - 1]), attribute)
 
     def density_at(self, level: float, attribute: int) -> NoiseDensity:
@@ -160,10 +159,7 @@ class KroneckerNoise:
 
     @property
     def tells_spread(self) -> bool:
-        """Whether the spread of squared errors has a closed form.
-
-        It does if each record's noise is independent of all records.
-        """
+        """Whether the spread of squared errors has a closed form."""
         return self.serial is None and self.distribution != "unstated"
 
     @cached_property
@@ -240,6 +236,11 @@ class DenseNoise:
         """
         return (U.reshape(-1, U.shape[-1]) @ self.root.T).reshape(U.shape)
 
+    @property
+    def deviations(self) -> Array:
+        """Standard deviation by copy and attribute, shape (M, N)."""
+        return _deviations(np.diag(self.covariance).reshape(-1, self.width))
+
     def of(self, copies: Sequence[int]) -> DenseNoise:
         """Return the law of some copies, by copy numbers from 1."""
         index = attribute_index(copies, self.width)
@@ -252,6 +253,10 @@ class DenseNoise:
 
 
 NoiseLaw = KroneckerNoise | DenseNoise
+
+
+def _deviations(variances: Array) -> Array:
+    return np.asarray(np.sqrt(np.clip(variances, 0.0, None)))
 
 
 def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
@@ -293,9 +298,8 @@ def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
 def psd_root(K: Array) -> Array:
     """Return a root R of a positive semi-definite matrix, ``R Rᵀ = K``.
 
-    An eigen root, since ``K_X`` is often exactly singular (totals with their parts). Negative
-    eigenvalues from rounding count as 0. Symmetric; where attributes differ widely in size, the
-    scaled root of the correlations.
+    Symmetric; ``K`` may be singular, and negative eigenvalues from rounding count as 0. Where
+    attributes differ widely in size, the scaled root of the correlations.
     """
     if widely_scaled(K):
         correlations, size = in_own_units(K)
@@ -306,18 +310,14 @@ def psd_root(K: Array) -> Array:
 def undo_root(K: Array) -> Array:
     """Return the inverse of ``psd_root(K)``, shape (N, N).
 
-    It maps draws with covariance K to independent normals. Where K is singular, the pseudo-inverse
-    in units of each attribute.
+    Where K is singular, the pseudo-inverse in units of each attribute.
     """
     size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
     return np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size
 
 
 def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
-    """Whether one copy of a coalition makes all others useless.
-
-    ``useless`` is a result of ``makes_useless``.
-    """
+    """Whether one copy of a coalition makes all others useless (``makes_useless``)."""
     members = [copy - 1 for copy in copies]
     return any(all(row[j] for j in members) for row in useless[members].tolist())
 
@@ -335,11 +335,9 @@ def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> 
 def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     """Return whether copy b makes copy j useless, for each pair, shape (M, M).
 
-    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` for every j implies that ``Z_j − Z_b``
-    is independent of ``Z_b`` and ``X``. Every other copy is then ``Y_b`` plus independent noise,
-    and *no* attack, linear or not, gains from it (li2012, Theorems 1, 2 and 4, and Corollary 1).
-    For other noise covariance is not enough: the result is False unless the law states one process
-    with independent increments.
+    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` implies that ``Z_j − Z_b`` is independent
+    of ``Z_b`` and ``X``. Then ``Y_j`` is ``Y_b`` plus independent noise, and *no* attack gains from
+    it (li2012, Theorems 1, 2 and 4, and Corollary 1). Other noise needs one process.
     """
     M = law.copies
     if isinstance(law, KroneckerNoise) and law.one_process:
@@ -402,14 +400,6 @@ class IncrementDensity(NamedTuple):
             1.0 - self.rest
         ) * self.moving.cdf(at)
         return middle, point + self.rest * (at == 0.0)
-
-    def near_zero(self, reach: float) -> float:
-        """Return the probability of ``|t| ≤ reach``."""
-        beside = np.array([reach, -reach])
-        inside = float(self.moving.between(beside)[0])
-        if self.moving.on_lattice:  # half of the probability of either end
-            inside += float(self.moving.pdf(np.array(reach)))
-        return self.rest + (1.0 - self.rest) * inside
 
 
 def increment_density(

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from auditor import registry
 from auditor.data.bounds import Recorded, recorded, spans
 from auditor.data.request import DataUse
-from auditor.data.shown_columns import ShownColumn
-from auditor.data.table import Audited, Table
+from auditor.data.table import Audited, ShownColumn, Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
-from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
@@ -180,17 +178,15 @@ class Sampler(Protocol):
         """
 
 
-class MadeCopies:
+class MadeCopies(NamedTuple):
     """Sampler that returns rows of copies in memory; leaves earlier copies."""
 
-    def __init__(self, copies: Sequence[Array], bounds: Sequence[tuple[int, int]]) -> None:
-        self._copies, self._bounds = copies, bounds
+    copies: Sequence[Array]
+    bounds: Sequence[tuple[int, int]]
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        a, b = self._bounds[index]
-        for number, copy in enumerate(self._copies, start=existing):
-            out[number][...] = copy[a:b]
+        for number, copy in enumerate(self.copies, start=existing):
+            out[number][...] = copy[slice(*self.bounds[index])]
 
 
 class Scheme(Plugin):
@@ -248,13 +244,20 @@ class Scheme(Plugin):
     table: Table | None = None
     """The original, for a scheme that ``needs_table``."""
 
+    @property
+    def whole_table(self) -> Table:
+        """The original of a scheme that ``needs_table``."""
+        if self.table is None:
+            raise AuditorError(f"{self.name} needs the table as a whole")
+        return self.table
+
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels the scheme cannot use.
 
         Raises
         ------
         AuditorError
-            Naming the level and the expected range.
+            With the level and the expected range.
         """
         check_each(
             levels,
@@ -290,8 +293,7 @@ class Scheme(Plugin):
     def handed_in(self, table: Table) -> list[Array]:
         """Return all values of existing copies, if they exceed the audited ones.
 
-        Per copy one column for every attribute, then any extra columns; NaN where a record has no
-        value.
+        Per copy a column for every attribute, then extra columns; NaN where a record has no value.
         """
         return []
 
@@ -354,10 +356,10 @@ class Scheme(Plugin):
     def drawn_apart(
         self, levels: Sequence[float], x: Array, copies: Sequence[Array]
     ) -> tuple[Array, list[Array], NoiseLaw] | None:
-        """Return the draws separately from the values, where the law is unstated.
+        """Return the draws separately from the values, where the law is unstated; else None.
 
-        For tests, on some rows: points of shape (r, N), copies equal to the points plus independent
-        noise, and the law of that noise. None if the scheme has no such noise.
+        For tests, on some rows: points of shape (r, N), copies as points plus independent noise, and the
+        law of that noise.
         """
         return None
 
@@ -368,10 +370,10 @@ class Scheme(Plugin):
     def promises(
         self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
     ) -> dict[Coalition, dict[str, float]]:
-        """Return, by coalition, measured promises; empty by default.
+        """Return, by coalition, measured promises by metric; empty by default.
 
-        Metric → value, from copies alone; a coalition that kept nothing has no entry. ``blocks`` yields
-        the number of a block, its original rows, and all copies' rows.
+        A coalition that kept nothing has no entry. ``blocks`` yields the number of a block, its original
+        rows, and all copies' rows.
         """
         return {}
 
@@ -380,8 +382,7 @@ class Scheme(Plugin):
     ) -> dict[Coalition, bool]:
         """Return, by coalition, whether one copy is sufficient for all others.
 
-        Parameters as in ``promises``. Only deterministic schemes, which have no law, can decide it
-        from the copies.
+        Parameters as in ``promises``. For deterministic schemes, which have no law.
         """
         return {}
 
@@ -513,8 +514,8 @@ def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array,
     """
     most = min(MOST_LAGS, table.rows // 4)
     undo, sums, past = undo_root(K_X), np.zeros(most + 1), np.zeros((most, len(K_X)))
-    for a, b in row_blocks(table.rows, table.width):
-        rows = np.concatenate([past, (table.read(a, b) - mean) @ undo.T])
+    for x in table.blocks():
+        rows = np.concatenate([past, (x - mean) @ undo.T])
         sums += [np.vdot(rows[most:], rows[most - h : len(rows) - h]) for h in range(most + 1)]
         past = rows[len(rows) - most :]
     return sums / sums[0], round(sums[0])

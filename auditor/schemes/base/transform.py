@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from auditor.numerics.moments import Moments
-from auditor.numerics.random_streams import Rng
 from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
@@ -55,15 +54,6 @@ class Transform:
         return bool(
             np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13)
         )
-
-
-def haar(N: int, rng: Rng, *count: int) -> Array:
-    """Return uniformly random orthogonal matrices, shape (*count, N, N).
-
-    QR of a normal matrix, with R's diagonal positive, is Haar distributed (Mezzadri 2007).
-    """
-    Q, R = np.linalg.qr(rng.standard_normal((*count, N, N)))
-    return Q * np.where(np.einsum("...ii->...i", R) < 0, -1.0, 1.0)[..., None, :]
 
 
 @dataclass(frozen=True)

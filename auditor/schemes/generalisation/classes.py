@@ -55,9 +55,7 @@ def compose(
     Parameters
     ----------
     values : ndarray of shape (n, N)
-        Released values of all attributes that are no quasi-identifiers.
-    quasi : sequence of q int
-        Places of the quasi-identifiers.
+        Released values of attributes other than the q quasi-identifiers at ``quasi``.
     numbers : ndarray of shape (n,)
         Class of each record.
     low, high : ndarrays of shape (n, q)
@@ -91,28 +89,19 @@ def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
 
 
 def classes(copies: Sequence[ClassRecords]) -> Indices:
-    """Return each record's class in every copy held, shape (b, k).
-
-    Records equal in all cannot be distinguished by quasi-identifiers.
-    """
+    """Return each record's class in every copy held, shape (b, k)."""
     return np.stack([copy["class"] for copy in copies], axis=1)
 
 
 def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return an attribute's values from the first copy that has the record.
-
-    Shape (b,), with an indicator of records that some copy does not suppress.
-    """
+    """Return an attribute's values, (b,), from the first copy with the record, and if any."""
     shown = classes(copies) >= 0
     values = np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 
 def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
-    """Return each attribute's range over all copies that have the record.
-
-    A record that all suppress has the first copy's range.
-    """
+    """Return each attribute's range over the copies that have the record, else the first's."""
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
     low = [
@@ -127,11 +116,7 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
 
 
 def tells(one: ClassRecords, other: ClassRecords) -> bool:
-    """Whether a copy makes another useless: classes and ranges are nested.
-
-    Then records share a class in both copies exactly when they share one in the first, and the
-    first's ranges are the narrower ones.
-    """
+    """Whether a copy makes another useless: classes and ranges are nested."""
     mine, theirs = one["class"], other["class"]
     # place −1, the last, is for suppressed records
     of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)

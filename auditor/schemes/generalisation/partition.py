@@ -154,11 +154,10 @@ def mondrian(
 
 
 def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
-    """Return a partition that merges classes of a finer one.
+    """Return a partition that merges classes of a finer one by Mondrian's cuts.
 
-    Its classes have k records or more, and lie within the coarser one's. It depends on the two
-    partitions only. Mondrian's cuts between classes, by k alone: every union of classes keeps the
-    other promises (docs/method.md).
+    It depends on the two partitions only. Every union of classes keeps the promises other than k
+    (docs/method.md).
 
     Parameters
     ----------
@@ -167,7 +166,7 @@ def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partit
     k : int
         From ``finer``'s to ``coarser``'s.
     coarser : Partition, optional
-        Classes that are unions of ``finer``'s, *not checked*; the whole table by default.
+        Unions of ``finer``'s classes, *not checked*; the whole table by default.
     """
     _, first, member, sizes = np.unique(
         finer.numbers, return_index=True, return_inverse=True, return_counts=True

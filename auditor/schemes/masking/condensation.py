@@ -44,11 +44,9 @@ class Condensation(GroupScheme):
     assumes = "Records of a group differ widely, and recipients never pool their copies."
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return the time of grouping and drawing."""
         return sum(grouping_seconds(rows, width, k) / 2.0 + GROUP * rows / k for k in levels)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return draws in place of the records."""
         g, Y = nearest_to_random(in_deviations(X), int(level), rng), np.empty_like(X)
         for number in range(g.max() + 1):
             rows = np.flatnonzero(g == number)

@@ -52,11 +52,9 @@ class DataSwapping(MaskedScheme):
         )
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level outside [0, 1]."""
         check_shares(levels, "the share of values exchanged", zero=True, one=True)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse a table without the column ``within``."""
         super().check_table(table, asked)
         self._kept(table)
 
@@ -69,7 +67,6 @@ class DataSwapping(MaskedScheme):
         return None if name is None else table.attributes.index(name)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table, each column swapped independently."""
         Y, kept = X.copy(), None if self.table is None else self._kept(self.table)
         strata = [np.arange(len(X))] if kept is None else rows_by_value(X[:, kept])
         for j in (column for column in range(X.shape[1]) if column != kept):

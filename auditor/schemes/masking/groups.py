@@ -33,12 +33,10 @@ class GroupScheme(MaskedScheme):
     trial_levels = (3.0, 10.0, 5.0)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no group size."""
         check_sizes(levels, "k, the least size of a group")
         super().check_levels(levels)
 
     def least_rows(self, levels: Sequence[float]) -> int:
-        """Return k."""
         return int(max(levels))
 
 

@@ -52,21 +52,19 @@ class MaskedScheme(Scheme):
         AuditorError
             The table is missing, or has too few records.
         """
-        if self.table is None:
-            raise AuditorError(f"{self.name} needs the table as a whole")
-        self._check_rows(self.table, levels[existing:])
+        whole = self.whole_table
+        self._check_rows(whole, levels[existing:])
         streams = [
             stream(key.seed, "masked", key.scheme, key.replicate, copy)
             for copy in range(existing + 1, len(levels) + 1)
         ]
         made = [
-            self.mask(self.table.values, level, rng)
+            self.mask(whole.values, level, rng)
             for level, rng in zip(levels[existing:], streams, strict=True)
         ]
-        return MadeCopies(made, row_blocks(self.table.rows, self.table.width))
+        return MadeCopies(made, row_blocks(whole.rows, whole.width))
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels out of range, or too high for the number of records."""
         super().check_levels(levels)
         if self.table is not None:
             self._check_rows(self.table, levels)

@@ -54,7 +54,6 @@ class MicroAggregation(GroupScheme):
         )
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return the time of grouping whole records."""
         return (
             sum(grouping_seconds(rows, width, k) for k in levels)
             if self.parameters.method == "mdav"
@@ -62,7 +61,6 @@ class MicroAggregation(GroupScheme):
         )
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table's group means."""
         if self.parameters.method == "mdav":
             return means(X, mdav(in_deviations(X), int(level)))
         return np.hstack([means(x[:, None], runs(x, int(level))) for x in X.T])

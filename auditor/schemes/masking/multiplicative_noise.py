@@ -18,14 +18,14 @@ factors may be negative, which kim2003 truncates. Fails under collusion, like al
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import noise_stream
-from auditor.schemes.base.grid import snap
+from auditor.schemes.base.additive import noise_stream, snap
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.types import Array
@@ -63,7 +63,6 @@ class MultiplicativeNoise(Scheme):
         return np.expm1(v) if self.parameters.logs else v
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
-        """Return the exact covariance of ``Y − X``; its distribution is unstated."""
         squares = np.diag(table.covariance) + table.mean**2
         return KroneckerNoise(
             np.diag(self.factor_variances(levels)), np.diag(squares), distribution="unstated"
@@ -95,29 +94,23 @@ class MultiplicativeNoise(Scheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> FactorSampler:
-        """Return the sampler that multiplies the rows."""
         return FactorSampler(levels, key, self.parameters.logs)
 
 
-class FactorSampler:
-    """Multiplies rows by factors, block by block, on any release grid."""
+class FactorSampler(NamedTuple):
+    """Multiplies rows by factors, one stream per copy and block."""
 
-    in_order = True
-
-    def __init__(self, levels: Sequence[float], key: Key, logs: bool) -> None:
-        self._levels, self._key, self._logs, self._grid = levels, key, logs, np.array(key.grid)
+    levels: Sequence[float]
+    key: Key
+    logs: bool
+    in_order: bool = True
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        for copy, level in enumerate(self._levels[existing:], start=existing + 1):
-            y = out[copy - 1]
-            np.multiply(
-                x,
-                factors(level, x.shape, noise_stream(self._key, index, copy, level), self._logs),
-                out=y,
-            )
-            if self._grid.size and level > 0:
-                snap(y, self._grid)
+        for copy, level in enumerate(self.levels[existing:], start=existing + 1):
+            y, rng = out[copy - 1], noise_stream(self.key, index, copy, level)
+            np.multiply(x, factors(level, x.shape, rng, self.logs), out=y)
+            if self.key.grid and level > 0:
+                snap(y, np.array(self.key.grid))
 
 
 def factors(level: float, shape: tuple[int, ...], rng: Rng, logs: bool) -> Array:

@@ -93,7 +93,6 @@ class Pram(UniformScheme):
     _P: Array | None = None
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse categories that do not fit the matrices."""
         super().check_table(table, asked)
         self.over(categories_of(table))
 
@@ -143,7 +142,6 @@ class Pram(UniformScheme):
         return level * np.eye(size) + (1.0 - level) * self._P
 
     def channel(self, levels: Sequence[float], size: int) -> MatrixLaw:
-        """Return the exact law of the copies at these levels."""
         return MatrixLaw(
             tuple(levels),
             size,
@@ -152,7 +150,6 @@ class Pram(UniformScheme):
         )
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return the generator of fresh copies."""
         return PramCopies(original, size, key, self)
 
 

@@ -42,15 +42,12 @@ class RankSwapping(MaskedScheme):
     trial_levels = (0.05, 0.2, 0.1)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level outside [0, 1]."""
         check_shares(levels, "p, the share of all ranks that a value may move", zero=True, one=True)
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return the time of the exchanges, which are sequential."""
         return sum((SWAP + SHIFT * level * rows) * rows * width for level in levels)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table, each column swapped independently."""
         Y = np.empty_like(X)
         for j, x in enumerate(X.T):
             order = np.argsort(x, kind="stable")

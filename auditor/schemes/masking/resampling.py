@@ -38,11 +38,9 @@ class Resampling(MaskedScheme):
     trial_levels = (1.0, 5.0, 3.0)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no number of samples."""
         check_sizes(levels, "the number of samples", least=1)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table, each column resampled independently."""
         Y = np.empty_like(X)
         for j, x in enumerate(X.T):
             samples = np.sort(x[rng.integers(0, len(x), (int(level), len(x)))], axis=1)

@@ -52,7 +52,6 @@ class Rounding(MaskedScheme):
         )
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table, rounded."""
         base = level * X.std(axis=0)
         origin = (
             base * rng.random(X.shape[1])

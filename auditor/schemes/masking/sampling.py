@@ -42,11 +42,9 @@ class Sampling(MaskedScheme):
     trial_levels = (0.3, 0.8, 0.5)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level outside (0, 1]."""
         check_shares(levels, "the share of records released", one=True)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table with sampled records in their places."""
         sampled = rng.permutation(len(X))[: math.ceil(level * len(X))]
         Y = np.tile(X[sampled].mean(axis=0), (len(X), 1))
         Y[sampled] = X[sampled]

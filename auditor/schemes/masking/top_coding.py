@@ -51,7 +51,6 @@ class TopCoding(MaskedScheme):
         )
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level outside (0, 1), or above ½ for two ends."""
         check_shares(levels, "the share of records coded at an end")
         if self.parameters.ends == "both":
             check_shares(
@@ -61,7 +60,6 @@ class TopCoding(MaskedScheme):
             )
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table, coded."""
         Y, ends, mean = X, self.parameters.ends, self.parameters.code == "mean"
         if ends != "bottom":
             Y = np.where(

@@ -109,7 +109,6 @@ class FreshCopies(Copies):
     """Independent retention-replacement per copy; redrawn, not stored."""
 
     def copy(self, number: int) -> Codes:
-        """Return copy ``number`` again."""
         rng = stream_of(self._keys[number - 1], number)
         return self._drawn(self.levels[number - 1], rng)
 
@@ -143,17 +142,14 @@ class BlockedCopies(Copies):
         self.levels = list(first.levels)
 
     def skip(self, level: float, key: Key | None = None) -> None:
-        """Register a copy in every block."""
         self.levels.append(level)
         for k, block in enumerate(self.blocks):
             block.skip(level, replace(key or self.key, block=k))
 
     def copy(self, number: int) -> Codes:
-        """Return copy ``number`` again."""
         return np.concatenate([block.copy(number) for block in self.blocks])
 
     def history_sizes(self) -> NDArray[np.integer[Any]]:
-        """Return the history sizes of all blocks."""
         return np.concatenate([block.history_sizes() for block in self.blocks])
 
 
@@ -231,7 +227,6 @@ class UniformScheme(Scheme):
         return BlockedCopies(blocks, key)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
-        """Return None: categories have no noise law, see ``channel``."""
         return None
 
     def sampler(

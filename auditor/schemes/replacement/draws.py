@@ -1,4 +1,4 @@
-"""Random choices of replacement draws, separate for enumeration by tests.
+"""Random choices of replacement draws, separate from the samplers.
 
 Equations 3 and 4 of xiao2009. With ``p_l ≥ p ≥ p_r`` the levels of the new copy's neighbours and
 ``y_l, y_r`` their values,

@@ -1,7 +1,5 @@
 """Estimated law of categorical copies without a stated law.
 
-From records whose originals and copies are both known.
-
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``p`` | retention of the nearest uniform law, by maximum likelihood: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
@@ -15,8 +13,7 @@ original, on the earlier copy that predicts it best. So the copies of a coalitio
     ``P(y_1, …, y_k | x) = T_1[x, y_1] · Π P(y_i | x, y_{parent of i})``
 
 The tree includes independent copies, chains (a multilevel release), and copies derived from the
-best one. An assumption of independence would overstate the pooled posterior, and so the gain of
-pooling. With fewer than `FEWEST_PER_CELL` records per cell of several attributes' product (s²
+best one. With fewer than `FEWEST_PER_CELL` records per cell of several attributes' product (s²
 cells), each attribute is modelled as perturbed independently.
 
 Equality among x, y_i and y_j has five patterns. Each occurs r times as often as for copies that are
@@ -29,8 +26,7 @@ For independent copies every ``r`` is 1. For copies that treat all values equall
 release's, this is the exact law. With enough records per cell (s³ cells) a table of counts is
 estimated, with ``w`` records by that law: ``(n_xij + w·P(y_j | x, y_i)) / (n_xi + w)``.
 
-An estimated law is the best that an insider could know. It fits the copies it was estimated from,
-so only other records can validate it.
+It fits the copies it was estimated from, so only other records can validate it.
 *Not estimated*: dependence of three copies that no pair shows.
 """
 
@@ -172,7 +168,6 @@ class EstimatedLaw(UniformLaw):
     by_retention: ClassVar[bool] = False
 
     def of(self, copies: Sequence[int]) -> EstimatedLaw:
-        """Return the law of a coalition, by places from 1 among these copies."""
         levels = tuple(self.levels[copy - 1] for copy in copies)
         members = tuple(self.members[copy - 1] for copy in copies)
         return replace(self, levels=levels, members=members)
@@ -180,7 +175,6 @@ class EstimatedLaw(UniformLaw):
     def transition_matrix(
         self, source: int | None, target: int, prior: Array | None = None
     ) -> Array:
-        """Return P(copy ``target`` | copy ``source`` or original); see base."""
         return (
             self.transitions[self.members[target - 1]]
             if source is None
@@ -188,10 +182,7 @@ class EstimatedLaw(UniformLaw):
         )
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
-
-        From each copy's values, shape (b,).
-        """
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
         order = [self.members[place] for place in self.descending]
         place = {copy: k for k, copy in enumerate(self.members)}
         found = self.transitions[order[0]].T[copies[place[order[0]]]]
@@ -211,7 +202,6 @@ class EstimatedLaw(UniformLaw):
         return found
 
     def given_original(self) -> Array:
-        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         outcomes = np.indices((self.size,) * len(self.levels)).reshape(len(self.levels), -1)
         return self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1))
 

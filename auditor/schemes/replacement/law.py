@@ -36,10 +36,7 @@ EXACTLY = 1e-12
 
 
 def fresh_chances(retention: float, size: int, pi: Array | None = None) -> float | Array:
-    """Return ``(1 − p)·π_y``, the probability of a redrawn y.
-
-    Of all y, shape (s,); one number for uniform π.
-    """
+    """Return ``(1 − p)·π_y`` of all y, shape (s,); one number for uniform π."""
     return (1.0 - retention) / size if pi is None else (1.0 - retention) * pi
 
 
@@ -114,10 +111,7 @@ class UniformLaw:
         return self.size if self.replacement is None else _inverse(min(self.replacement))
 
     def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
-        """Return the probability of a redrawn y, of every y, shape (b,).
-
-        One number if π is uniform.
-        """
+        """Return ``(1 − p)·π_y`` of every y, shape (b,); one number if π is uniform."""
         chances = fresh_chances(retention, self.size, self.pi)
         return chances[y] if isinstance(chances, np.ndarray) else chances
 
@@ -173,10 +167,7 @@ class UniformLaw:
         return np.transpose(joint, np.argsort(order))
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
-
-        From each copy's values, shape (b,), by look-up in the table of all outcomes.
-        """
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s), by look-up."""
         return np.moveaxis(self.given_original(), 0, -1)[tuple(copies)]
 
     def joint(self, prior: Array) -> Array:
@@ -297,7 +288,6 @@ class MatrixLaw(UniformLaw):
     by_retention: ClassVar[bool] = False
 
     def of(self, copies: Sequence[int]) -> MatrixLaw:
-        """Return the law of a coalition, by copy numbers from 1."""
         levels, transitions = (
             tuple(each[copy - 1] for copy in copies) for each in (self.levels, self.transitions)
         )
@@ -311,30 +301,22 @@ class MatrixLaw(UniformLaw):
     def transition_matrix(
         self, source: int | None, target: int, prior: Array | None = None
     ) -> Array:
-        """Return P(copy ``target`` | copy ``source`` or original); see base."""
         if source is None:
             return self.transitions[target - 1]
         return super().transition_matrix(source, target, prior)
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
-
-        From each copy's values, shape (b,).
-        """
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
         found = np.ones((copies[0].size, self.size))
         for T, y in zip(self.transitions, copies, strict=True):
             found *= T.T[y]
         return found
 
     def given_original(self) -> Array:
-        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         return independent(self.transitions, self.size)
 
     def epsilon(self) -> float:
-        """Return the local differential privacy ``ε`` of all copies together.
-
-        The largest log-ratio of any outcome under two originals.
-        """
+        """Return ``ε`` of all copies together, the largest log-ratio of any outcome."""
         total = np.zeros((self.size, self.size))
         # a value impossible under both originals does not distinguish them
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -346,8 +328,7 @@ class MatrixLaw(UniformLaw):
     def best_is_sufficient(self) -> bool:
         """Whether the best copy is sufficient.
 
-        Other copies' rows must be equal for all originals that share a possible value of the best
-        copy.
+        Other copies' rows must be equal for all originals with a common possible value of the best.
         """
         possible = self.transitions[self.best - 1] > 0
         others = [T for place, T in enumerate(self.transitions) if place != self.best - 1]

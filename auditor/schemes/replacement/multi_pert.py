@@ -142,7 +142,6 @@ class MultiPertCopies(Copies):
                 self.history = self.history.record(level, copy, self.history.gap(level))
 
     def skip(self, level: float, key: Key | None = None) -> None:
-        """Draw a copy."""
         super().skip(level, key)
         rng = stream_of(key or self.key, len(self.levels))
         self.release(level, Draws(rng, self.size, self.pi))
@@ -162,9 +161,7 @@ class MultiPertCopies(Copies):
         return self.history.value(level)
 
     def copy(self, number: int) -> Codes:
-        """Return copy ``number`` again, from the history."""
         return self.history.value(self.levels[number - 1])
 
     def history_sizes(self) -> NDArray[np.integer[Any]]:
-        """Return the number of history elements of each tuple, shape (n,)."""
         return np.diff(self.history.start)

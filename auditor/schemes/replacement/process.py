@@ -57,11 +57,9 @@ class ProcessCopies(Copies):
         self._segments: list[Segment] = []
 
     def warm(self, levels: Sequence[float]) -> None:
-        """Draw the events down to the lowest level, once."""
         self.release(min(levels))
 
     def copy(self, number: int) -> Codes:
-        """Look up copy ``number``."""
         return self.release(self.levels[number - 1])
 
     def release(self, level: float) -> Codes:
