@@ -26,6 +26,18 @@ def test_hand_value() -> None:
     )
 
 
+def test_equation_11() -> None:
+    """Equation 10's mode under white noise, ``(Σ_x⁻¹ + I/σ²)⁻¹ (Σ_x⁻¹ μ_x + y/σ²)``."""
+    X = table(60, SPECTRUM, mean=20.0)
+    release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=2)
+    mu, inverse = X.mean(axis=0), np.linalg.inv(np.cov(X.T, ddof=0))
+    gain = np.linalg.inv(inverse + np.eye(5) / 25.0)
+    expected = [gain @ (inverse @ mu + y / 25.0) for y in release.copies[0]]
+    np.testing.assert_allclose(
+        auditor.attack("bayes-estimate", release).values, expected, rtol=1e-9
+    )
+
+
 def test_equation_13() -> None:
     X = table(60, SPECTRUM, mean=20.0)
     release = auditor.perturb(X, "independent", [0.5], noise={"matrix": COLOURED}, seed=3)

@@ -65,6 +65,19 @@ def test_steps_are_those_printed(method, distribution, steps):
     np.testing.assert_allclose(found.mass, mass, atol=1e-12)
 
 
+@pytest.mark.parametrize(("method", "off"), [("em", 0.1), ("iteration", 0.2)])
+@pytest.mark.parametrize("distribution", ["gaussian", "uniform"])
+def test_two_clusters_are_found_again(method, off, distribution):
+    """Total variation distance on bins of ½; likelihoods at midpoints blur edges by a bin."""
+    rng, noise = np.random.default_rng(5), NoiseDensity(distribution, 0.4)
+    x = rng.random(20_000) + 5.0 * (rng.random(20_000) < 0.5)
+    edges, cells = np.linspace(-2, 8, 21), np.linspace(-4, 10, 1401)
+    draw = rng.normal(size=20_000) if distribution == "gaussian" else np.sqrt(3) * rng.uniform(-1, 1, 20_000)  # fmt: skip
+    counts = np.histogram(x + 0.4 * draw, cells)[0].astype(float)
+    found = reconstruct((cells[:-1] + cells[1:]) / 2, counts, edges, noise, method)
+    assert 0.5 * np.abs(found.mass - np.histogram(x, edges)[0] / 20_000).sum() < off
+
+
 @pytest.mark.slow_after_first
 def test_intervals_hold_what_they_claim():
     """At 90 %, on skewed data under Gaussian noise."""

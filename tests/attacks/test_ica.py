@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from auditor.data.sources.components import DRAW
+from auditor.errors import NotApplicable
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor_attacks._fastica import Unmixing, fixed_point, leak_deviation, orthogonal, whitened
@@ -27,6 +28,21 @@ def table(shapes=SHAPES, rows=4000, seed=3, mean=2.0):
 def test_independent_attributes_are_rebuilt_through_any_matrix(scheme, parameters, knowledge):
     release = perturb(table(), scheme, [0], seed=1, **parameters)
     assert attack("ica", release, knowledge=knowledge, coalition=[1]).normalized_error < 0.03
+
+
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_fewer_columns_than_attributes_do_not_apply(dimensions):
+    release = perturb(table(rows=300), "random-projection", [0], seed=1, dimensions=dimensions)
+    with pytest.raises(NotApplicable, match="cannot be unmixed"):
+        attack("ica", release, knowledge={"known-records": 15}, coalition=[1])
+
+
+def test_guo_and_wu_rebuild_mixtures():
+    X = table(rows=6000) @ np.random.default_rng(0).standard_normal((4, 4))
+    release, knows = perturb(X, "rotation", [0], seed=3), {"unmatched-records": 2000}
+    latent = attack("ica", release, knowledge=knows, coalition=[1], components="latent")
+    assert latent.normalized_error < 0.05
+    assert attack("ica", release, knowledge=knows, coalition=[1]).normalized_error > 0.2
 
 
 def draws(shapes, rows, seed):

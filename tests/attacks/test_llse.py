@@ -28,11 +28,18 @@ def table(rng, rows=40, N=3):
     return rng.normal(size=(rows, N)) @ rng.normal(size=(N, N)) + rng.normal(size=N)
 
 
-def test_hand_value_one_attribute_one_copy():
+@pytest.mark.parametrize(
+    ("K_X", "law", "weights", "errors"),
+    [
+        ([3.0], KroneckerNoise(np.array([[0.25]]), np.array([[3.0]])), [0.8], [0.6]),
+        ([3.0, 1.0], KroneckerNoise(np.eye(1), np.eye(2)), [0.75, 0.5], [0.75, 0.5]),
+    ],
+    ids=["one attribute", "white noise on two variances"],
+)
+def test_hand_values_of_one_copy(K_X, law, weights, errors):
     """Equation 4."""
-    law = KroneckerNoise(np.array([[0.25]]), np.array([[3.0]]))
-    assert llse_weights(np.array([[3.0]]), law)[0, 0] == pytest.approx(0.8)
-    assert llse_error(np.array([[3.0]]), law)[0, 0] == pytest.approx(0.6)
+    np.testing.assert_allclose(llse_weights(np.diag(K_X), law), np.diag(weights))
+    np.testing.assert_allclose(llse_error(np.diag(K_X), law), np.diag(errors))
 
 
 def naive_equation_6(K_X, K_Z):
@@ -50,6 +57,17 @@ def test_laws_agree_with_the_naive_equation_6(seed, N, k):
         W, error = naive_equation_6(K_X, law.covariance)
         np.testing.assert_allclose(llse_error(K_X, law), error, atol=1e-9 * np.trace(K_X))
         np.testing.assert_allclose(llse_weights(K_X, law), W, atol=1e-7 * max(1.0, np.abs(W).max()))
+
+
+@given(seed=seeds, N=st.integers(1, 4), k=st.integers(1, 4), rank=st.integers(0, 4))
+@properties
+def test_singular_kronecker_noise_agrees_with_the_same_noise_written_densely(seed, N, k, rank):
+    rng = np.random.default_rng(seed)
+    B, K_X = rng.normal(size=(N, min(rank, N))), random_covariance(rng, N)
+    levels = rng.integers(1, 4, size=k) / 2.0
+    law = KroneckerNoise(np.minimum.outer(levels, levels), B @ B.T)
+    dense = llse_error(K_X, DenseNoise(law.covariance, N))
+    np.testing.assert_allclose(llse_error(K_X, law), dense, atol=1e-9 * np.trace(K_X))
 
 
 @pytest.mark.parametrize(("scheme", "levels"), NOISY.items())
@@ -121,3 +139,21 @@ def test_unstructured_estimate_by_a_naive_transcription():
         "llse", release, knowledge={"estimated": {"rows": 60, "structure": "none"}}
     )
     np.testing.assert_allclose(estimate.values, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "levels", "structure"),
+    [("correlated", [0.5] * 6, "scheme"), ("corner-wave", list(np.linspace(0.5, 1.6, 12)), "none")],
+)
+def test_errata_6_2_more_copies_help_one_estimate_of_the_data_and_harm_an_unstructured_one(
+    scheme, levels, structure
+):
+    """Mean over eight tables, 200 rows known."""
+    X = table(np.random.default_rng(6), rows=4000, N=2)
+    knows, sizes = {"estimated": {"rows": 200, "structure": structure}}, (1, len(levels) // 2, len(levels))  # fmt: skip
+    errors = np.mean([
+        [auditor.attack("llse", release, coalition=list(range(1, k + 1)), knowledge=knows, seed=seed).normalized_error for k in sizes]
+        for seed in range(8) for release in [auditor.perturb(X, scheme=scheme, levels=levels, seed=seed)]
+    ], axis=0)  # fmt: skip
+    rising = np.diff(errors) > 0
+    assert rising.all() if structure == "none" else not rising.any()

@@ -68,6 +68,13 @@ def test_a_gaussian_prior_is_the_linear_bayes_estimate(estimate, knowledge):
     np.testing.assert_allclose(found.values, bayes.values, atol=1e-10)
 
 
+@pytest.mark.parametrize("estimate", ["mode", "mean"])
+def test_a_flat_prior_takes_the_released_value(estimate):
+    release = auditor.perturb(table(), "independent", [0.5, 1.0], seed=1)
+    found = auditor.attack("map-estimate", release, prior="flat", estimate=estimate)
+    np.testing.assert_allclose(found.values, auditor.attack("ndr", release).values, atol=1e-12)
+
+
 def test_a_flat_prior_under_uniform_noise_takes_the_middle_of_what_all_copies_leave():
     X = table()
     release = auditor.perturb(X, "independent", [0.5, 1.0], seed=1, distribution="uniform")

@@ -10,6 +10,7 @@ from auditor.adversary.given import Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, UniformPrior
 from auditor.audit.categorical.posterior_measures import (
     Frame,
+    breaches,
     expected,
     growth_bound,
     largest_retention_for_breach,
@@ -18,8 +19,8 @@ from auditor.audit.categorical.posterior_measures import (
     worst_growth,
 )
 from auditor.errors import AuditorError
-from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor_attacks.posterior import Bayes, Posterior
+from auditor.schemes.replacement.law import MatrixLaw, UniformLaw, transition_matrix
+from auditor_attacks.posterior import Bayes, Posterior, prior_by_likelihood, prior_of_chances
 
 PRIOR = np.array([0.5, 0.3, 0.15, 0.05])
 
@@ -65,6 +66,23 @@ def test_estimated_knowledge_recovers_the_prior_from_the_best_copy(prior):
     np.testing.assert_allclose(Posterior(prior=prior).infer(view).prior, PRIOR, atol=1e-6)
 
 
+@pytest.mark.parametrize("prior", ["em", "inversion"])
+def test_estimated_knowledge_recovers_the_prior_through_any_matrix(prior):
+    T = np.array([[0.8, 0.1, 0.1, 0.0], [0.3, 0.5, 0.1, 0.1], [0.0, 0.2, 0.7, 0.1], [0.1, 0.1, 0.2, 0.6]])  # fmt: skip
+    given = SampleCounts((np.ones(4), T.T @ PRIOR * 1000))
+    law = MatrixLaw((0.1, 0.6), 4, False, transitions=(np.full((4, 4), 0.25), T))
+    view = CategoricalView((1, 2), law, Estimated(1000), tuple("abcd"), given)
+    np.testing.assert_allclose(Posterior(prior=prior).infer(view).prior, PRIOR, atol=1e-4)
+
+
+def test_a_prior_by_em_is_the_likeliest_where_inversion_is_negative():
+    counts, T = np.array([500.0, 300.0, 190.0, 10.0]), transition_matrix(0.6, 4)
+    likeliest = prior_by_likelihood(counts, 0.6)
+    assert likeliest[3] == 0
+    np.testing.assert_allclose(prior_of_chances(counts, T, True), likeliest, atol=1e-4)
+    assert np.abs(prior_of_chances(counts, T, False) - likeliest).max() > 0.01
+
+
 def test_uniform_prior_and_predicates():
     law = UniformLaw((0.5,), 4, True)
     view = CategoricalView((1,), law, UniformPrior(), tuple("abcd"), Prior(PRIOR))
@@ -96,6 +114,13 @@ def test_worst_growth_equals_the_largest_over_all_outcomes():
         law = UniformLaw((0.5, 0.3), 4, multilevel)
         P = Bayes(PRIOR, law).posterior(outcomes(4, 2))
         assert worst_growth(PRIOR, law.odds()) == pytest.approx((P - PRIOR).max(), abs=1e-14)
+
+
+def test_breaches_go_up_and_down():
+    P, prior = np.array([[0.6, 0.4], [0.05, 0.95]]), np.array([0.05, 0.95])
+    assert breaches(P, prior, 0.1, 0.5).tolist() == [[True, False], [False, False]]
+    down = breaches(np.array([[0.95, 0.05]]), np.array([0.3, 0.7]), 0.1, 0.5)
+    assert down.tolist() == [[False, True]]
 
 
 def test_largest_admissible_retention_meets_its_bound():

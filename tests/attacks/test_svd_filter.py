@@ -35,3 +35,11 @@ def test_equals_a_naive_transcription(eigenvalues: list[float], mean: float) -> 
     )
     values = auditor.attack("svd-filter", release).values
     np.testing.assert_allclose(values - mean, naive_svd(release.copies[0], 25.0) - mean, atol=1e-6)
+
+
+def test_the_rule_is_near_the_best_number_of_directions() -> None:
+    eigenvalues = [400.0, 100.0, 40.0, 15.0, 5.0, 1.0, 0.2, 0.1]
+    X, noise = table(5000, eigenvalues), {"variance": 25.0}
+    release = auditor.perturb(X, "independent", [1.0], noise=noise, seed=4)
+    best = min(auditor.attack("pca-filter", release, components=p).distortion for p in range(1, 9))
+    assert auditor.attack("svd-filter", release).distortion == pytest.approx(best, rel=0.01)

@@ -9,6 +9,7 @@ from scipy.stats import t as student
 
 import auditor
 from auditor import registry
+from auditor.audit.attempts import opened
 from auditor.audit.categorical import error_bars
 from auditor.scenario.read import find_scenario, read_scenario
 
@@ -80,6 +81,24 @@ def test_no_attack_gains_from_a_second_corner_wave_copy(nested: pd.DataFrame) ->
 def test_every_attack_gains_from_a_second_fresh_copy(fresh: pd.DataFrame) -> None:
     assert set(fresh.index.get_level_values("attack")) == set(every())
     assert (sure(fresh) > 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["laplace", "geometric", "skellam"])
+def test_nor_does_any_attack_from_a_second_copy_of_another_process(
+    noise: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gains are exactly 0; fresh noise of one law is the control."""
+    monkeypatch.setattr(opened, "ROW_REDRAWS", 2)
+    # more components take a minute
+    tried = [{"name": each, "components": 2} if each == "mixture-estimate" else each for each in every()]  # fmt: skip
+    data = {"source": "cps", "columns": ["age", "household_size"], "rows": 300}
+    asked = {"data": data, "knowledge": ["perfect"], "attacks": tried, "replicates": 1}
+    nested, fresh = gains(f"{noise}-multilevel", **asked), gains(noise, **asked)
+    assert len(nested) >= 12
+    assert nested.index.equals(fresh.index)
+    assert nested.abs().to_numpy().max() < 1e-9
+    assert fresh.to_numpy().min() > 0.05
 
 
 def test_nor_does_a_filter_along_the_rows_of_a_series() -> None:

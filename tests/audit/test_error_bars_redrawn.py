@@ -109,6 +109,18 @@ def test_replicates_replace_redraws_of_some_records(monkeypatch):
     assert spread_over_replicates(Measurements.of(measured)) == measured
 
 
+def test_redraws_of_known_records_are_about_the_mean():
+    """A table far from 0 has the error bars of one that is centred."""
+    bars = []
+    for far in (0.0, 1e7):
+        document = scenario("known-io-regression", knowledge={"known-records": 60})
+        columns = document["data"]["values"]
+        document["data"]["values"] = {k: [v + far for v in values] for k, values in columns.items()}
+        found = auditor.run(document).measurements
+        bars.append([m.std_error for m in found if m.metric == "distortion" and m.attribute == "*"])
+    np.testing.assert_allclose(bars[1], bars[0], rtol=1e-4)
+
+
 FAMILIES = ["independent records", "independent moments", "independent priors"]
 
 

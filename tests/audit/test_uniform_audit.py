@@ -96,6 +96,22 @@ def test_a_uniform_scheme_needs_categories_and_an_additive_one_numbers(tmp_path)
                              schemes=[{"name": "independent", "levels": [0.5]}]))  # fmt: skip
 
 
+@pytest.mark.parametrize("names", [["age", "disease"], ["disease", "age"]])
+def test_a_product_domain_has_its_attributes_in_the_order_given(tmp_path, names):
+    people = pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    data = {"source": str(tmp_path / "people.csv"), "categorical": names}
+    value = [{"age": 1, "disease": "flu"}[name] for name in names]
+
+    def audited(value):
+        attacks = [{"name": "posterior", "predicates": {"q": [value]}}]
+        return set(auditor.run(scenario(data=data, attacks=attacks)).frame().attribute)
+
+    assert "q" in audited(value)
+    with pytest.raises(AuditorError, match=", ".join(names)):
+        audited(value[::-1])
+
+
 def test_bounds_on_growth_of_belief_are_measured_and_reached_by_the_adversary_they_are_about():
     result = auditor.run(scenario(data={"source": "uniform-values", "values": 4, "rows": 500},
                                   measures=[{"delta-growth": {"delta": 0.4}}, {"rho-breach": {"rho1": 0.2, "rho2": 0.6}}]))  # fmt: skip

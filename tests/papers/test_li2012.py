@@ -52,13 +52,20 @@ def test_section_4_average_estimation_errors(scheme, coalition, error):
     assert example(scheme, coalition).theory == pytest.approx(error, abs=1e-15)
 
 
-def test_section_4_alice_s_estimate():
-    """``X̂(Y_1) = [9.5, 10.5] + 0.5 Z_1``."""
+def test_section_4_estimates_of_alice_and_bob():
+    """``X̂(Y_1) = [9.5, 10.5] + 0.5 Z_1`` and ``X̂(Y_2) = [9.8, 10.2] + 0.2 Z_2``."""
     release = auditor.perturb(PAIR, scheme="correlated", levels=[1.0, 4.0], seed=1)
-    Z_1 = release.copies[0] - PAIR
-    np.testing.assert_allclose(
-        auditor.attack("llse", release, coalition=[1]).values, [9.5, 10.5] + 0.5 * Z_1
-    )
+    for copy, mean, weight in ((1, [9.5, 10.5], 0.5), (2, [9.8, 10.2], 0.2)):
+        np.testing.assert_allclose(
+            auditor.attack("llse", release, coalition=[copy]).values,
+            mean + weight * (release.copies[copy - 1] - PAIR),
+        )
+
+
+def test_section_4_joint_estimate_under_corner_wave_is_alice_s():
+    release = auditor.perturb(PAIR, scheme="corner-wave", levels=[1.0, 4.0], seed=1)
+    alone = auditor.attack("llse", release, coalition=[1]).values
+    np.testing.assert_allclose(auditor.attack("llse", release).values, alone, rtol=1e-13)
 
 
 def test_section_4_joint_estimate():

@@ -19,7 +19,7 @@ from auditor.schemes.base.plans import (
     implied_level_covariance,
 )
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.corner_wave import CornerWave, conditional_gaussian
 from auditor.schemes.independent import Correlated, Independent
 from auditor.schemes.linearly_dependent import LinearlyDependent
 
@@ -65,6 +65,35 @@ def test_every_algorithm_draws_from_min_after_any_extensions(algorithm, levels, 
     )
 
 
+@pytest.mark.parametrize("algorithm", ["bridge", "sequential"])
+@given(levels=any_levels)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_bridge_and_sequential_draw_from_min_however_close_the_levels(algorithm, levels):
+    np.testing.assert_allclose(
+        drawn(algorithm, levels), minimum(levels), rtol=0, atol=rounding(levels)
+    )
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_states_min(algorithm):
+    levels = [0.8, 0.2, 0.8, 0.0, 1.5]
+    np.testing.assert_array_equal(
+        CornerWave(algorithm=algorithm).level_covariance(levels), minimum(levels)
+    )
+
+
+@given(levels=grid_levels)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_theorem_5_covariance_min_and_independent_increments_are_one_law(levels):
+    levels = sorted(levels)
+    difference = np.eye(len(levels)) - np.eye(len(levels), k=-1)
+    increments = np.diag(np.diff(levels, prepend=0.0))
+    stated = CornerWave().level_covariance(levels)
+    np.testing.assert_allclose(difference @ stated @ difference.T, increments, atol=1e-12)
+    sums = np.linalg.inv(difference)
+    np.testing.assert_allclose(sums @ increments @ sums.T, stated, atol=1e-12)
+
+
 def solve_exactly(A, b):
     """Gauss's elimination in rational numbers."""
     rows = [[*row, right] for row, right in zip(A, b, strict=True)]
@@ -107,6 +136,20 @@ def test_bridge_plan_carries_out_equations_17_and_18(arrivals):
         for copy, weight in enumerate(weights, start=1):
             assert planned.get(copy, 0.0) == pytest.approx(float(weight), rel=8 * EPS, abs=8 * EPS)
         assert dict(step.fresh)[k + 1] ** 2 == pytest.approx(float(variance), rel=16 * EPS)
+
+
+def test_dense_conditional_agrees_with_rationals():
+    """Equations 17 and 18 for two new copies at once; copies at 1 and 1.5 come between them."""
+    given_levels, new = [Fraction(1), Fraction(3, 2), Fraction(1, 4)], [Fraction(1, 2), Fraction(2)]
+    weights, covariance = conditional_gaussian(np.array(given_levels, float), np.array(new, float))
+    exact = [conditional_exactly(given_levels, s) for s in new]
+    np.testing.assert_allclose(weights, np.array([row for row, _ in exact], float), atol=1e-14)
+    np.testing.assert_allclose(covariance, np.diag([float(v) for _, v in exact]), atol=1e-14)
+
+
+def test_a_step_of_the_bridge_reads_at_most_two_copies():
+    levels = list(np.random.default_rng(5).uniform(0, 1, 500))
+    assert all(len(step.parents) <= 2 for step in bridge_plan(levels))
 
 
 @pytest.mark.parametrize("covariance", [0.0, 0.1, 0.24999, 0.25, 0.25001, 0.4, 0.5])

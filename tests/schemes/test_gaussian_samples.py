@@ -91,6 +91,24 @@ def test_the_test_above_sees_a_wrong_law():
     )
 
 
+@pytest.mark.parametrize("scheme", ["independent", "correlated"])
+def test_fresh_copies_have_a_block_diagonal_covariance(scheme):
+    X, levels = table(), [0.5, 0.5, 1.5]
+    release = perturb(X, scheme, levels, seed=14, noise=SHAPES["matrix"])
+    assert p_value(noise(release), np.kron(np.diag(levels), np.array(MATRIX))) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_noise_is_normal_and_not_related_to_the_data(algorithm):
+    """Kolmogorov–Smirnov and correlations, Bonferroni over 4 copies and 16 pairs."""
+    X = table()
+    Z = noise(perturb(X, "corner-wave", LEVELS, seed=16, algorithm=algorithm, noise={"variance": 1.0}))  # fmt: skip
+    for copy, level in enumerate(LEVELS):
+        assert stats.kstest(Z[:, 2 * copy] / np.sqrt(level), "norm").pvalue > FALSE_ALARM / 4
+    r = np.corrcoef(np.hstack([X, Z]).T)[:2, 2:]
+    assert np.abs(r).max() < stats.norm.isf(FALSE_ALARM / 2 / r.size) / np.sqrt(len(X))
+
+
 @pytest.mark.parametrize(
     "scheme", ["independent", "correlated", "linearly-dependent", "corner-wave"]
 )

@@ -178,6 +178,17 @@ def test_homogeneity_learns_the_class_of_one_mind(found):
     assert found("homogeneity")["disclosed"] == 0
 
 
+def test_similarity_and_skewness_by_hand(found):
+    everything = found("similarity", edges=[20])
+    # one group of all values says nothing, and is always right
+    assert (everything["disclosed"], everything["disclosed_beyond_chance"]) == (1, 0)
+    assert found("similarity", edges=[6.5], confidence=0.6)["disclosed"] == pytest.approx(8 / 12)
+    skew = found("skewness", factor=1.5, least=0.6)
+    # 7 is 4/6 of the first class and 5/12 of the table
+    assert skew["claimed"] == pytest.approx(0.5)
+    assert skew["delta_growth"] == pytest.approx(4 / 6 - 5 / 12)
+
+
 def test_linkage_is_one_in_the_class(found):
     assert found("linkage")["linkage"] == pytest.approx(1 / 6)
 

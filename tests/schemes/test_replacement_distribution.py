@@ -96,14 +96,17 @@ def test_joint_law_of_the_process_is_exact_in_any_order_of_requests(levels):
     )
 
 
-@pytest.mark.parametrize("seed", [11, ReleaseKey(bytes(32))])
+@pytest.mark.parametrize(
+    ("seed", "replacement"),
+    [(11, PI[3].tolist()), (ReleaseKey(bytes(32)), PI[3].tolist()), (11, "uniform")],
+)
 @pytest.mark.parametrize(("scheme", "parameters"), MAKERS)
-def test_every_implementation_draws_from_the_law(scheme, parameters, seed):
+def test_every_implementation_draws_from_the_law(scheme, parameters, seed, replacement):
     original, levels = (
         np.random.default_rng(0).choice(3, 100_000, p=[0.2, 0.5, 0.3]).astype(np.uint8),
         (0.3, 0.8, 0.5),
     )
-    plugin = make_plugin("scheme", scheme, {**parameters, "replacement": PI[3].tolist()}).over(
+    plugin = make_plugin("scheme", scheme, {**parameters, "replacement": replacement}).over(
         table_of(original, list("abc"))
     )
     made = plugin.copies(original, 3, Key(seed, "u"))
