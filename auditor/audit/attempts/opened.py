@@ -14,7 +14,7 @@ from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.audit.numeric.known_rows import RowSelection
-from auditor.audit.numeric.limits import ROWS_AGAIN
+from auditor.audit.numeric.limits import MOST_AGAIN, ROWS_AGAIN
 from auditor.audit.numeric.moment_pass import Stripe
 from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
@@ -122,7 +122,8 @@ class Opened:
     def again_table(self) -> Table:
         """The table, or runs of its records if it is large, to be perturbed again."""
         table = self.release.table
-        most = ROWS_AGAIN if self._steadied else max(RUN, BLOCK_VALUES // table.width)
+        most = ROWS_AGAIN if self._steadied else MOST_AGAIN
+        most = max(RUN, min(most, BLOCK_VALUES // table.width))
         if table.rows <= most:
             return table
         apart = -(-table.rows // most)

@@ -14,8 +14,9 @@ CHUNK_VALUES = 2**15
 REDRAWS = 39
 """Redraws of moments. They all miss an event of probability 1/20 in 13 % of audits; ten would miss it
 in 60 %."""
-ROWS_AGAIN = 4_000
-"""Records of a large table that are perturbed again, for error bars."""
+ROWS_AGAIN, MOST_AGAIN = 4_000, 20_000
+"""Records of a large table that are perturbed again, for error bars: where errors over more records
+are steadier, and elsewhere."""
 TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 400
 """Most and fewest rows for trees: about a second for two attributes of three copies."""
 TREE_FITS, TREE_TARGETS = 8, 16
