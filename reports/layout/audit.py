@@ -67,7 +67,7 @@ OPTIONS = 6
 """Metrics of a chart that get a table in text."""
 ROWS = {tree.TERMINAL: 12, tree.MARKDOWN: 50, tree.PAGE: 100}
 BOUNDS = {tree.TERMINAL: 24, tree.MARKDOWN: 60, tree.PAGE: 300}
-WHOLE = "--full prints everything; the page report.html opens every cell and draws every chart."
+WHOLE = "--full prints everything; report.html has every cell and chart."
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 COMPARED = (
     "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and of its best member alone: "
@@ -423,8 +423,7 @@ def _expectations(result: AuditResult, *, brief: bool, first: bool) -> tree.Sect
     open_ = [one for one in made if one.status != "holds"]
     title = f"Expectations of the scenario: {counts(result)}"
     shown = open_ if brief else [*open_, *(one for one in made if one.status == "holds")]
-    blocks = [tree.Checks(shown)] if shown else [tree.Paragraph("--full lists them.", "note")]
-    return tree.Section("expectations", title, blocks if made else [], first)
+    return tree.Section("expectations", title, [tree.Checks(shown)] if made else [], first)
 
 
 def _gaps(reading: Reading, *, failed: bool = False) -> tree.Section:

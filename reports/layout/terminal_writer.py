@@ -29,7 +29,7 @@ STYLES |= {step.word: step.style for step in SCALE}
 """Colours by a cell's first word."""
 COLUMN = 16
 """Least width of a scheme's column."""
-MOST = 6
+MOST = 4
 """Adversaries on the first screen."""
 GAUGE = 20
 """Width of a bar in characters."""
