@@ -85,7 +85,7 @@ class Estimate:
         --------
         >>> import auditor
         >>> X = np.random.default_rng(0).normal(size=(50, 3))
-        >>> estimate = attack("known-io-rotation", auditor.perturb(X, "rotation", [0], seed=1), knowledge={"known-records": 1})
+        >>> estimate = auditor.attack("known-io-rotation", auditor.perturb(X, "rotation", [0], seed=1), knowledge={"known-records": 1})
         >>> estimate.chances(0.5).shape
         (50,)
         """

@@ -389,7 +389,9 @@ def test_published_copies_that_do_not_match_are_refused_before_the_run(
     table(300).to_csv("people.csv", index=False)
     table(301).to_csv("long.csv", index=False)
     table(5).to_csv("short.csv", index=False)
-    table(300)[["age"]].set_axis(["height"], axis=1).to_csv("other.csv", index=False)
+    table(300)[["age"]].set_axis(["height"], axis=1).sample(frac=1, random_state=2**31 + 5).to_csv(
+        "other.csv", index=False
+    )
     auditor(*"perturb people.csv --scheme corner-wave --levels 0.5,1 --seed 3 --output out".split())
     Path("audit.yaml").write_text(
         "data: {source: people.csv}\nattacks: [ndr]\nschemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv]}\n"

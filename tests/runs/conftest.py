@@ -3,7 +3,6 @@ from functools import partial
 import pytest
 from large_tables import SMALLER
 
-from auditor.audit import workload as cost
 from auditor.audit.attempts import linear, opened
 from auditor.audit.categorical import error_bars
 from auditor.audit.law_tests import categorical as law_tests
@@ -30,7 +29,7 @@ def few_redraws(monkeypatch):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    sizes = [(module, "BLOCK_VALUES") for module in (blocks, opened, numeric_redraws, cost)]
+    sizes = [(module, "BLOCK_VALUES") for module in (blocks, opened, numeric_redraws)]
     sizes += [
         (law_tests, "SCORED_ROWS"),
         (law_tests, "VALUE_ROWS"),

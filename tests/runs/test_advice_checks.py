@@ -80,4 +80,4 @@ def test_an_ordered_file_is_told_that_shuffled_rows_need_less_noise(tmp_path):
     frame = pd.DataFrame({"rides": 10.0 + np.sin(2.0 * np.pi * t / 30.0)})
     frame.to_csv(tmp_path / "rides.csv", index=False)
     advice = advise(Request(str(tmp_path / "rides.csv"), 1, 0.3, schemes=("corner-wave",)))
-    assert any("shuffled first" in note for note in advice.notes)
+    assert any("shuffled first" in note for note in advice.notes), advice.notes

@@ -63,7 +63,7 @@ def sample_size(target: float) -> int:
     Examples
     --------
     >>> [sample_size(target) for target in (0.1, 0.5, 0.7, 0.95)]
-    [5000, 13169, 36579, 50000]
+    [5000, 13168, 36578, 50000]
     """
     n = 2.0 * (SURE / (CLOSE * (1.0 - target))) ** 2
     return int(min(max(n, MOST_ROWS), MOST_SAMPLED))
