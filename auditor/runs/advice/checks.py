@@ -22,8 +22,9 @@ MOST_CHECKED = 50_000
 MOST_TRIES = 6
 NEAR = 1.2
 """Attacks that leave at most so many times the least share are tried in a check."""
-LESS = 1.25
-"""Least factor of shares, without serial attacks over with them, that advice mentions."""
+LESS, CUT = 1.25, 1.99
+"""Least factor that advice mentions, of shares without and with serial attacks, and of levels; targets
+from which shares are cut off."""
 
 
 def shares_left(asked: Asked, result: AuditResult) -> dict[str, float]:
@@ -116,12 +117,15 @@ def shuffled_note(
     shares = shares_left(asked, result)
     serial = [share for name, share in shares.items() if is_serial(name)]
     others = {name: share for name, share in shares.items() if not is_serial(name)}
-    if not serial or not others or min(others.values()) < LESS * min(serial):
+    if not serial or not others:
         return None
     least = min(others.values())
+    # shares are cut off at twice the target, where none is told from another
+    if least < min(LESS * min(serial), CUT * asked.target):
+        return None
     attacks = [name for name, share in others.items() if share <= NEAR * least]
     there = Check(asked, candidate, asked.data, attacks).first(place, least)
-    if there >= place:
+    if LESS * candidate.levels(there)[0] > candidate.levels(place)[0]:
         return None
     now, then = candidate.levels(place)[0], candidate.levels(there)[0]
     return (
