@@ -1,6 +1,9 @@
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import auditor
 from auditor.data.microdata import as_table
@@ -17,3 +20,13 @@ def as_audited(
     for index, (a, b) in enumerate(row_blocks(*X.shape)):
         sampler.block(index, X[a:b], [copy[a:b] for copy in copies])
     return auditor.Release(X, tuple(copies), tuple(levels), made)
+
+
+def written(folder: Path, table: pd.DataFrame, copies: Iterable[pd.DataFrame]) -> list[str]:
+    """Write ``table.csv`` and its copies to a folder; return the paths of the copies."""
+    table.to_csv(folder / "table.csv", index=False)
+    names = []
+    for place, copy in enumerate(copies):
+        names.append(str(folder / f"copy-{place}.csv"))
+        copy.to_csv(names[-1], index=False)
+    return names

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
+from tests.audited import written
 
 RNG = np.random.default_rng(2**41 + 91)
 START = RNG.bit_generator.state
@@ -19,11 +20,7 @@ def _same_numbers_in_any_order():
 
 
 def audit(folder, table, copies, **data):
-    table.to_csv(folder / "table.csv", index=False)
-    names = []
-    for place, copy in enumerate(copies):
-        names.append(str(folder / f"copy-{place}.csv"))
-        copy.to_csv(names[-1], index=False)
+    names = written(folder, table, copies)
     result = auditor.run(
         {
             "schema": 1,

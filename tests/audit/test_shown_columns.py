@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
+from tests.audited import written
 
 RNG = np.random.default_rng(2**41 + 9)
 START = RNG.bit_generator.state
@@ -18,11 +19,7 @@ def _same_numbers_in_any_order():
 
 
 def verdict(folder, table, copies, **data):
-    table.to_csv(folder / "table.csv", index=False)
-    names = []
-    for place, copy in enumerate(copies):
-        names.append(str(folder / f"copy-{place}.csv"))
-        copy.to_csv(names[-1], index=False)
+    names = written(folder, table, copies)
     (record,) = auditor.run(
         {
             "schema": 1, "title": "shown columns", "data": {"source": str(folder / "table.csv"), **data},

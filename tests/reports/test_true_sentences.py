@@ -14,6 +14,7 @@ import auditor
 from auditor_reports.figures.figures import Figure
 from auditor_reports.terminal import Terminal
 from auditor_reports.wording.sentences import Numbers, exactly, share
+from tests.audited import written
 
 N = 1_000
 RNG = np.random.default_rng(2**41 + 71)
@@ -48,11 +49,7 @@ def test_exactly_is_said_of_rounding_errors_alone(value):
 
 
 def first_screen(folder, table, copies):
-    table.to_csv(folder / "table.csv", index=False)
-    names = []
-    for place, copy in enumerate(copies):
-        names.append(str(folder / f"copy-{place}.csv"))
-        copy.to_csv(names[-1], index=False)
+    names = written(folder, table, copies)
     result = auditor.run(
         {
             "schema": 1,
