@@ -441,9 +441,12 @@ def shown_columns(
 
 
 def _readings(cells: pd.Series[str]) -> list[tuple[str, Array | Indices]]:
-    """Return a column as numbers, and as codes unless every record has its own."""
+    """Return a column as numbers (of text: its digits), and as codes."""
     given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
     numbers = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isfinite(numbers).sum() < given.notna().sum():
+        digits = given.astype("string").str.replace(r"\D", "", regex=True)
+        numbers = pd.to_numeric(digits, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
     found: list[tuple[str, Array | Indices]] = []
     there = np.isfinite(numbers)
