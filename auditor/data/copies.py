@@ -440,13 +440,19 @@ def shown_columns(
     return list(found.values())
 
 
+def numbers_in(cells: pd.Series[Any]) -> Array:
+    """Return a column as numbers, shape (n,): of text its digits; NaN where there is none."""
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isfinite(numbers).sum() == cells.notna().sum():
+        return numbers
+    digits = cells.astype("string").str.replace(r"\D", "", regex=True)
+    return pd.to_numeric(digits, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+
+
 def _readings(cells: pd.Series[str]) -> list[tuple[str, Array | Indices]]:
-    """Return a column as numbers (of text: its digits), and as codes."""
+    """Return a column as numbers, and as codes unless every record has its own."""
     given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
-    numbers = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    if np.isfinite(numbers).sum() < given.notna().sum():
-        digits = given.astype("string").str.replace(r"\D", "", regex=True)
-        numbers = pd.to_numeric(digits, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    numbers = numbers_in(given)
     codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
     found: list[tuple[str, Array | Indices]] = []
     there = np.isfinite(numbers)

@@ -50,6 +50,15 @@ def test_a_column_in_clear_that_determines_another(tmp_path, leaks):
     assert not leaks or "pay" in record.why
 
 
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_reference_whose_digits_are_made_of_another_column(tmp_path, leaks):
+    table = pd.DataFrame({"pay": RNG.lognormal(9, 0.5, N), "age": RNG.uniform(20, 65, N)})
+    digits = table["pay"].round().astype(int) if leaks else pd.Series(RNG.permutation(N))
+    copy = noisy(table, ["pay", "age"]).assign(reference=digits.map("R{:07d}".format))
+    record = verdict(tmp_path, table, [copy], columns=["pay", "age"])
+    assert record.status == ("fails" if leaks else "holds")
+
+
 @pytest.mark.parametrize("members", [5, 1])
 def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members):
     household = RNG.permutation(np.arange(N) // members)

@@ -24,7 +24,9 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext
 from auditor.data.columns.resolution import resolution
+from auditor.data.copies import numbers_in
 from auditor.data.table import ShownColumn
+from auditor.process.deferred import pd
 from auditor.results.records import Measurement
 from auditor.types import Array
 
@@ -68,11 +70,12 @@ def column_figures(
     context: CellContext, X: Array, shown: Sequence[ShownColumn], originals: Mapping[str, Any]
 ) -> Iterator[Measurement]:
     """Yield the figures of shown columns; ``originals`` are the data's columns of equal names."""
-    everybody, seen = context.everybody, set[str]()
-    for column in shown:
+    everybody, seen, told = context.everybody, set[str](), set[str]()
+    for column in sorted(shown, key=lambda column: column.values.dtype.kind == "f"):  # codes first
         copies = everybody if column.copy == 0 else (column.copy,)
         codes = _groups(column.values)
-        if f"{column.name} {column.copy}" not in seen:
+        key = f"{column.name} {column.copy}"
+        if key not in seen:
             alone = column.values if column.values.dtype.kind == "f" else codes
             _, own = np.unique(alone, return_counts=True)
             share = float((own == 1).sum() / len(codes))
@@ -81,10 +84,11 @@ def column_figures(
                 yield context.record(
                     f"column_equal({column.name})", copies, _equal(column, original)
                 )
-        seen.add(f"{column.name} {column.copy}")
+        seen.add(key)
         counts = np.bincount(codes)
-        if (counts > 0).sum() * 5 > len(codes):
+        if key in told or (counts > 0).sum() * 5 > len(codes):
             continue  # too few records for each value
+        told.add(key)
         for j, name in enumerate(context.attributes):
             mean = np.bincount(codes, X[:, j]) / np.maximum(counts, 1)
             within = ((X[:, j] - mean[codes]) ** 2).sum() / (len(codes) - (counts > 0).sum())
@@ -103,7 +107,7 @@ def _groups(values: Any) -> Any:
 
 def _equal(column: ShownColumn, original: Any) -> float:
     if column.values.dtype.kind == "f":
-        return float(np.mean(column.values == original)) if original.dtype.kind == "f" else 0.0
+        return float(np.mean(column.values == numbers_in(pd.Series(original))))
     # codes have no labels: a column is equal if each code is one original value
     _, places = np.unique(original.astype(str), return_inverse=True)
     pairs, counts = np.unique(np.column_stack([column.values, places]), axis=0, return_counts=True)
