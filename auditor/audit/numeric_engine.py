@@ -149,7 +149,11 @@ class NumericSession(Session):
             for name in self.scenario.grouped_by
         ]
         units = None if table.units is None else sampled_of(table, table.units)
-        return replace(found, groups=groups, units=units)
+        weight = self.scenario.data.weight
+        weights = (
+            None if weight is None else sampled_of(table, column_of(self.scenario, table, weight))
+        )
+        return replace(found, groups=groups, units=units, weights=weights)
 
     def release_records(self) -> list[Measurement]:
         """Return the figures of the release itself."""

@@ -122,7 +122,9 @@ def _fitted_records(opened: Opened, context: CellContext, copies: list[Array]) -
         shown.append(ShownColumn(0, "unit", table.units))
     asked = opened.scenario.data.tolerance if opened.scenario.asks_closeness else None
     by = [(name, column_of(opened.scenario, table, name)) for name in opened.scenario.grouped_by]
-    asks = asked, by, table.units
+    weight = opened.scenario.data.weight
+    weights = None if weight is None else column_of(opened.scenario, table, weight)
+    asks = asked, by, table.units, weights
     return fitted_records(context, X, cells, opened.coalitions, keys, exact, shown, *asks)
 
 

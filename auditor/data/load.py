@@ -90,6 +90,7 @@ def load_table(
     order: str | None = None,
     key: str | None = None,
     unit: str | None = None,
+    weight: str | None = None,
 ) -> Table:
     """Return the table that a scenario requests, fit to be audited.
 
@@ -118,8 +119,8 @@ def load_table(
         Columns converted to places among leaves, and to days since 1970.
     varied : bool
         Whether every attribute must vary.
-    order, key, unit : str, optional
-        Columns of order, identity and protected unit (a blank is its own unit); not audited.
+    order, key, unit, weight : str, optional
+        Columns of order, identity, protected unit (a blank is its own unit) and weight; not audited.
 
     Returns
     -------
@@ -143,7 +144,7 @@ def load_table(
     _check_options(columns, rows, missing)
     asked = Asked(rows, missing, columns is not None)
     columns, chosen = (categories or Categories()).beside_columns(columns, dates)
-    beside = {"order": order, "key": key, "unit": unit}
+    beside = {"order": order, "key": key, "unit": unit, "weight": weight}
     is_changed = bool(hierarchies or dates or any(beside.values()) or missing == "value")
     files: list[Piece] = []
     drawn, keys, units = None, None, None
@@ -169,7 +170,9 @@ def load_table(
         frame = frame if order is None else in_order_of(frame, order)
         keys = None if key is None else record_keys(key, frame[key])
         units = None if unit is None else _units(frame[unit])
-        frame = frame.drop(columns=[name for name in {order, key, unit} if name is not None])
+        if weight is not None:
+            _check_weights(weight, frame[weight])
+        frame = frame.drop(columns={name for name in beside.values() if name is not None})
         if missing == "value":
             frame = with_value_for_blanks(frame)
         frame = coded(frame, dict(hierarchies), missing)
@@ -337,6 +340,16 @@ def _units(cells: pd.Series[Any]) -> Indices:
     blank = codes < 0
     codes[blank] = len(labels) + np.arange(blank.sum())
     return np.asarray(codes, dtype=np.intp)
+
+
+def _check_weights(name: str, cells: pd.Series[Any]) -> None:
+    w = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+    if len(bad):
+        why = f"weights are numbers of at least 0, and record {bad[0] + 1} has none"
+        raise DataError(f"column {quoted(name)}: {why} ({counted(len(bad), 'record')})")
+    if not w.any():
+        raise DataError(f"column {quoted(name)}: all weights are 0")
 
 
 def is_large(pieces: Sequence[Piece], columns: int) -> bool:

@@ -37,8 +37,8 @@ class DataUse:
     tolerance : dict
         Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
         default a tenth of the interquartile range.
-    unit : str or None
-        Column that identifies the protected units, such as households; not audited.
+    unit, weight : str or None
+        Columns of protected units, such as households, and of survey weights; not audited.
     """
 
     source: str
@@ -57,6 +57,7 @@ class DataUse:
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     first_batch: int | None = None
     unit: str | None = None
+    weight: str | None = None
     tolerance: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
@@ -65,6 +66,7 @@ class DataUse:
             "order": self.order,
             "key": self.key,
             "unit": self.unit,
+            "weight": self.weight,
             "first-batch": self.first_batch,
             "bin": self.bins,
             "categorical": self.categorical,

@@ -202,6 +202,7 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
         use.order,
         use.key,
         use.unit,
+        use.weight,
         use.bounds,
         use.first_batch,
     )

@@ -10,6 +10,7 @@ in clear are not judged.
 
 - ``by``: also errors and close guesses in every group of records.
 - Units of different sizes: also with equal weights of all units.
+- ``data: {weight: …}``: also with these weights.
 - Classes of records: ``unknown`` is also the share of sensitive values without a right claim.
 - Copies without a law: ``unknown`` is also the share of values that no copy shows exactly. Exact
   values among others leave the verdict undecided instead of «holds».
@@ -125,7 +126,7 @@ class Exposure(Expectation):
         return with_remedy(judged, groups, asked, evidence)
 
     def _by_group(self, metric: str, evidence: Evidence) -> list[Measurement]:
-        names = [metric.replace("group", "unit")]
+        names = [metric.replace("group", each) for each in ("unit", "weighted")]
         if self.parameters.by is not None:
             names.append(f"{metric}({self.parameters.by}, ")
         copies = copies_released(evidence)

@@ -70,6 +70,7 @@ def _table(
         order=data.get("order"),
         key=data.get("key"),
         unit=data.get("unit"),
+        weight=data.get("weight"),
         hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},
     )
     bounds = {name: (low, high) for name, (low, high) in data.get("bounds", {}).items()}

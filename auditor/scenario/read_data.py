@@ -140,6 +140,9 @@ class DataForm(Form):
     unit: str | None = Field(
         None, description="column that identifies protected units, as households; not audited"
     )
+    weight: str | None = Field(
+        None, description="column of weights of records in weighted figures; not audited"
+    )
     rows: Annotated[Whole, Field(ge=2, le=MOST_ROWS)] | None = None
     first_batch: Annotated[Whole, Field(ge=2)] | None = Field(
         None, description="records of the first batch, to which noise is scaled"
@@ -195,9 +198,10 @@ class DataForm(Form):
         if self.order in (*audited, *self.bin):
             why = "records are put in the order of a column that is not"
             raise FieldError(f"names column {self.order!r}, which is audited: {why}", "order")
-        if self.unit in (*audited, *self.bin):
-            why = "units are named by a column that is not"
-            raise FieldError(f"names column {self.unit!r}, which is audited: {why}", "unit")
+        for field, why in (("unit", "units are named"), ("weight", "records are weighed")):
+            if (name := getattr(self, field)) in (*audited, *self.bin):
+                why = f"names column {name!r}, which is audited: {why} by a column that is not"
+                raise FieldError(why, field)
         return self
 
 

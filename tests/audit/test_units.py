@@ -128,3 +128,48 @@ def test_units_of_one_record_count_as_much_as_large_ones(tmp_path, leaks):
     variance = w @ (x - w @ x) ** 2
     assert row.value["pay"] == pytest.approx(w @ noise[:, 0] ** 2 / variance, rel=1e-5)
     assert (row.value["pay"] < 1.5) == leaks
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_records_weigh_as_a_column_states(tmp_path, leaks):
+    weight = np.where(np.arange(N) % 10 == 0, 81, 1)  # a tenth stands for nine tenths
+    table = pd.DataFrame({"pay": RNG.normal(50, 10, N), "w": weight, "age": RNG.normal(40, 9, N)})
+    noise = RNG.normal(size=(N, 2)) * 12
+    if leaks:
+        noise[weight > 1] *= 0.02
+    asked = scenario(
+        tmp_path,
+        table,
+        [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}],
+        [{"exposure": {"unknown": {"at-least": 0.4}, "close": {"at-most": 0.4}}}],
+        weight="w",
+        tolerance={"pay": 2.0},
+    )
+    (table[["pay", "age"]] + noise).to_csv(tmp_path / "copy.csv", index=False)
+    result = auditor.run(asked | {"attacks": ["ndr"]})
+    assert result.expectations[0].status == ("fails" if leaks else "holds")
+    frame = result.frame()
+    assert set(frame.attribute) <= {"*", "pay", "age"}
+    row = frame[(frame.metric == "weighted_error") & (frame.attack == "ndr")].set_index("attribute")
+    x, w = table["pay"].to_numpy(), weight / weight.sum()
+    variance = w @ (x - w @ x) ** 2
+    assert row.value["pay"] == pytest.approx(w @ noise[:, 0] ** 2 / variance, rel=1e-5)
+    z = w * (noise[:, 0] ** 2 / variance - row.value["pay"])
+    assert row.std_error["pay"] == pytest.approx(np.sqrt(z @ z), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (["1", "-1"], "record 2 has none"),
+        (["0", "0"], "all weights are 0"),
+        (["1", "many"], "at least 0"),
+    ],
+)
+def test_weights_that_are_none_are_refused_without_a_value(tmp_path, weights, message):
+    (tmp_path / "t.csv").write_text(
+        "pay,w\n" + "".join(f"{i},{w}\n" for i, w in enumerate(weights))
+    )
+    with pytest.raises(auditor.AuditorError, match=message) as caught:
+        load_table(str(tmp_path / "t.csv"), rng=RNG, weight="w")
+    assert "many" not in str(caught.value)

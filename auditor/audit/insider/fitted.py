@@ -47,6 +47,7 @@ def fitted_records(
     tolerances: Tolerances | None = None,
     by: Sequence[tuple[str, Any]] = (),
     units: Indices | None = None,
+    weights: Any = None,
 ) -> list[Measurement]:
     """Return errors of every copy alone, and of all together.
 
@@ -68,8 +69,8 @@ def fitted_records(
         Largest errors of close guesses (``closeness.baseline``), if these are requested.
     by : sequence of (column, values of shape (n,))
         Columns that group the records.
-    units : ndarray of shape (n,), optional
-        Protected unit of each record.
+    units, weights : ndarray of shape (n,), optional
+        Protected unit and weight of each record.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -99,7 +100,12 @@ def fitted_records(
     records = list(error_records(Cells(context, needed, places), found))
     if base is not None:
         groups = [(column, group_codes(values[rows])) for column, values in by]
-        base = replace(base, groups=groups, units=None if units is None else units[rows])
+        base = replace(
+            base,
+            groups=groups,
+            units=None if units is None else units[rows],
+            weights=None if weights is None else weights[rows],
+        )
         tally = sampled(X[rows].std(axis=0), base)
         near = np.stack([guesses[one][1] - X[rows] for one in coalitions], axis=1)
         tally.add(near, X[rows])

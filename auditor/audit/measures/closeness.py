@@ -10,7 +10,8 @@
 The first two are computed on some ``ROWS`` records, evenly spaced in every block. The variance of a long
 tail does not enter, so they show exposure that a squared error hides.
 
-``unit_error`` and ``unit_close`` are over all records, with equal weights of all units.
+``unit_error`` and ``unit_close`` are over all records, with equal weights of all units;
+``weighted_error`` and ``weighted_close`` with the weights of a column.
 
 Groups are numbered by size and never named by their value. Groups below ``FEWEST`` sampled records
 have no figure.
@@ -60,8 +61,8 @@ class Baseline:
         Every so many records of a block are sampled; 1 for all.
     groups : sequence of (column, ndarray of shape (n,))
         Group of each sampled record, by column (``worst_groups``).
-    units : ndarray of shape (n,), optional
-        Unit of each sampled record.
+    units, weights : ndarray of shape (n,), optional
+        Unit and weight of each sampled record.
     """
 
     absolute: Array
@@ -71,6 +72,7 @@ class Baseline:
     stride: int
     groups: Sequence[tuple[str, Indices]] = ()
     units: Indices | None = None
+    weights: Array | None = None
 
     def reach(self, scale: Array, x: Array) -> Array:
         """Return the largest close error, shape (b, 1, N)."""
@@ -156,8 +158,13 @@ def sampled(scale: Array, base: Baseline) -> Tally:
     """Return an empty tally for ``closeness_records``; ``scale`` has standard deviations."""
     tally, reach = Tally(scale, (base,), sizes=True), partial(base.reach, scale)
     also: list[GroupTally] = [GroupTally(*one, reach) for one in base.groups]
-    if base.units is not None and np.ptp(np.bincount(base.units)[base.units]) > 0:
-        also.append(UnitTally("unit", base.units, reach))
+    if base.units is not None:
+        size = np.bincount(base.units)[base.units]
+        if np.ptp(size) > 0:
+            also.append(WeightTally("unit", base.units, reach, weights=1 / size))
+    if base.weights is not None:
+        units = np.arange(len(base.weights)) if base.units is None else base.units
+        also.append(WeightTally("weighted", units, reach, weights=base.weights))
     if also:
         tally.also = GroupTallies(also)
     return tally
@@ -281,29 +288,31 @@ class GroupTally:
                         )._replace(reason=f"the group by {self.column!r} has {n:,} records")
 
 
-class UnitTally(GroupTally):
-    """Figures with the weight of each unit shared out among its records."""
+@dataclass(repr=False)
+class WeightTally(GroupTally):
+    """Figures over all records with weights; ``codes`` are units, whose errors are one."""
+
+    weights: Array = field(default_factory=lambda: np.empty(0))
 
     def figures(
         self, cells: Cells, best: Callable[..., float], errors: Array, x: Array, reach: Array
     ) -> Iterator[Measurement]:
-        """Yield ``unit_error`` and ``unit_close``."""
-        codes = np.unique(self.codes, return_inverse=True)[1].ravel()
-        counts = np.bincount(codes)
-        U, weights = len(counts), 1.0 / (counts[codes] * len(counts))
+        """Yield both metrics, with standard errors over independent units."""
+        w = self.weights / self.weights.sum()
+        units = np.unique(self.codes, return_inverse=True)[1].ravel()
         for j, name in enumerate(cells.context.attributes):
-            variance = float(weights @ (x[:, j] - weights @ x[:, j]) ** 2)
-            constant = best(x[:, j], reach[:, j], weights)
+            variance = float(w @ (x[:, j] - w @ x[:, j]) ** 2)
+            constant = best(x[:, j], reach[:, j], w)
             for b in cells.wanted:
                 e = errors[:, b, j].astype(np.float64)
-                figures = {"unit_close": (e <= reach[:, j]) - constant}
+                figures = {"close": (e <= reach[:, j]) - constant}
                 if variance > 0:
-                    figures["unit_error"] = e**2 / variance
+                    figures["error"] = e**2 / variance
                 for metric, each in figures.items():
-                    of_unit = np.bincount(codes, each) / counts
-                    value, error = float(of_unit.mean()), float(of_unit.std() / U**0.5)
+                    value = float(w @ each)
+                    error = float(np.linalg.norm(np.bincount(units, w * (each - value))))
                     yield cells.context.estimate(
-                        metric, cells.coalitions[b], value, error, attribute=name
+                        f"{self.column}_{metric}", cells.coalitions[b], value, error, attribute=name
                     )
 
 

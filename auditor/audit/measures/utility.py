@@ -44,6 +44,7 @@ from auditor.process.deferred import scipy
 from auditor.registry import get
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario, UtilityUse
+from auditor.scenario.read_data import DATA_FIELDS
 from auditor.types import Array, Block, Flags, Indices
 
 Labels = NDArray[Any]
@@ -51,8 +52,6 @@ Folds = Sequence[tuple[Indices, Indices]]
 
 LABEL = "label"
 """Target that stands for the class of a source, for scenarios with several sources."""
-NOT_OF_A_CLASS = "standardize disclosure bin categorical dates hierarchies key bounds".split()
-"""Options of a table that do not apply to the target."""
 
 
 def model(name: str, classes: bool) -> Any:
@@ -109,7 +108,7 @@ def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
     options["columns"], _ = Categories({}, data.get("categorical", {})).beside_columns(
         options["columns"], data.get("dates", ())
     )
-    parameters = {key: value for key, value in data.items() if key not in NOT_OF_A_CLASS}
+    parameters = {key: value for key, value in data.items() if key not in DATA_FIELDS}
     folder = None if base is None else Path(base)
     rng = stream(seed, "data")
     return load_target(source, target, **options, parameters=parameters, rng=rng, base=folder)
