@@ -108,7 +108,7 @@ def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
     from auditor.results.model import STOPPED
     from auditor.runs.advice.advise import advise as advised
     from auditor.runs.advice.advise import write_advice
-    from auditor.runs.advice.request import Request
+    from auditor.runs.advice.columns import Request
     from auditor.runs.output import rendered_advice, screen
 
     warn_of_broken_plugins()

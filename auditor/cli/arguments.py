@@ -106,7 +106,7 @@ def override(change: str) -> tuple[str, Any]:
 
 def value_of(text: str, option: str) -> Any:
     """Parse a value in scenario syntax."""
-    from auditor.scenario.yaml.document import scalar
+    from auditor.scenario.yaml_document import scalar
 
     return scalar(text, file=option)
 

@@ -67,15 +67,10 @@ def check(
 @guarded
 def list_(what: str | None) -> None:
     """List plugins and scenarios, one per line."""
-    from auditor.catalogue.kept import answer
+    from auditor.catalogue import listing
 
-    def made() -> str:
-        from auditor.catalogue.pages import listing
-
-        warn_of_broken_plugins()
-        return listing((what,) if what else LISTS)
-
-    put(answer(f"list {what}" if what else "list", made))
+    warn_of_broken_plugins()
+    put(listing((what,) if what else LISTS))
 
 
 @click.command()
@@ -83,15 +78,10 @@ def list_(what: str | None) -> None:
 @guarded
 def show(name: str) -> None:
     """Show one plugin or scenario: assumptions, parameters, paper."""
-    from auditor.catalogue.kept import answer
+    from auditor.catalogue import page
 
-    def made() -> str:
-        from auditor.catalogue.pages import page
-
-        warn_of_broken_plugins()
-        return page(name)
-
-    put(answer(f"show {name}", made))
+    warn_of_broken_plugins()
+    put(page(name))
 
 
 @click.command()
@@ -151,7 +141,7 @@ def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[s
 
 
 def _write_template(path: Path, name: str | None, force: bool) -> None:
-    from auditor.scenario.new.template_files import beside, template
+    from auditor.scenario.draft import beside, template
 
     contents = {path: template(name)} | {
         path.parent / other: content for other, content in beside(name).items()
@@ -164,7 +154,7 @@ def _write_template(path: Path, name: str | None, force: bool) -> None:
 def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
     from auditor.data.describe import categories_in_clear, describe, renamed_in
     from auditor.data.load import file_notes
-    from auditor.scenario.new.draft import draft, source_for, source_named
+    from auditor.scenario.draft import draft, source_for, source_named
 
     _check_new([path], force)  # before reading the table
     warn_of_broken_plugins()

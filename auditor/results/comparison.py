@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from auditor.numerics.statistics import Z_95, holm, two_sided
-from auditor.results.in_clear import in_clear
 from auditor.results.metrics import METRICS, base
 from auditor.results.records import (
     ExpectationRecord,
     Measurement,
     cells,
     describe,
+    in_clear,
     pooled,
     uncertainty,
 )

@@ -21,6 +21,7 @@ from pydantic_core import to_json
 
 from auditor import registry
 from auditor.results import reader, tidy
+from auditor.results.advice import Remedy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.measurements import Measurements
@@ -33,7 +34,6 @@ from auditor.results.records import (
     Measurement,
     Picture,
 )
-from auditor.results.remedies import Remedy
 from auditor.text.safe_text import clean, escaped
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Provenance(BaseModel):
     """Information to repeat the audit and to recognize equal data.
 
     ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash. ``fingerprint_key`` names
-    the key; only fingerprints under one key are comparable (`auditor.results.owner_key`). ``file``
+    the key; only fingerprints under one key are comparable (`auditor.results.table_register`). ``file``
     is the scenario's path relative to the working directory, or its name outside it; empty without
     a file.
     """

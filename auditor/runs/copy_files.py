@@ -39,8 +39,7 @@ from auditor.process.deferred import pd
 from auditor.process.environment import version
 from auditor.registry import get
 from auditor.results.files import located
-from auditor.results.owner_key import key_name
-from auditor.results.table_register import earlier_release, register_release
+from auditor.results.table_register import earlier_release, key_name, register_release
 from auditor.runs.drawn_copies import Asked, Earlier, Precision, drawn_copies
 from auditor.runs.finished_copies import AS_DRAWN, Blank, Treatment
 from auditor.runs.perturb import make_plugin

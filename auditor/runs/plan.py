@@ -14,8 +14,7 @@ from auditor.audit.workload import workload
 from auditor.data.table import Table
 from auditor.errors import shortened
 from auditor.process.containment import contained
-from auditor.process.environment import may_fork, processors
-from auditor.process.memory import KEPT_BYTES, available, free
+from auditor.process.environment import KEPT_BYTES, available, free, may_fork, processors
 from auditor.runs.check import Tables
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.read import at_point

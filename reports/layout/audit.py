@@ -33,16 +33,16 @@ from ..figures.reading import EVERYTHING, Reading, plain, unique
 from ..wording.card import Verdict, most_telling
 from ..wording.detail import MARKS, PROVED, assumptions, facts, least_possible, marks
 from ..wording.headline import exposures, headline, remedies, reproduces_a_figure
-from ..wording.method import (
+from ..wording.sentences import (
     GUESSES,
     REPLICATES,
     Definition,
     error_bars,
     metric_definitions,
     prose,
+    share,
     terms,
 )
-from ..wording.sentences import share
 from ..wording.verdict import verdicts
 from ..wording.words import (
     check,

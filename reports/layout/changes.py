@@ -9,7 +9,7 @@ from auditor.results.records import grouped
 from auditor.results.renderer import clean
 
 from ..figures.figures import Z95, Name, counted, distinct_texts, listed, number, plus_minus
-from ..wording.method import Definition
+from ..wording.sentences import Definition
 from .document import (
     MARKDOWN,
     PAGE,

@@ -15,7 +15,7 @@ import auditor
 from auditor.audit.base.request import ReleaseAudit
 from auditor.errors import AuditorError
 from auditor.results import model, tidy
-from auditor.results.codec import CodecError, codec
+from auditor.results.evidence import CodecError, codec
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement

@@ -31,8 +31,7 @@ from auditor.data.formats.file_kinds import (
     labelled,
     remembered,
 )
-from auditor.data.formats.headers import LOOKED_AT
-from auditor.data.formats.text_files import BLANKS, opened, start_of, text_frame
+from auditor.data.formats.text_files import BLANKS, LOOKED_AT, opened, start_of, text_frame
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import reading_of
