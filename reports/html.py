@@ -17,7 +17,7 @@ from auditor.results.comparison import Comparison
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 
-from .charts.inert import content_policy, inflated, json_block, script
+from .charts.chart import content_policy, inflated, json_block, script
 from .charts.spec import CONFIG
 from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
 from .layout import document as tree
@@ -96,7 +96,7 @@ class Html(Renderer):
 def _written(documents: Sequence[Document]) -> str:
     style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
     charts = any(document.charts for document in documents)
-    bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.inert
+    bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.chart
     sources = [inflated(bundle), ours] if charts else [ours]
     text: str = (
         environment()

@@ -24,7 +24,7 @@ from auditor.results.renderer import Renderer, clean
 
 from .charts.spec import sparklines
 from .figures.figures import SCALE, Text, clipped, number, said
-from .figures.labels import knows
+from .figures.matrix import knows
 from .figures.reading import Reading, unique
 from .layout import document as tree
 from .layout.advice import advice_document

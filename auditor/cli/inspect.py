@@ -51,9 +51,8 @@ def check(
     from auditor.process.environment import without_collection
 
     with without_collection():
-        from auditor.runs.budget import within_budget
         from auditor.runs.check import check_data
-        from auditor.runs.plan import outline
+        from auditor.runs.plan import outline, within_budget
 
         # imports the named plugins, or all with third-party packages
         checked = read_all(scenarios, with_budget(changes, budget), seed)
@@ -235,7 +234,7 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     Exit status: 1 if anything got worse, a scenario is gone or nothing could be compared; 0
     otherwise.
     """
-    from auditor.results.folders import compare_paths
+    from auditor.results.comparison import compare_paths
     from auditor.runs.output import deliver, rendered_comparison, screen
 
     comparisons = compare_paths(old, new)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import rich_click as click
 
-from auditor.cli import advise, attack, completion, inspect, perturb, run, selftest
+from auditor.cli import arguments, copies, inspect, run
 from auditor.cli.guard import close_up, report_bug
 from auditor.errors import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
 from auditor.process.console import say
@@ -19,21 +19,14 @@ click.rich_click.TEXT_MARKUP = "ansi"
 
 BY_THE_SYSTEM = {errno.ENAMETOOLONG: WRONG_REQUEST, errno.ENOSPC: FAILED_RUNNING}
 """Exit status for system errors: a path too long, or help on a full device."""
-COMMANDS = (
-    run.run,
-    *inspect.COMMANDS,
-    advise.advise,
-    perturb.perturb,
-    attack.attack,
-    selftest.selftest,
-)
+COMMANDS = (run.run, *inspect.COMMANDS, copies.advise, copies.perturb, copies.attack, run.selftest)
 
 
 @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(
     None, "-V", "--version", package_name="auditor", message="%(prog)s %(version)s"
 )
-@completion.option
+@arguments.completion_option
 def cli() -> None:
     """Measure how well attacks rebuild private records from perturbed copies.
 

@@ -8,7 +8,7 @@ from auditor.results.records import Picture
 from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, clipped, copies, number, percent
-from ..figures.labels import attribute_text
+from ..figures.matrix import attribute_text
 from ..figures.reading import ERROR, Reading, Setting
 from ..figures.strongest import lowest_attribute
 from .chart import Chart, Rows, title_of

@@ -16,12 +16,12 @@ from ..charts.audit_charts import charts
 from ..charts.chart import Chart
 from ..charts.values_chart import described, pictures, values_lines
 from ..figures.figures import SCALE, Name, Text, braces, clipped, counted, number, with_error
-from ..figures.labels import label
 from ..figures.matrix import (
     SHOWN_ELSEWHERE,
     MatrixCell,
     MatrixRow,
     gathered,
+    label,
     limited_text,
     matrix,
     reference_point,

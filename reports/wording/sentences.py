@@ -11,7 +11,7 @@ from auditor.results.metrics import base
 from auditor.results.records import ExpectationRecord
 
 from ..figures.figures import Figure, Name, Text, copies, listed, number, percent, spelled, times
-from ..figures.labels import utility_meaning
+from ..figures.matrix import utility_meaning
 from ..figures.reading import Reading, Setting, unique
 from ..figures.strongest import guesses
 from .words import where_text

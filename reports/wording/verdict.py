@@ -16,7 +16,7 @@ from typing import Any
 from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
 from ..figures.figures import SCALE, Z95, Figure, braces, clipped, severity
-from ..figures.labels import label, phrase
+from ..figures.matrix import label, phrase
 from ..figures.reading import (
     ERROR,
     EVERYTHING,
