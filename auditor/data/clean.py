@@ -42,7 +42,7 @@ from auditor.data.formats.parts import Held, Records
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, listed, quoted
+from auditor.text import counted, listed, quoted
 from auditor.types import Array, Flags
 
 

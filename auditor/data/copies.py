@@ -50,7 +50,7 @@ from auditor.data.table import ShownColumn, Table
 from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
 from auditor.results.files import TableFile, located, name_of, reading_of, split_name
-from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.text import counted, listed, nearest, quoted
 from auditor.types import Array, Codes, Flags, Indices
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"

@@ -27,7 +27,7 @@ from auditor.data.columns.checks import Series, check_finite
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, DataError
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, listed, quoted
+from auditor.text import counted, listed, quoted
 from auditor.types import Array, Codes, Flags, Microdata
 
 

@@ -23,7 +23,7 @@ from auditor.process.containment import contained
 from auditor.process.deferred import pd, scipy
 from auditor.process.environment import check_room
 from auditor.registry import Plugin, PluginParameters, get
-from auditor.text.column_names import listed, nearest, quoted
+from auditor.text import listed, nearest, quoted
 from auditor.types import Array
 
 

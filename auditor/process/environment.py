@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from auditor.errors import DataError
-from auditor.text.column_names import counted
+from auditor.text import counted
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

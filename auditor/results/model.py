@@ -34,7 +34,7 @@ from auditor.results.records import (
     Measurement,
     Picture,
 )
-from auditor.text.safe_text import clean, escaped
+from auditor.text import clean, escaped
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -41,7 +41,7 @@ from auditor.results.records import (
     Picture,
     Status,
 )
-from auditor.text.safe_text import visible_on_one_line
+from auditor.text import visible_on_one_line
 
 NAMES = "names"
 """Key of the metadata with original names by escaped names."""

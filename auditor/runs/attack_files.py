@@ -37,7 +37,7 @@ from auditor.runs.estimate import CategoricalEstimate, attack, knowledge_of
 from auditor.runs.estimate_numbers import Estimate, Held, measured
 from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.scheme import table_moments
-from auditor.text.column_names import listed
+from auditor.text import listed
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.text.column_names import listed, quoted
+from auditor.text import listed, quoted
 from auditor.types import Array
 
 NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")

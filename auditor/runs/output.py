@@ -20,7 +20,7 @@ from auditor.process.containment import contained
 from auditor.process.interrupt import shielded
 from auditor.results.files import write_atomically, writing
 from auditor.runs.finished_tasks import storing
-from auditor.text.safe_text import clean
+from auditor.text import clean
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice

@@ -28,7 +28,7 @@ from auditor.runs.check import Tables, check_data
 from auditor.scenario.model import AttackUse, Scenario, SchemeUse
 from auditor.scenario.read import at_point, read_scenario
 from auditor.scenario.read_plugins import DECIDING
-from auditor.text.durations import duration
+from auditor.text import duration
 
 SECONDS_PER_RUN, SECONDS_PER_CELL = 1.0, 1e-4
 """To start, read the scenario and write results; for the records of one cell."""

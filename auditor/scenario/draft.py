@@ -23,8 +23,7 @@ from auditor.errors import AuditorError, DataError, ScenarioError, did_you_mean
 from auditor.process.shipped import shipped_folder
 from auditor.results.files import located, reading_of, split_name, with_reading
 from auditor.scenario.yaml_document import scalar
-from auditor.text.column_names import counted, listed, quoted
-from auditor.text.safe_text import visible
+from auditor.text import counted, listed, quoted, visible
 
 NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 MOST_COMBINATIONS = 1_000

@@ -35,8 +35,7 @@ from auditor.scenario.read_plugins import (
     read_schemes,
 )
 from auditor.scenario.yaml_document import put
-from auditor.text.column_names import listed
-from auditor.text.durations import seconds
+from auditor.text import listed, seconds
 
 MOST_POINTS = 10_000
 

@@ -35,7 +35,7 @@ from auditor.data.formats.text_files import BLANKS, LOOKED_AT, opened, start_of,
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import reading_of
-from auditor.text.column_names import listed, quoted
+from auditor.text import listed, quoted
 
 CSV_BYTES = 2**22
 """Bytes of CSV per piece: some 10^5 records of four numbers, five times as many bytes while parsed.

@@ -18,7 +18,7 @@ from auditor.data.formats.text_files import LOOKED_AT, check_names, check_record
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import reading_of
-from auditor.text.column_names import counted
+from auditor.text import counted
 
 
 def header(path: Path, empty: bool = False) -> list[str]:

@@ -28,7 +28,7 @@ import tempfile
 from types import TracebackType
 
 from auditor.process.deferred import pa, pd, pq
-from auditor.text.safe_text import without_formula
+from auditor.text import without_formula
 
 MANIFEST = "release.json"
 COPY = re.compile(r"copy-\d+(-batch-\d+)?\.(csv|parquet)")

@@ -27,8 +27,7 @@ from auditor.data.formats.file_kinds import PACKED, bounded, check_size, remembe
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd
 from auditor.results.files import reading_of
-from auditor.text.column_names import counted, quoted
-from auditor.text.safe_text import with_formula
+from auditor.text import counted, quoted, with_formula
 
 LOOKED_AT = 20_000
 """Number of cells searched for names; a category would repeat sooner."""

@@ -14,7 +14,7 @@ from auditor.data.formats.parts import first_rows, pieces_of, whole_frame
 from auditor.data.source import Outline, Source
 from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
-from auditor.text.column_names import quoted
+from auditor.text import quoted
 
 FILES = resources.files("auditor.data").joinpath("files")
 

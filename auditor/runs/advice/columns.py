@@ -15,7 +15,7 @@ from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
-from auditor.text.column_names import counted, quoted
+from auditor.text import counted, quoted
 
 MOST_ROWS, MOST_SAMPLED = 5_000, 50_000
 """Records up to which all are measured by default, and most records of a sample."""
