@@ -7,11 +7,12 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from auditor.registry import register
+from auditor.results.comparison import Comparison
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord, Measurement
 from auditor.results.renderer import Renderer, clean, escaped, visible, without_formula
@@ -20,9 +21,6 @@ from .figures.matrix import gathered
 from .figures.reading import Reading
 from .wording.verdict import verdicts
 from .wording.words import Check, check, partial_text
-
-if TYPE_CHECKING:
-    from auditor.results.comparison import Comparison
 
 
 @register

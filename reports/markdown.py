@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from auditor.registry import register
+from auditor.results.advice import Advice
+from auditor.results.comparison import Comparison
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 
@@ -15,10 +17,6 @@ from .layout import document as tree
 from .layout.advice import advice_document
 from .layout.audit import audit_document
 from .layout.changes import changes_document
-
-if TYPE_CHECKING:
-    from auditor.results.advice import Advice
-    from auditor.results.comparison import Comparison
 
 
 @register
