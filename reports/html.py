@@ -12,19 +12,14 @@ from typing import Any, ClassVar
 from markupsafe import Markup, escape
 
 from auditor.registry import register
-from auditor.results.advice import Advice
-from auditor.results.comparison import Comparison
-from auditor.results.model import AuditResult
-from auditor.results.renderer import Renderer, clean
+from auditor.results.renderer import clean
 
 from .charts.chart import content_policy, inflated, json_block, script
 from .charts.spec import CONFIG
 from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
 from .layout import document as tree
-from .layout.advice import advice_document
-from .layout.audit import audit_document, data_table
-from .layout.changes import changes_document
-from .layout.document import Document, cut, overview
+from .layout.audit import DocumentRenderer, data_table
+from .layout.document import cut, overview
 from .wording.headline import Bar
 from .wording.sentences import capital, share
 
@@ -74,46 +69,34 @@ def schemes(found: Sequence[Bar]) -> list[tuple[str, list[Bar]]]:
 
 
 @register
-class Html(Renderer):
+class Html(DocumentRenderer):
     """Self-contained page: first screen, pictures, then folded sections."""
 
     name = "html"
     suffix: ClassVar[str] = ".html"
 
-    def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the page: one article per audit, and a summary of several."""
-        return _written([audit_document(*pair[::-1]) for pair in enumerate(results, start=1)])
-
-    def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the page of one or more comparisons of two audits."""
-        return _written([changes_document(*pair[::-1]) for pair in enumerate(comparisons, start=1)])
-
-    def render_advice(self, advice: Advice) -> str:
-        """Return the page that recommends a release, with its frontier."""
-        return _written([advice_document(advice)])
-
-
-def _written(documents: Sequence[Document]) -> str:
-    style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
-    charts = any(document.charts for document in documents)
-    bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.chart
-    sources = [inflated(bundle), ours] if charts else [ours]
-    text: str = (
-        environment()
-        .get_template("page.html.j2")
-        .render(
-            documents=documents,
-            overview=overview(documents),
-            charts=charts,
-            steps=SCALE,
-            style=style,
-            script=ours,
-            bundle=bundle,
-            config=json_block(CONFIG),
-            policy=content_policy(sources, [style]),
+    def written(self, documents: Sequence[tree.Document]) -> str:
+        """Return the page."""
+        style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
+        charts = any(document.charts for document in documents)
+        bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.chart
+        sources = [inflated(bundle), ours] if charts else [ours]
+        text: str = (
+            environment()
+            .get_template("page.html.j2")
+            .render(
+                documents=documents,
+                overview=overview(documents),
+                charts=charts,
+                steps=SCALE,
+                style=style,
+                script=ours,
+                bundle=bundle,
+                config=json_block(CONFIG),
+                policy=content_policy(sources, [style]),
+            )
         )
-    )
-    return text
+        return text
 
 
 @cache

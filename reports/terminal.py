@@ -17,20 +17,16 @@ from rich.table import Table as Grid
 from rich.text import Text as Rich
 
 from auditor.registry import PluginParameters, register
-from auditor.results.advice import Advice
-from auditor.results.comparison import Comparison
 from auditor.results.model import AuditResult
-from auditor.results.renderer import Renderer, clean
+from auditor.results.renderer import clean
 
 from .charts.spec import sparklines
 from .figures.figures import SCALE, Text, clipped, number, said
 from .figures.matrix import knows
 from .figures.reading import Reading, unique
 from .layout import document as tree
-from .layout.advice import advice_document
-from .layout.audit import audit_document
-from .layout.changes import changes_document
-from .layout.document import Document, overview
+from .layout.audit import DocumentRenderer
+from .layout.document import overview
 from .wording.headline import Bar, headline
 from .wording.sentences import capital, share
 from .wording.verdict import verdicts
@@ -269,7 +265,7 @@ WRITERS: dict[type[tree.Block], Callable[[Writer, Any], None]] = {
 
 
 @register
-class Terminal(Renderer):
+class Terminal(DocumentRenderer):
     """Tables and a small plot for a terminal, in colour only on request."""
 
     name = "table"
@@ -304,22 +300,15 @@ class Terminal(Renderer):
         gate = found.gate if found.state == "bad" else "Nothing exposed yet"
         return f"{found.mark} {gate}. {said(found.number)}" if found.number else ""
 
-    def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the report: one section per audit, and a summary of several."""
-        brief = not self.parameters.full
-        return self._written([audit_document(result, brief=brief) for result in results])
+    @property
+    def brief(self) -> bool:  # type: ignore[override]
+        """Whether only verdict, comparison and expectations are written."""
+        return not self.parameters.full
 
-    def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the differences between two audits, worst first."""
-        return self._written([changes_document(comparison) for comparison in comparisons])
-
-    def render_advice(self, advice: Advice) -> str:
-        """Return the recommended release and its reasons."""
-        return self._written([advice_document(advice)])
-
-    def _written(self, documents: Sequence[Document]) -> str:
+    def written(self, documents: Sequence[tree.Document]) -> str:
+        """Print all documents, and a summary of several."""
         console = self._console()
-        writer = Writer(console, brief=not self.parameters.full)
+        writer = Writer(console, brief=self.brief)
         for document in documents:
             writer.document(document)
         if len(documents) > 1:
