@@ -141,9 +141,15 @@ file_option = click.option(
     type=click.Path(dir_okay=False),
     help="Write to this file instead of printing.",
 )
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), help="Instead of the scenario's own."
-)
+
+
+def seed_option(about: str, default: int | None = None) -> Callable[[Any], Any]:
+    """Return ``--seed``."""
+    kind, shown = click.IntRange(min=0), default is not None
+    return click.option("--seed", type=kind, default=default, show_default=shown, help=about)
+
+
+scenario_seed_option = seed_option("Instead of the scenario's own.")
 set_option = several(
     "--set",
     "changes",
@@ -187,6 +193,12 @@ def value_of(text: str, option: str) -> Any:
     return scalar(text, file=option)
 
 
+def param_option(about: str) -> Callable[[Any], Any]:
+    """Return ``--param``, the parameters of a plugin."""
+    value = "NAME=VALUE"
+    return several("--param", "parameters", metavar=value, about=about, parse=all_overrides)
+
+
 def numbers(text: str, option: str = "--levels") -> list[float]:
     """Parse levels separated by commas."""
     try:
@@ -226,6 +238,11 @@ def span(text: str) -> tuple[str, tuple[float, float]]:
             f"--bounds must be COLUMN=LOW:HIGH with low < high, as age=0:120; got {text!r}"
         )
     return column, ends
+
+
+bounds_option = several(
+    "--bounds", metavar="COLUMN=LOW:HIGH", about="By how much one record may change", parse=spans
+)
 
 
 def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:

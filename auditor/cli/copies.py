@@ -12,16 +12,17 @@ from click.core import ParameterSource
 from click.globals import get_current_context
 
 from auditor.cli.arguments import (
-    all_overrides,
+    bounds_option,
     file_options,
     format_option,
     names,
     numbers,
     one_line_warnings,
+    param_option,
     parsed,
     quiet_option,
+    seed_option,
     several,
-    spans,
     value_of,
     warn_of_broken_plugins,
     with_file_options,
@@ -118,14 +119,8 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     metavar="M,M,...",
     help="In place of levels: μ that each copy keeps alone (corner-wave); needs --bounds.",
 )
-@several(
-    "--bounds", metavar="COLUMN=LOW:HIGH", about="By how much one record may change", parse=spans
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    help="For studies only: the same copies again; left out, nobody can make them again.",
-)
+@bounds_option
+@seed_option("For studies only: the same copies again; left out, nobody can make them again.")
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option(
     "--force",
@@ -150,13 +145,7 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     help="Keep every column that --columns does not name, unchanged: names and identifiers too.",
 )
 @click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
-@several(
-    "--param",
-    "parameters",
-    metavar="NAME=VALUE",
-    about="A parameter of the scheme",
-    parse=all_overrides,
-)
+@param_option("A parameter of the scheme")
 @click.option(
     "--format",
     "form",
@@ -428,20 +417,8 @@ def _sized(
     show_default=True,
     help="As in a scenario: `{estimated: {rows: 400}}`.",
 )
-@several(
-    "--param",
-    "parameters",
-    metavar="NAME=VALUE",
-    about="A parameter of the attack",
-    parse=all_overrides,
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of the records that an adversary is given.",
-)
+@param_option("A parameter of the attack")
+@seed_option("Of the records that an adversary is given.", 0)
 @click.option(
     "-o",
     "--output",
@@ -513,16 +490,8 @@ UTILITIES = ("mean", "regression", "classifier")
     show_default=True,
     help="How many times more the last copy is perturbed than the first.",
 )
-@several(
-    "--param",
-    "parameters",
-    metavar="NAME=VALUE",
-    about="Of the schemes, as replacement=prior",
-    parse=all_overrides,
-)
-@several(
-    "--bounds", metavar="COLUMN=LOW:HIGH", about="By how much one record may change", parse=spans
-)
+@param_option("Of the schemes, as replacement=prior")
+@bounds_option
 @click.option(
     "--epsilon",
     type=float,
@@ -535,13 +504,7 @@ UTILITIES = ("mean", "regression", "classifier")
     type=click.IntRange(min=20),
     help="Records to measure; by default as many as the target needs.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    help="Seed of the measurements, not of copies.",
-)
+@seed_option("Seed of the measurements, not of copies.", 1)
 @click.option(
     "-o", "--output", type=click.Path(file_okay=False), help="Folder for the scenario and the page."
 )

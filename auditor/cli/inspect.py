@@ -22,7 +22,7 @@ from auditor.cli.arguments import (
     one_line_warnings,
     read_all,
     scenario_argument,
-    seed_option,
+    scenario_seed_option,
     set_option,
     tell_of_broken_plugins,
     warn_of_broken_plugins,
@@ -41,7 +41,7 @@ LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features
 @click.command()
 @scenario_argument
 @set_option
-@seed_option
+@scenario_seed_option
 @budget_option
 @guarded
 def check(

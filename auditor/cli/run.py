@@ -21,6 +21,7 @@ from auditor.cli.arguments import (
     quiet_option,
     read_all,
     scenario_argument,
+    scenario_seed_option,
     seed_option,
     set_option,
     several,
@@ -63,7 +64,7 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
     help="A running Dask scheduler to use instead of processes here.",
 )
 @set_option
-@seed_option
+@scenario_seed_option
 @budget_option
 @format_option(*FORMATS)
 @full_option
@@ -282,13 +283,7 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
     multiple=True,
     help="Releases of each case, with seeds of their own; once, or once for each `--rows`.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of the first release of each case.",
-)
+@seed_option("Of the first release of each case.", 0)
 @several("--case", "cases", metavar="NAME", about="This case alone; `auditor list cases` shows all")
 @format_option("table", "markdown", "json")
 @quiet_option
