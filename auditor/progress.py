@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from auditor.errors import bounded
-from auditor.text.durations import duration
-from auditor.text.safe_text import clean
+from auditor.text import clean, duration
 
 if TYPE_CHECKING:
     from rich.console import Console

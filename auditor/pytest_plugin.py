@@ -61,7 +61,7 @@ def is_scenario(path: Path) -> bool:
         return False
     if all(re.search(rf"^([\"']?){key}\1[ \t]*:", text, re.MULTILINE) for key in REQUIRED):
         return True
-    from auditor.scenario.yaml.document import load
+    from auditor.scenario.yaml_document import load
 
     try:
         value = load(text).value

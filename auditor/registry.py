@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from auditor.errors import PluginError, did_you_mean
 from auditor.process.containment import contained
-from auditor.process.plugin_packages import declared, modules_in
+from auditor.process.shipped import declared, modules_in
 
 KINDS = {
     "attack": "attacks",

@@ -7,7 +7,7 @@ Pearson 1934). Releases differ only in seed and table.
 
 from __future__ import annotations
 
-import dataclasses
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 from pydantic import Field
+from rich.console import Console
+from rich.table import Table
 
 from auditor import registry
 from auditor.api import run
@@ -146,36 +148,19 @@ class SelfTest:
                 for verdict in VERDICTS
             }
 
-        cases = [
-            {**dataclasses.asdict(tally), "together": shares(tally.together)}
-            for tally in self.cases
-        ]
         alarms = {
             name: {"level": level, "refuted": shares(counts)["fails"]}
             for name, (counts, level) in self.false_alarms().items()
         }
-        figures = {
-            "rows": self.rows,
-            "releases": self.releases,
-            "seed": self.seed,
+        cases = [vars(tally) | {"together": shares(tally.together)} for tally in self.cases]
+        return {
+            **vars(self),
             "exit_status": self.exit_status,
-        }
-        found = {
             "leaks": shares(self.total(False)),
             "honest": shares(self.total(True)),
             "false_alarms": alarms,
+            "cases": cases,
         }
-        return {**figures, **found, "cases": cases}
-
-
-def to_json(found: Sequence[SelfTest]) -> str:
-    """Return the results as JSON; a list for several sizes."""
-    return (
-        json.dumps(
-            found[0].figures() if len(found) == 1 else [each.figures() for each in found], indent=2
-        )
-        + "\n"
-    )
 
 
 def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:
@@ -276,3 +261,94 @@ def tally_of(case: type[Case], results: Sequence[AuditResult]) -> Tally:
 
 def _counted(verdicts: Sequence[Verdict]) -> Counts:
     return {verdict: list(verdicts).count(verdict) for verdict in VERDICTS}
+
+
+def to_json(found: Sequence[SelfTest]) -> str:
+    """Return the results as JSON; a list for several sizes."""
+    every = [size.figures() for size in found]
+    return json.dumps(every if len(every) > 1 else every[0], indent=2) + "\n"
+
+
+def terminal(found: Sequence[SelfTest], width: int = 100, color: bool = False) -> str:
+    """Return tables and totals of each size for a terminal."""
+    console = Console(width=width, force_terminal=color, no_color=not color, file=io.StringIO())
+    with console.capture() as shown:
+        for size in found:
+            for title, (head, *rows) in _tables(size).items():
+                table = Table(title=title, title_justify="left")
+                for column in head:
+                    table.add_column(column.replace("-", " "), no_wrap=column == head[0])
+                for row in rows:
+                    table.add_row(*row)
+                console.print(table)
+            console.print(*totals(size), sep="\n", highlight=False)
+    return shown.get()
+
+
+def markdown(found: Sequence[SelfTest], seconds: float) -> str:
+    """Return a Markdown page with the command and its processor time."""
+    sizes = " ".join(f"--rows {size.rows} --releases {size.releases}" for size in found)
+    command = f"auditor selftest {sizes} --seed {found[0].seed} --format markdown"
+    about = "`auditor show NAME` explains a case, [the method](../method.md) the words."
+    lines = ["# Self-test", "", f"Made by `{command}` in {seconds:.0f} processor seconds. {about}"]
+    for size in found:
+        for title, (head, *rows) in _tables(size).items():
+            lines += ["", f"## {title}", ""]
+            lines += [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+        lines += ["", *(f"- {line}" for line in totals(size))]
+    return "\n".join(lines) + "\n"
+
+
+def _tables(found: SelfTest) -> dict[str, list[list[str]]]:
+    """Return a table of leaks and one of honest releases by title, each with its head."""
+    names = sorted({name for tally in found.cases for name in tally.by_expectation})
+    tables = {}
+    for honest, title, *head in (
+        (False, "Planted leaks", "leak", "found", "undecided", "acquitted"),
+        (True, "Honest releases", "release", "refuted", "undecided", "holds"),
+    ):
+        rows = [_row(tally, names) for tally in found.cases if tally.honest == honest]
+        if rows:
+            of = f"{title}, {found.rows:,} rows, {found.releases} of each"
+            tables[of] = [[*map(str, head), *names], *rows]
+    return tables
+
+
+def totals(found: SelfTest) -> list[str]:
+    """Return the totals of all cases, with intervals."""
+    lines = ["Under an expectation's name: releases of which it fails · is undecided · holds."]
+    leaks = found.total(False)
+    if sum(leaks.values()):
+        said = f"{share(leaks, 'fails')} found, {leaks['undecided']} undecided"
+        lines += [f"Leaks: {said}, {share(leaks, 'holds')} acquitted."]
+        names = {name for tally in found.cases if not tally.honest for name in tally.by_expectation}
+        for name in sorted(names):
+            alone = share(found.total(False, name), "holds")
+            lines += [f"Leaks on which {name} alone holds: {alone}."]
+    for name, (counts, level) in found.false_alarms().items():
+        said = f"{share(counts, 'fails')} refuted by {name}, whose level is {level:g}"
+        lines += [f"Honest releases: {said}."]
+    return lines
+
+
+def _row(tally: Tally, names: Sequence[str]) -> list[str]:
+    counts = tally.together
+    by = (
+        " · ".join(str(tally.by_expectation[name][verdict]) for verdict in VERDICTS)
+        if name in tally.by_expectation
+        else "–"
+        for name in names
+    )
+    return [tally.case, share(counts, "fails"), str(counts["undecided"]), str(counts["holds"]), *by]
+
+
+def share(counts: Counts, verdict: Verdict) -> str:
+    """Return a count with its exact 95 % interval.
+
+    Examples
+    --------
+    >>> share({"fails": 5, "undecided": 0, "holds": 0}, "fails")
+    '5 of 5 (48 to 100 %)'
+    """
+    low, high = interval(counts, verdict)
+    return f"{counts[verdict]} of {sum(counts.values())} ({100 * low:.0f} to {100 * high:.0f} %)"

@@ -22,7 +22,7 @@ import auditor
 from auditor.data.sources.shipped import Cps
 from auditor.results.advice import Tried
 from auditor.runs.advice.advise import advise
-from auditor.runs.advice.request import Request
+from auditor.runs.advice.columns import Request
 
 SEEDS = {"one release": range(101, 121), "all draws": range(101, 106)}
 """Of audits of one release and of the scenario that advice hands out, of ten draws or more: these

@@ -1,92 +1,108 @@
-"""The report as one self-contained HTML page; slow imports are local."""
+"""The report as one self-contained HTML page."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
+
+from markupsafe import Markup, escape
 
 from auditor.registry import register
-from auditor.results.model import AuditResult
-from auditor.results.renderer import Renderer
+from auditor.results.renderer import clean
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from .charts.chart import content_policy, inflated, json_block, script
+from .charts.spec import CONFIG
+from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
+from .layout import document as tree
+from .layout.audit import DocumentRenderer, data_table
+from .layout.document import cut, overview
+from .wording.headline import Bar
+from .wording.sentences import capital, share
 
-    from auditor.results.advice import Advice
-    from auditor.results.comparison import Comparison
 
-    from .layout.document import Document
+def inline(text: Text) -> Markup:
+    """Escape a text, isolate names and hide bars from screen readers."""
+    pieces = (text,) if isinstance(text, str) else text
+    return Markup("").join(_name(one) if isinstance(one, Name) else _words(one) for one in pieces)
+
+
+def _name(name: str) -> Markup:
+    return Markup("<bdi>{}</bdi>").format(clean(name))
+
+
+def _words(text: str) -> Markup:
+    # str, because Markup would escape the joined safe parts again
+    escaped = str(escape(unbroken(clean(text))))
+    escaped = re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', escaped)
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))
+
+
+def parted(figure: str) -> tuple[str, str]:
+    """Split a figure and its error bar: ``0.0953`` and ``±0.0004``."""
+    found = re.fullmatch(r"([^ (]+) (±.*)", figure)
+    return (found[1], found[2]) if found else (figure, "")
+
+
+def place(share: float, least: float = 0.0, most: float = 100.0) -> float:
+    """Return a share as a position on a scale of 100."""
+    return round(min(most, max(least, 100.0 * share)), 2)
+
+
+def shown(blocks: Sequence[tree.Block]) -> list[tree.Block]:
+    """Return the page's blocks."""
+    return tree.shown(blocks, tree.PAGE)
+
+
+def grouped(rows: Sequence[tree.Row]) -> list[tuple[str, list[tree.Row]]]:
+    """Return consecutive rows by group."""
+    return [(group, list(held)) for group, held in groupby(rows, key=lambda row: row.group)]
+
+
+def schemes(found: Sequence[Bar]) -> list[tuple[str, list[Bar]]]:
+    """Return consecutive bars by scheme; one scheme alone has no name."""
+    held = [(name, list(bars)) for name, bars in groupby(found, key=lambda bar: bar.scheme)]
+    return held if len(held) > 1 else [("", bars) for _, bars in held]
 
 
 @register
-class Html(Renderer):
+class Html(DocumentRenderer):
     """Self-contained page: first screen, pictures, then folded sections."""
 
     name = "html"
     suffix: ClassVar[str] = ".html"
 
-    def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the page: one article per audit, and a summary of several."""
-        from .layout.audit import audit_document
-
-        return _written([audit_document(*pair[::-1]) for pair in enumerate(results, start=1)])
-
-    def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the page of one or more comparisons of two audits."""
-        from .layout.changes import changes_document
-
-        return _written([changes_document(*pair[::-1]) for pair in enumerate(comparisons, start=1)])
-
-    def render_advice(self, advice: Advice) -> str:
-        """Return the page that recommends a release, with its frontier."""
-        from .layout.advice import advice_document
-
-        return _written([advice_document(advice)])
-
-
-def _written(documents: Sequence[Document]) -> str:
-    from markupsafe import Markup
-
-    from .charts.inert import content_policy, inflated, json_block, script
-    from .charts.spec import CONFIG
-    from .figures.figures import SCALE
-    from .layout.document import overview
-
-    style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
-    charts = any(document.charts for document in documents)
-    bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.inert
-    sources = [inflated(bundle), ours] if charts else [ours]
-    return (
-        environment()
-        .get_template("page.html.j2")
-        .render(
-            documents=documents,
-            overview=overview(documents),
-            charts=charts,
-            steps=SCALE,
-            style=style,
-            script=ours,
-            bundle=bundle,
-            config=json_block(CONFIG),
-            policy=content_policy(sources, [style]),
+    def written(self, documents: Sequence[tree.Document]) -> str:
+        """Return the page."""
+        style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
+        charts = any(document.charts for document in documents)
+        bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.chart
+        sources = [inflated(bundle), ours] if charts else [ours]
+        text: str = (
+            environment()
+            .get_template("page.html.j2")
+            .render(
+                documents=documents,
+                overview=overview(documents),
+                charts=charts,
+                steps=SCALE,
+                style=style,
+                script=ours,
+                bundle=bundle,
+                config=json_block(CONFIG),
+                policy=content_policy(sources, [style]),
+            )
         )
-    )
+        return text
 
 
 @cache
-def environment() -> Environment:
+def environment() -> Any:
     """Return the template environment, with escaping and strict names."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    from auditor.results.renderer import clean
-
-    from .figures.figures import clipped, number, percent
-    from .layout import page
-    from .layout.audit import data_table
-    from .layout.document import cut
-    from .wording.sentences import capital, share
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # start-up
 
     made = Environment(
         loader=FunctionLoader(_text),
@@ -97,7 +113,7 @@ def environment() -> Environment:
     )
     filters = (
         *(capital, clean, clipped, cut, data_table, number, percent, share),
-        *(page.grouped, page.inline, page.parted, page.place, page.schemes, page.shown),
+        *(grouped, inline, parted, place, schemes, shown),
     )
     made.filters.update({function.__name__: function for function in filters})
     return made

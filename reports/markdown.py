@@ -4,41 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from auditor.registry import register
-from auditor.results.model import AuditResult
-from auditor.results.renderer import Renderer, clean
+from auditor.results.renderer import clean
 
 from .figures.figures import Text, said
 from .layout import document as tree
-from .layout.advice import advice_document
-from .layout.audit import audit_document
-from .layout.changes import changes_document
-
-if TYPE_CHECKING:
-    from auditor.results.advice import Advice
-    from auditor.results.comparison import Comparison
+from .layout.audit import DocumentRenderer
 
 
 @register
-class Markdown(Renderer):
+class Markdown(DocumentRenderer):
     """The page as Markdown, with tables for charts and the scenario as code."""
 
     name = "markdown"
     suffix: ClassVar[str] = ".md"
 
-    def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the document: one section per audit after a summary of several."""
-        return _documents([audit_document(result) for result in results])
-
-    def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the differences between two audits, worst first."""
-        return _documents([changes_document(comparison) for comparison in comparisons])
-
-    def render_advice(self, advice: Advice) -> str:
-        """Return the recommended release and its reasons."""
-        return _document(advice_document(advice))
+    def written(self, documents: Sequence[tree.Document]) -> str:
+        """Return one section per document after a summary of several."""
+        lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))]
+        return "\n".join([*(lead if len(documents) > 1 else []), *map(_document, documents)])
 
 
 def safe(text: Text) -> str:
@@ -48,11 +34,6 @@ def safe(text: Text) -> str:
     for sign, entity in swaps.items():
         escaped = escaped.replace(sign, entity)
     return escaped
-
-
-def _documents(documents: Sequence[tree.Document]) -> str:
-    lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))]
-    return "\n".join([*(lead if len(documents) > 1 else []), *map(_document, documents)])
 
 
 def _document(document: tree.Document) -> str:

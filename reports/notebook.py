@@ -2,16 +2,142 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
 
 from auditor.errors import AuditorError
 from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Display
 
-if TYPE_CHECKING:
-    from .charts.plots import Plots
+from .charts.audit_charts import charts
+from .charts.chart import Chart
+from .charts.spec import CONFIG
+from .figures.reading import Reading
+from .html import environment
+from .layout.audit import audit_document
+
+WIDTH, PAIR = 560, 360
+"""Width in pixels of a single chart and of each of two side by side."""
+KEYS = {
+    "values": "values",
+    "collusion": "collusion",
+    "coalitions": "map",
+    "errors": "errors",
+    "frontier": "frontier",
+    "sweep": "sweep-",
+    "runtime": "runtime-",
+}
+"""Begin of the page's key of each chart."""
+
+
+class Plots:
+    """Charts of one audit as Altair charts.
+
+    Keyword arguments select the page's options by their text: ``attribute``, ``adversary``
+    (``"llse, knows means and correlations exactly"``), ``point``, ``coalition``, ``figure``.
+    Defaults are the page's. ``path`` selects a swept path, by default the first.
+    """
+
+    def __init__(self, result: AuditResult) -> None:
+        found = charts(Reading(result), "plot")
+        self._charts = {
+            name: [one for one in found if one.id.startswith(f"plot-{key}")]
+            for name, key in KEYS.items()
+        }
+
+    def __call__(self, name: str | None = None, **chosen: str) -> Any:
+        """Draw the named chart, or the first available one.
+
+        Raises
+        ------
+        AuditorError
+            The results have no chart of this name, or no charts at all.
+        """
+        which = name or next(iter(self.available), "")
+        path = chosen.pop("path", None)
+        found = [one for one in self._charts.get(which, []) if path in (None, one.path)]
+        if not found:
+            what = f"{name or ''} chart{f' along {path!r}' if path else ''}".strip()
+            known = ", ".join(self.available) or "none"
+            raise AuditorError(f"these results have no {what}; they have {known}")
+        return drawn(found[0], chosen)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in KEYS:
+            raise AttributeError(name)
+        return lambda path=None, **chosen: self(name, **chosen, **({"path": path} if path else {}))
+
+    def __dir__(self) -> list[str]:
+        return ["available", *KEYS]
+
+    def __repr__(self) -> str:
+        return f"Plots({', '.join(self.available)})"
+
+    @property
+    def available(self) -> list[str]:
+        """Names of the available charts."""
+        return [name for name in KEYS if self._charts[name]]
+
+
+def drawn(chart: Chart, chosen: dict[str, str]) -> Any:
+    """Return a chart of the page as one Altair chart."""
+    values = _choices(chart, chosen)
+    width = WIDTH if len(chart.views) == 1 else PAIR
+    kept = [
+        {key: part for key, part in view.items() if key not in ("params", "$schema")}
+        for view in chart.views
+    ]
+    views = [one | {"width": width} for one in kept]
+    document = views[0] if len(views) == 1 else {"hconcat": views}
+    legend, *params = chart.views[0]["params"]
+    at = [f"points-{place}" for place in range(len(views))]
+    rows = [
+        {key: value for key, value in row.items() if key[0] != "_"} for row in chart.chosen(values)
+    ]
+    document |= {
+        "params": [
+            legend | {"views": at},
+            *(one | {"value": values[one["name"]]} for one in params),
+        ],
+        "datasets": {"rows": rows},
+        "title": chart.title,
+        "config": CONFIG | {"background": "#ffffff"},
+        "$schema": chart.views[0]["$schema"],
+    }
+    shown = _coloured(json.dumps(document))
+    for name, titles in chart.titles.items():
+        shown = shown.replace(json.dumps([f"${name}"]), json.dumps(titles[values[name]]))
+    import altair  # 0.25 s, which pages do not need
+
+    return altair.Chart.from_dict(json.loads(shown))
+
+
+def _choices(chart: Chart, chosen: dict[str, str]) -> dict[str, int]:
+    known = {control.name: control for control in chart.controls}
+    for name, text in chosen.items():
+        if name not in known:
+            raise AuditorError(f"unknown choice {name!r}; this chart has {list(known)}")
+        if text not in known[name].options:
+            raise AuditorError(f"{name} must be one of {known[name].options}; got {text!r}")
+    return chart.values | {name: known[name].options.index(text) for name, text in chosen.items()}
+
+
+def _coloured(text: str) -> str:
+    palette = _palette()
+    return re.sub(r"var\((--[\w-]+)\)", lambda found: palette[found[1]], text)
+
+
+@cache
+def _palette() -> dict[str, str]:
+    style = (Path(__file__).parent / "templates/report.css").read_text(encoding="utf-8")
+    light = style.partition("@media")[0]
+    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", light))
+
 
 DRAWS = ("altair", "narwhals", "jsonschema")
 """Altair and the packages that it cannot load without."""
@@ -26,9 +152,6 @@ class Notebook(Display):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the fragment, one part per audit."""
-        from .html import environment
-        from .layout.audit import audit_document
-
         template = environment().get_template("notebook.html.j2")
         documents = [audit_document(result, brief=True) for result in results]
         blocks = [[held for one in each.sections for held in one.blocks] for each in documents]
@@ -39,13 +162,11 @@ class Notebook(Display):
 
     def release(self, release: Any) -> str:
         """Return a release's law and levels as HTML, without any value of a copy."""
-        from .html import environment
-
         first = release.copies[0] if release.copies else release.original
         rows = int(first.shape[0])
         width = int(first.shape[1]) if len(first.shape) > 1 else 1
         scheme = type(release.scheme)
-        return (
+        text: str = (
             environment()
             .get_template("release.html.j2")
             .render(
@@ -58,6 +179,7 @@ class Notebook(Display):
                 parameters=release.scheme.parameters.model_dump(mode="json", by_alias=True),
             )
         )
+        return text
 
     def plots(self, result: AuditResult) -> Plots:
         """Return the charts of a result.
@@ -68,7 +190,7 @@ class Notebook(Display):
             Altair is not installed.
         """
         try:
-            from .charts.plots import Plots
+            import altair  # noqa: F401
         except ModuleNotFoundError as missing:
             if missing.name not in DRAWS:
                 raise

@@ -1,29 +1,271 @@
-"""The report in a terminal; slow imports are local."""
+"""The report in a terminal: text, tables and plots."""
 
 from __future__ import annotations
 
 import io
+import re
 import shutil
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table as Grid
+from rich.text import Text as Rich
 
 from auditor.registry import PluginParameters, register
 from auditor.results.model import AuditResult
-from auditor.results.renderer import Renderer
+from auditor.results.renderer import clean
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from .charts.spec import sparklines
+from .figures.figures import SCALE, Text, clipped, number, said
+from .figures.matrix import knows
+from .figures.reading import Reading, unique
+from .layout import document as tree
+from .layout.audit import DocumentRenderer
+from .layout.document import overview
+from .wording.headline import Bar, headline
+from .wording.sentences import capital, share
+from .wording.verdict import verdicts
 
-    from auditor.results.advice import Advice
-    from auditor.results.comparison import Comparison
+GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
+STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN, "good": GOOD, "bad": BAD, "open": OPEN}
+STYLES |= {step.word: step.style for step in SCALE}
+"""Colours by a cell's first word."""
+COLUMN = 16
+"""Least width of a scheme's column."""
+MOST = 4
+"""Adversaries on the first screen."""
+GAUGE = 20
+"""Width of a bar in characters."""
 
-    from .layout.document import Document
+
+class Writer:
+    """Writes documents to a console.
+
+    Parameters
+    ----------
+    console : Console
+    brief : bool
+        Whether to shorten the comparison.
+    """
+
+    def __init__(self, console: Console, *, brief: bool = False) -> None:
+        self.console, self.brief = console, brief
+
+    def document(self, document: tree.Document) -> None:
+        """Print a document."""
+        self._rule(document.name)
+        if document.kind == "comparison":
+            self._print(
+                f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
+            )
+        self.blocks([*document.opening, *document.sections])
+        if document.kind == "audit":
+            self.console.print()
+            self._print(
+                f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
+            )
+
+    def overview(self, table: tree.Table) -> None:
+        """Print one line for each of several audits."""
+        self._rule(f"Summary of {len(table.rows)} audits")
+        self._table(table)
+
+    def blocks(self, blocks: Sequence[tree.Block]) -> None:
+        """Print the terminal's blocks."""
+        for block in tree.shown(blocks, tree.TERMINAL):
+            WRITERS[type(block)](self, block)
+
+    def _rule(self, title: str) -> None:
+        name = Rich(clipped(title, self.console.width - 4), style="bold")
+        self.console.print(Rule(name, align="left", characters="━"))
+
+    def _print(self, text: Text, style: str = "") -> None:
+        self.console.print(Rich(clean(said(text)), style=style))
+
+    def _indented(self, text: Text, style: str = "") -> None:
+        self.console.print(Padding(Rich(clean(said(text)), style=style), (0, 0, 0, 2)))
+
+    def _section(self, section: tree.Section) -> None:
+        first, *rest = tree.shown(section.blocks, tree.TERMINAL)
+        lead = first if isinstance(first, tree.Paragraph) and first.role == "lead" else None
+        self.console.print()
+        if section.title:
+            explained = f"  {clean(said(lead.text))}" if lead else ""
+            title = clean(section.title), "bold underline"
+            self.console.print(Rich.assemble(title, (explained, "dim")))
+        self.blocks(rest if lead else [first, *rest])
+
+    def _first(self, block: tree.First) -> None:
+        one = block.headline
+        self._print(f"{one.mark} {clean(one.gate)}", STYLES.get(one.mark, ""))
+        for line in (one.number, *([f"{gauge(one.bar)} {one.bar.text}"] if one.bar else [])):
+            if line:
+                self._indented(line)
+        for begin, text in block.points:
+            self._indented(f"{begin} {said(text)}", "bold" if begin == "Next:" else "")
+
+    def _bars(self, block: tree.Bars) -> None:
+        schemes, width = unique(bar.scheme for bar in block.found), self.console.width
+        room = max(8, (width - GAUGE - 34) // (2 if len(schemes) > 1 else 1))
+        for bar in block.found:
+            names = [clipped(bar.attribute or "all", room).ljust(min(room, 14))]
+            if len(schemes) > 1:
+                names.insert(0, clipped(bar.scheme, room).ljust(min(room, max(map(len, schemes)))))
+            line = Rich.assemble(
+                (" ".join(names), "bold"),
+                " ",
+                (gauge(bar), STYLES.get(bar.state, "")),
+                f" {share(bar.left)}, {bar.who}",
+            )
+            self.console.print(line)
+
+    def _paragraph(self, block: tree.Paragraph) -> None:
+        style = {"alert": BAD, "note": "dim"}.get(block.role, "dim" if block.term else "")
+        term = f"{block.term} " if block.term else ""
+        self.console.print(Rich.assemble((term, "bold"), (clean(said(block.text)), style)))
+
+    def _items(self, block: tree.Items) -> None:
+        lines, more = tree.cut(block.lines, block.most, tree.TERMINAL)
+        for line in filter(None, (*lines, more)):
+            self._indented(line)
+
+    def _terms(self, block: tree.Terms) -> None:
+        for name, formula, meaning in block.terms:
+            # not every terminal supports the zero-width hat over a letter
+            text = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
+            self.console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(text), "dim")))
+
+    def _code(self, block: tree.Code) -> None:
+        text = f"{block.title}:\n{block.text}" if block.title else block.text
+        plain = Rich(text.rstrip("\n"))
+        self.console.print(plain, no_wrap=True, overflow="ignore", crop=False)
+
+    def _checks(self, block: tree.Checks) -> None:
+        for one in block.found:
+            mark, stated = f"{one.mark} {one.status:<9} ", clean(f"{one.stated}{one.where}")
+            lines = folded(stated, max(12, self.console.width - len(mark))).split("\n")
+            text = f"\n{' ' * len(mark)}".join(lines)
+            self.console.print(Rich.assemble((mark, STYLES[one.mark]), (text, "bold")))
+            self._indented(f"observed {one.observed}, bound {one.bound}: {one.why}")
+
+    def _figure(self, block: tree.Figure) -> None:
+        chart = block.chart
+        if not chart.drawn:
+            return
+        rows = chart.chosen(chart.values)
+        named = {name: [row["y"] for row in rows if row["s"] == name] for name in chart.names}
+        shown = {name: points for name, points in named.items() if points}
+        for (name, points), line in zip(shown.items(), sparklines([*shown.values()]), strict=True):
+            ends = " → ".join(number(points[end]) for end in (0, -1))
+            name = clipped(name, max(8, self.console.width - 34))
+            self._print(f"  {name}  {line[: self.console.width // 2]}  {ends}")
+
+    # -- tables
+
+    def _matrix(self, block: tree.Matrix) -> None:
+        self._table(block.table(brief=self.brief, most=MOST if self.brief else None))
+        left = len(block.rows) - MOST
+        if self.brief and left > 0:
+            self._print(f"… and {left} weaker adversaries", "dim")
+        steps = (
+            Rich(f"{one.word}{f' <{one.below:g}' if one.below < 10 else ''}", style=one.style)
+            for one in SCALE
+        )
+        self.console.print(Rich("  ").join(steps))
+
+    def _table(self, block: tree.Table) -> None:
+        rows, more = tree.cut(block.rows, block.most, tree.TERMINAL, block.what)
+        for group in unique(row.group for row in rows):
+            if group:
+                self._print(
+                    capital(knows(group)) if block.group == "knowledge" else group, "italic"
+                )
+            self._rows(block, [row for row in rows if row.group == group])
+        if more:
+            self._print(more, "dim")
+
+    def _rows(self, block: tree.Table, rows: Sequence[tree.Row]) -> None:
+        width, many = self.console.width, max(1, len(block.columns))
+        longest = max(len(line) for row in rows for line in (block.first, *row.name.split("\n")))
+        label = min(30 if width >= 100 else 15, max(12, longest))
+        size = max(1, (width - label) // COLUMN) if block.kind == "schemes" else many
+        room = max(4, min(24, (width - label) // min(size, many) - 2))
+        if block.kind != "schemes":
+            label = max(label, width - many * (room + 2) - 2)
+        for start in range(0, many, size):
+            chosen = slice(start, start + size)
+            made = Grid(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
+            heads = [(block.first, label), *((head, room) for head in block.columns[chosen])]
+            for head, wide in heads:
+                made.add_column(
+                    Rich(folded(clipped(head, 60), wide)),
+                    overflow="fold",
+                    width=wide if block.kind == "schemes" else None,
+                    max_width=wide,
+                )
+            for row in rows:
+                made.add_row(_label(row, label), *(_cell(text, room) for text in row.cells[chosen]))
+            self.console.print(made)
+
+
+def gauge(bar: Bar, width: int = GAUGE) -> str:
+    """Draw the share unknown as a bar of blocks, with ``│`` at the target."""
+    filled = round(width * min(1.0, max(0.0, bar.left.value)))
+    target = min(width - 1, round(width * bar.target))
+    return "".join("│" if at == target else "█" if at < filled else "·" for at in range(width))
+
+
+def _label(row: tree.Row, width: int) -> Rich:
+    lines = [folded(clipped(line, 200), width) for line in row.name.split("\n")]
+    below = folded(row.below, width - 2).split("\n") if row.below else []
+    return Rich("\n".join(lines)).append("".join(f"\n  {line}" for line in below), "dim")
+
+
+def _cell(text: str, width: int) -> Rich:
+    first, *below = (folded(clipped(line, 60), width) for line in text.split("\n"))
+    style = STYLES.get(first.partition(" ")[0], "")
+    return Rich(first, style=style).append("".join(f"\n{line}" for line in below), "dim")
+
+
+def folded(text: str, width: int) -> str:
+    """Break a name at its joints, for example after a hyphen."""
+    lines = [""]
+    for word in _parts(clean(text), r" \-_"):
+        # paths and lists break at finer joints if a word is too long
+        for part in [word] if len(word.rstrip()) <= width else _parts(word, r"./,=:\]"):
+            if len(lines[-1]) + len(part.rstrip()) <= width:
+                lines[-1] += part
+            else:
+                lines.append(part)
+    return "\n".join(line.strip() for line in lines if line.strip())
+
+
+def _parts(text: str, joints: str) -> list[str]:
+    return re.findall(f"[^{joints}]*[{joints}]|[^{joints}]+", text)
+
+
+WRITERS: dict[type[tree.Block], Callable[[Writer, Any], None]] = {
+    tree.Section: Writer._section,
+    tree.First: Writer._first,
+    tree.Bars: Writer._bars,
+    tree.Paragraph: Writer._paragraph,
+    tree.Items: Writer._items,
+    tree.Terms: Writer._terms,
+    tree.Code: Writer._code,
+    tree.Matrix: Writer._matrix,
+    tree.Checks: Writer._checks,
+    tree.Figure: Writer._figure,
+    tree.Table: Writer._table,
+}
 
 
 @register
-class Terminal(Renderer):
+class Terminal(DocumentRenderer):
     """Tables and a small plot for a terminal, in colour only on request."""
 
     name = "table"
@@ -53,41 +295,20 @@ class Terminal(Renderer):
 
     def render_so_far(self, result: AuditResult) -> str:
         """Return the gate and the number of an unfinished audit."""
-        from .figures.figures import said
-        from .figures.reading import Reading
-        from .wording.headline import headline
-        from .wording.verdict import verdicts
-
         reading = Reading(result.disclosed())
         found = headline(reading, verdicts(reading))
         gate = found.gate if found.state == "bad" else "Nothing exposed yet"
         return f"{found.mark} {gate}. {said(found.number)}" if found.number else ""
 
-    def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the report: one section per audit, and a summary of several."""
-        from .layout.audit import audit_document
+    @property
+    def brief(self) -> bool:  # type: ignore[override]
+        """Whether only verdict, comparison and expectations are written."""
+        return not self.parameters.full
 
-        brief = not self.parameters.full
-        return self._written([audit_document(result, brief=brief) for result in results])
-
-    def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the differences between two audits, worst first."""
-        from .layout.changes import changes_document
-
-        return self._written([changes_document(comparison) for comparison in comparisons])
-
-    def render_advice(self, advice: Advice) -> str:
-        """Return the recommended release and its reasons."""
-        from .layout.advice import advice_document
-
-        return self._written([advice_document(advice)])
-
-    def _written(self, documents: Sequence[Document]) -> str:
-        from .layout.document import overview
-        from .layout.terminal_writer import Writer
-
+    def written(self, documents: Sequence[tree.Document]) -> str:
+        """Print all documents, and a summary of several."""
         console = self._console()
-        writer = Writer(console, brief=not self.parameters.full)
+        writer = Writer(console, brief=self.brief)
         for document in documents:
             writer.document(document)
         if len(documents) > 1:
@@ -98,8 +319,6 @@ class Terminal(Renderer):
         return "\n".join(lines).strip("\n") + "\n"
 
     def _console(self) -> Console:
-        from rich.console import Console
-
         color = self.parameters.color
         width = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns)
         return Console(

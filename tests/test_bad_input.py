@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from auditor.errors import LONGEST_LINE, MOST_LINES
-from auditor.process import memory
+from auditor.process import environment as memory
 from tests.programs import python
 
 SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from auditor.cli import inspect, perturb, run
+from auditor.cli import copies as perturb
+from auditor.cli import inspect, run
 from auditor.process.console import say
 from benchmarks.fuzz import corpus
 from benchmarks.fuzzing import scenarios, tables

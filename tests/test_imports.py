@@ -7,7 +7,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("text",), ("errors", "types"), ("process",), ("registry", "parameters", "field_paths"),
     ("numerics",), ("results",), ("data",), ("schemes",), ("adversary",), ("scenario",),
     ("expectations",), ("audit",), ("runs",),
-    (*("api catalogue cli plugin progress pytest_plugin selftest selftest_report testing " "__init__ __main__").split(),),
+    (*("api catalogue cli plugin progress pytest_plugin selftest testing " "__init__ __main__").split(),),
 ]  # fmt: skip
 AUDIT_ROOMS: list[tuple[str, ...]] = [
     ("numeric", "counts"), ("base",), ("measures", "law_tests"), ("insider", "insider_noise"),

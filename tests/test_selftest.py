@@ -10,8 +10,17 @@ from auditor.errors import PluginFailed
 from auditor.schemes import planted
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.planted import Planted
-from auditor.selftest import MIXING, VERDICTS, SelfTest, Tally, interval, self_test, to_json
-from auditor.selftest_report import markdown, terminal
+from auditor.selftest import (
+    MIXING,
+    VERDICTS,
+    SelfTest,
+    Tally,
+    interval,
+    markdown,
+    self_test,
+    terminal,
+    to_json,
+)
 from tests.planted_cases import all_cases
 
 BUILT = [case for case in all_cases() if issubclass(case, Planted)]
@@ -67,7 +76,8 @@ def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted()
     assert set(sound.by_expectation) == {"no-collusion-gain", "noise-follows-law"}
     assert found.exit_status == 0
     assert "max-for-min" not in registry.names("scheme")
-    for text in (terminal([found]), markdown([found], 7.2)):
+    for page in (terminal([found]), markdown([found], 7.2)):
+        text = " ".join(page.split())
         assert "2 of 2 (16 to 100 %) found" in text
         assert "0 of 2 (0 to 84 %) refuted by noise-follows-law, whose level is 0.0001" in text
     assert json.loads(to_json([found]))["leaks"]["fails"] == {

@@ -24,7 +24,7 @@ from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.process.containment import contained
-from auditor.process.memory import KEPT_BYTES
+from auditor.process.environment import KEPT_BYTES
 from auditor.results.records import FEWEST_REPLICATES
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.read_plugins import applies

@@ -1,19 +1,95 @@
-"""Arguments of several commands: scenarios and overrides."""
+"""Arguments of several commands, and tab completion."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
-from auditor.cli.completion import scenarios as complete_scenarios
 from auditor.errors import AuditorError, PluginFailed, StorageError, bounded
-from auditor.process.console import say
+from auditor.process.console import say, tell
+
+PROGRAM, VARIABLE = "auditor", "_AUDITOR_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+THIS = "this"
+"""Name for the user's own shell."""
+
+
+def install(context: click.Context, parameter: click.Parameter, shell: str | None) -> None:
+    """Write the completion script to the shell's folder and exit."""
+    if shell is None or context.resilient_parsing:
+        return
+    from click.shell_completion import get_completion_class
+
+    from auditor.results.files import write_atomically, writing
+
+    name = Path(os.environ.get("SHELL", "")).name if shell == THIS else shell
+    made = get_completion_class(name) if name in SHELLS else None
+    if made is None:
+        raise AuditorError(
+            f"completion is there for {', '.join(SHELLS)}: say which, as --install-completion bash"
+        )
+    path, more = _place(name)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, made(context.command, {}, PROGRAM, VARIABLE).source().encode())
+    tell(f"written: {path}. {more}")
+    context.exit()
+
+
+def _place(shell: str) -> tuple[Path, str]:
+    home = Path.home()
+    if shell == "bash":
+        folder = _under("XDG_DATA_HOME", home / ".local/share")
+        return (
+            folder / f"bash-completion/completions/{PROGRAM}",
+            "New shells with bash-completion use it.",
+        )
+    if shell == "fish":
+        return _under(
+            "XDG_CONFIG_HOME", home / ".config"
+        ) / f"fish/completions/{PROGRAM}.fish", "New shells use it."
+    return (
+        home / f".zfunc/_{PROGRAM}",
+        "Have this line in ~/.zshrc: fpath+=~/.zfunc; autoload -Uz compinit && compinit",
+    )
+
+
+def _under(variable: str, otherwise: Path) -> Path:
+    return Path(os.environ.get(variable) or otherwise)
+
+
+def scenarios(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
+    """Complete a scenario's name from shipped scenarios and files."""
+    from click.shell_completion import CompletionItem
+
+    from auditor.process.shipped import shipped_scenarios
+
+    return [
+        *(CompletionItem(path.stem) for path in shipped_scenarios() if path.stem.startswith(begun)),
+        CompletionItem(begun, type="file"),
+    ]
+
+
+completion_option = click.option(
+    "--install-completion",
+    type=click.Choice((*SHELLS, THIS)),
+    is_flag=False,
+    flag_value=THIS,
+    is_eager=True,
+    expose_value=False,
+    callback=install,
+    metavar="[SHELL]",
+    help="Have Tab complete commands in bash, zsh or fish; your own shell unless one is named.",
+)
+
 
 scenario_argument = click.argument(
-    "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=complete_scenarios
+    "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=scenarios
 )
 
 
@@ -65,9 +141,15 @@ file_option = click.option(
     type=click.Path(dir_okay=False),
     help="Write to this file instead of printing.",
 )
-seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), help="Instead of the scenario's own."
-)
+
+
+def seed_option(about: str, default: int | None = None) -> Callable[[Any], Any]:
+    """Return ``--seed``."""
+    kind, shown = click.IntRange(min=0), default is not None
+    return click.option("--seed", type=kind, default=default, show_default=shown, help=about)
+
+
+scenario_seed_option = seed_option("Instead of the scenario's own.")
 set_option = several(
     "--set",
     "changes",
@@ -106,9 +188,15 @@ def override(change: str) -> tuple[str, Any]:
 
 def value_of(text: str, option: str) -> Any:
     """Parse a value in scenario syntax."""
-    from auditor.scenario.yaml.document import scalar
+    from auditor.scenario.yaml_document import scalar
 
     return scalar(text, file=option)
+
+
+def param_option(about: str) -> Callable[[Any], Any]:
+    """Return ``--param``, the parameters of a plugin."""
+    value = "NAME=VALUE"
+    return several("--param", "parameters", metavar=value, about=about, parse=all_overrides)
 
 
 def numbers(text: str, option: str = "--levels") -> list[float]:
@@ -150,6 +238,11 @@ def span(text: str) -> tuple[str, tuple[float, float]]:
             f"--bounds must be COLUMN=LOW:HIGH with low < high, as age=0:120; got {text!r}"
         )
     return column, ends
+
+
+bounds_option = several(
+    "--bounds", metavar="COLUMN=LOW:HIGH", about="By how much one record may change", parse=spans
+)
 
 
 def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:

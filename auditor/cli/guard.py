@@ -110,7 +110,7 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
     Python would wait for these threads, possibly forever.
     """
     from auditor.process.containment import withhold_uncaught
-    from auditor.text.column_names import counted
+    from auditor.text import counted
 
     withhold_uncaught()
     with suppress(OSError, ValueError, AttributeError):  # already closed

@@ -22,7 +22,7 @@ from auditor.cli.arguments import (
     one_line_warnings,
     read_all,
     scenario_argument,
-    seed_option,
+    scenario_seed_option,
     set_option,
     tell_of_broken_plugins,
     warn_of_broken_plugins,
@@ -41,7 +41,7 @@ LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features
 @click.command()
 @scenario_argument
 @set_option
-@seed_option
+@scenario_seed_option
 @budget_option
 @guarded
 def check(
@@ -51,9 +51,8 @@ def check(
     from auditor.process.environment import without_collection
 
     with without_collection():
-        from auditor.runs.budget import within_budget
         from auditor.runs.check import check_data
-        from auditor.runs.plan import outline
+        from auditor.runs.plan import outline, within_budget
 
         # imports the named plugins, or all with third-party packages
         checked = read_all(scenarios, with_budget(changes, budget), seed)
@@ -67,15 +66,10 @@ def check(
 @guarded
 def list_(what: str | None) -> None:
     """List plugins and scenarios, one per line."""
-    from auditor.catalogue.kept import answer
+    from auditor.catalogue import listing
 
-    def made() -> str:
-        from auditor.catalogue.pages import listing
-
-        warn_of_broken_plugins()
-        return listing((what,) if what else LISTS)
-
-    put(answer(f"list {what}" if what else "list", made))
+    warn_of_broken_plugins()
+    put(listing((what,) if what else LISTS))
 
 
 @click.command()
@@ -83,15 +77,10 @@ def list_(what: str | None) -> None:
 @guarded
 def show(name: str) -> None:
     """Show one plugin or scenario: assumptions, parameters, paper."""
-    from auditor.catalogue.kept import answer
+    from auditor.catalogue import page
 
-    def made() -> str:
-        from auditor.catalogue.pages import page
-
-        warn_of_broken_plugins()
-        return page(name)
-
-    put(answer(f"show {name}", made))
+    warn_of_broken_plugins()
+    put(page(name))
 
 
 @click.command()
@@ -151,7 +140,7 @@ def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[s
 
 
 def _write_template(path: Path, name: str | None, force: bool) -> None:
-    from auditor.scenario.new.template_files import beside, template
+    from auditor.scenario.draft import beside, template
 
     contents = {path: template(name)} | {
         path.parent / other: content for other, content in beside(name).items()
@@ -164,7 +153,7 @@ def _write_template(path: Path, name: str | None, force: bool) -> None:
 def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
     from auditor.data.describe import categories_in_clear, describe, renamed_in
     from auditor.data.load import file_notes
-    from auditor.scenario.new.draft import draft, source_for, source_named
+    from auditor.scenario.draft import draft, source_for, source_named
 
     _check_new([path], force)  # before reading the table
     warn_of_broken_plugins()
@@ -245,7 +234,7 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     Exit status: 1 if anything got worse, a scenario is gone or nothing could be compared; 0
     otherwise.
     """
-    from auditor.results.folders import compare_paths
+    from auditor.results.comparison import compare_paths
     from auditor.runs.output import deliver, rendered_comparison, screen
 
     comparisons = compare_paths(old, new)

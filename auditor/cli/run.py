@@ -1,8 +1,9 @@
-"""``auditor run``: run audits, print and write the results."""
+"""Commands ``run`` and ``selftest``."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from importlib import import_module
@@ -17,16 +18,19 @@ from auditor.cli.arguments import (
     format_option,
     full_option,
     one_line_warnings,
+    quiet_option,
     read_all,
     scenario_argument,
+    scenario_seed_option,
     seed_option,
     set_option,
+    several,
     warn_of_broken_plugins,
     with_budget,
 )
 from auditor.cli.guard import guarded
-from auditor.errors import FAILED_RUNNING, PluginFailed, bounded
-from auditor.process.console import say
+from auditor.errors import FAILED_RUNNING, AuditorError, PluginFailed, bounded
+from auditor.process.console import put, say
 
 if TYPE_CHECKING:
     from auditor.results.model import AuditResult
@@ -60,7 +64,7 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
     help="A running Dask scheduler to use instead of processes here.",
 )
 @set_option
-@seed_option
+@scenario_seed_option
 @budget_option
 @format_option(*FORMATS)
 @full_option
@@ -179,9 +183,8 @@ def _check_all(
 
     A wrong scenario must not cost the time of its predecessors.
     """
-    from auditor.runs.budget import within_budget
     from auditor.runs.check import check_data
-    from auditor.runs.plan import workers_worth
+    from auditor.runs.plan import within_budget, workers_worth
 
     def crew(scenario: Scenario) -> tuple[Scenario, int]:
         scenario, tables = within_budget(scenario, check_data(scenario))
@@ -261,3 +264,62 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
         say(f"{scenario.name}: not carried out")
     if checked and len(results) == len(checked) and not any(result.partial for result in results):
         say("interrupted, but everything was finished and written")
+
+
+@click.command()
+@click.option(
+    "--rows",
+    type=click.IntRange(min=2),
+    default=[1000],
+    show_default=True,
+    multiple=True,
+    help="Records in each table (repeatable: each size is tested).",
+)
+@click.option(
+    "--releases",
+    type=click.IntRange(min=1),
+    default=[5],
+    show_default=True,
+    multiple=True,
+    help="Releases of each case, with seeds of their own; once, or once for each `--rows`.",
+)
+@seed_option("Of the first release of each case.", 0)
+@several("--case", "cases", metavar="NAME", about="This case alone; `auditor list cases` shows all")
+@format_option("table", "markdown", "json")
+@quiet_option
+@guarded
+def selftest(
+    rows: tuple[int, ...],
+    releases: tuple[int, ...],
+    seed: int,
+    cases: tuple[str, ...],
+    form: str,
+    quiet: bool,
+) -> None:
+    """Audit planted leaks and honest releases, and count the verdicts.
+
+    Exit status: 0 if no leak was acquitted and no more honest releases were refuted than the stated
+    level allows; 1 otherwise.
+    """
+    from auditor.runs.output import screen
+    from auditor.selftest import markdown, self_test, terminal, to_json
+
+    warn_of_broken_plugins()
+    if len(releases) not in (1, len(rows)):
+        raise AuditorError(
+            f"--releases must be given once, or once for each of {len(rows)} --rows; got {len(releases)}"
+        )
+    found, start = [], time.process_time()
+    for size, many in zip(rows, releases * (len(rows) if len(releases) == 1 else 1), strict=True):
+        listener = None if quiet else lambda name, size=size: say(f"case {name}, {size:,} rows")
+        found.append(self_test(size, many, seed, cases, listener))
+    seconds = time.process_time() - start
+    put(
+        to_json(found)
+        if form == "json"
+        else markdown(found, seconds)
+        if form == "markdown"
+        else terminal(found, **screen()),
+        nl=False,
+    )
+    sys.exit(max(each.exit_status for each in found))

@@ -29,7 +29,7 @@ import numpy as np
 
 from auditor.numerics.statistics import column_ranks, standardised
 from auditor.process.deferred import scipy
-from auditor.text.column_names import quoted
+from auditor.text import quoted
 from auditor.types import Array
 
 SURE = 10.0

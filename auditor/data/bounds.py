@@ -15,7 +15,7 @@ import numpy as np
 from auditor.data.columns.resolution import Grid
 from auditor.data.table import Table
 from auditor.errors import DataError
-from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.text import counted, listed, nearest, quoted
 from auditor.types import Array, Indices
 
 Bounds = Mapping[str, tuple[float, float]]

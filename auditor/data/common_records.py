@@ -13,8 +13,7 @@ from auditor.data.copies import Copy
 from auditor.data.table import Audited, Table
 from auditor.errors import DataError
 from auditor.results.disclosure import FEWEST_RECORDS
-from auditor.text.column_names import counted, listed, quoted
-from auditor.text.spelling import closest
+from auditor.text import closest, counted, listed, quoted
 from auditor.types import Indices
 
 NEARER = 1e-4

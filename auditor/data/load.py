@@ -47,7 +47,7 @@ from auditor.numerics.random_streams import stream
 from auditor.parameters import is_whole
 from auditor.process.deferred import pd
 from auditor.results.files import TableFile, located, reading_of, split_name
-from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.text import counted, listed, nearest, quoted
 from auditor.types import Array, Indices
 
 

@@ -19,7 +19,7 @@ from auditor.data.request import is_file
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.results.files import located
-from auditor.text.column_names import nearest, quoted
+from auditor.text import nearest, quoted
 
 Stored = Literal["date", "time", "integer", "float", ""]
 """Kind stored in a file: dates, times, integers or floats; "" in a text file."""

@@ -44,7 +44,7 @@ class DataUse:
     source: str
     columns: tuple[str, ...] | None = None
     rows: int | None = None
-    missing: str = "refuse"
+    missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
     standardize: bool = False
     disclosure: Literal["rounded", "public"] = "rounded"
     parameters: dict[str, Any] = field(default_factory=dict)

@@ -21,9 +21,9 @@ from auditor.field_paths import sentence
 from auditor.parameters import explain
 from auditor.process.containment import contained
 from auditor.process.deferred import pd, scipy
-from auditor.process.memory import check_room
+from auditor.process.environment import check_room
 from auditor.registry import Plugin, PluginParameters, get
-from auditor.text.column_names import listed, nearest, quoted
+from auditor.text import listed, nearest, quoted
 from auditor.types import Array
 
 

@@ -42,8 +42,7 @@ from auditor.expectations.metric import LEVEL, judge_bounds, towards
 from auditor.numerics.statistics import quantile
 from auditor.registry import PluginParameters, register
 from auditor.results.evidence import Evidence
-from auditor.results.in_clear import BELIEVED, KEPT, SHOWN, in_clear
-from auditor.results.records import Measurement, cells, pooled
+from auditor.results.records import BELIEVED, KEPT, SHOWN, Measurement, cells, in_clear, pooled
 
 METRIC, MEDIAN, CLOSE = "normalized_error", "median_error_ratio", "close"
 GIVEN_AWAY = "disclosed_beyond_chance"

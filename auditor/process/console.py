@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import rich_click as click
 
 from auditor.errors import StorageError
-from auditor.text.safe_text import clean_lines
+from auditor.text import clean_lines
 
 
 class _Lasting:

@@ -45,7 +45,7 @@ from auditor.errors import (
     WorkersLost,
 )
 from auditor.process.interrupt import SIGNALS, CtrlC, strike
-from auditor.text.safe_text import clean
+from auditor.text import clean
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,18 +1,77 @@
-"""Evidence that expectations judge: measurements, pooling and the noise."""
+"""Evidence that expectations judge, and its exact form in plain JSON values."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_args
 
+from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
 from auditor.numerics.statistics import one_sided
-from auditor.results.codec import Pairs
 from auditor.results.records import ExpectationRecord, Measurement
 from auditor.types import Coalition
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class CodecError(ValueError):
+    """A value is not of its declared type; the message names types, never a value."""
+
+
+class _AsPairs:
+    """Writes a mapping as a list of pairs, because JSON's keys are text."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        pair: Any = tuple.__class_getitem__(get_args(source))
+        pairs = handler.generate_schema(list.__class_getitem__(pair))
+        written = core_schema.plain_serializer_function_ser_schema(
+            lambda mapping: list(mapping.items()), return_schema=pairs
+        )
+        return core_schema.no_info_after_validator_function(dict, pairs, serialization=written)
+
+
+Pairs = Annotated[dict[K, V], _AsPairs()]
+"""A mapping whose keys are no text."""
+
+
+@lru_cache(maxsize=128)
+def codec(declared: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return functions that convert values of a type to JSON values and back.
+
+    Parameters
+    ----------
+    declared : type
+        Made of float, int, str, bool, None, Any (plain JSON values), Literal, ``X | None``, lists,
+        tuples, `Pairs`, NamedTuples, dataclasses, TypedDicts, and dicts with text as keys.
+
+    Returns
+    -------
+    encode, decode : callable
+        ``decode`` raises ``CodecError`` for values that ``encode`` cannot write.
+    """
+    adapter = TypeAdapter(declared)
+
+    def encode(value: Any) -> Any:
+        return adapter.dump_python(value, mode="json", warnings=False)
+
+    def decode(plain: Any) -> Any:
+        try:
+            return adapter.validate_json(json.dumps(plain), strict=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            raise CodecError(f"{first['type']} at {len(first['loc'])} levels below") from None
+
+    return encode, decode
+
 
 Selector = Callable[[Measurement], bool]
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 from auditor.errors import AuditorError, StorageError, shortened
-from auditor.text.safe_text import CONTROL, clean
+from auditor.text import CONTROL, clean
 
 LEFT_OVER_SECONDS = 3600.0
 """Age of an unfinished file that no running program writes."""

@@ -20,7 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from pydantic_core import to_json
 
 from auditor import registry
-from auditor.results import reader, tidy
+from auditor.results import storage
+from auditor.results.advice import Remedy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.measurements import Measurements
@@ -33,8 +34,7 @@ from auditor.results.records import (
     Measurement,
     Picture,
 )
-from auditor.results.remedies import Remedy
-from auditor.text.safe_text import clean, escaped
+from auditor.text import clean, escaped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +114,7 @@ class Provenance(BaseModel):
     """Information to repeat the audit and to recognize equal data.
 
     ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash. ``fingerprint_key`` names
-    the key; only fingerprints under one key are comparable (`auditor.results.owner_key`). ``file``
+    the key; only fingerprints under one key are comparable (`auditor.results.table_register`). ``file``
     is the scenario's path relative to the working directory, or its name outside it; empty without
     a file.
     """
@@ -246,8 +246,8 @@ class AuditResult(BaseModel):
         return super().model_copy(update=changed, deep=deep)
 
     def frame(self) -> pd.DataFrame:
-        """Return the tidy DataFrame, one row a measurement (`auditor.results.tidy`)."""
-        return tidy.frame(self.measurements)
+        """Return the tidy DataFrame, one row a measurement (`auditor.results.storage`)."""
+        return storage.frame(self.measurements)
 
     def disclosed(self) -> AuditResult:
         """Return results that may leave the machine (`auditor.results.disclosure`)."""
@@ -305,7 +305,7 @@ class AuditResult(BaseModel):
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         released = self.disclosed()
-        table = tidy.parquet(released.measurements)
+        table = storage.parquet(released.measurements)
         coalitions = released.measurements.columns["coalition"]
         held = np.array([len(held) for held in coalitions.values], dtype=np.intp)
         values = 17 * len(released.measurements) + 2 * int(held[coalitions.places].sum())
@@ -335,13 +335,13 @@ class AuditResult(BaseModel):
     def _read(cls, file: Path) -> AuditResult:
         from pydantic import ValidationError  # start-up: few commands read results
 
-        document = reader.read(file)
+        document = storage.read(file)
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            raise reader.no_results(file, error) from None
+            raise storage.no_results(file, error) from None
         except RecursionError:
-            raise reader.no_results(file, "nested too deeply") from None
+            raise storage.no_results(file, "nested too deeply") from None
 
 
 def _display() -> Any:

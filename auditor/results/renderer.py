@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.errors import AuditorError
 from auditor.registry import Plugin
-from auditor.text.safe_text import clean, escaped, visible, without_formula
+from auditor.text import clean, escaped, visible, without_formula
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice

@@ -1,4 +1,8 @@
-"""Register of released columns: notices a second independent release of one table.
+"""The owner's key, and a register that notices a second release of one table.
+
+A plain hash of a small table can be guessed, so fingerprints are HMACs under 32 secret bytes in
+``fingerprint.key`` (mode 0600), in the folder ``AUDITOR_STATE`` or the user's state folder. If the
+key cannot be written, it lasts as long as the process.
 
 Each line of ``releases.jsonl`` (mode 0600), next to the owner's key, has a release's place, date
 and a keyed fingerprint of every perturbed column. Numbers are compared in 32 bits, so that a file
@@ -9,19 +13,77 @@ in the same order. A selection of records or another order is not noticed.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
+import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from auditor.errors import AuditorWarning
-from auditor.results.owner_key import fingerprint, state_folder
+
+KEY = "fingerprint.key"
+BYTES = 32
+
+
+def fingerprint(digest: str, public: bool = False) -> str:
+    """Return a table's digest if public, otherwise its HMAC-SHA-256."""
+    return (
+        digest
+        if public
+        else hmac.new(_key(state_folder()), digest.encode(), hashlib.sha256).hexdigest()
+    )
+
+
+def key_name() -> str:
+    """Return a name of this machine's key: 16 hexadecimal digits, unrelated to the key."""
+    return fingerprint("name of the key")[:16]
+
+
+def state_folder() -> Path:
+    """Return the key's folder by the system's conventions (XDG, or Windows)."""
+    if stated := os.environ.get("AUDITOR_STATE"):
+        return Path(stated)
+    system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME")
+    return (Path(system) if system else Path("~/.local/state")) / "auditor"
+
+
+@lru_cache(maxsize=4)
+def _key(folder: Path) -> bytes:
+    try:
+        path = folder.expanduser() / KEY
+        with suppress(FileNotFoundError):
+            if len(found := path.read_bytes()) == BYTES:
+                return found
+            path.unlink()  # incomplete, so never used
+        return _made(path)
+    except (OSError, RuntimeError):  # no writable home
+        return os.urandom(BYTES)
+
+
+def _made(path: Path) -> bytes:
+    """Make the key atomically; a faster process's key wins."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # mode 0600
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{KEY}-")
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(os.urandom(BYTES))
+            handle.flush()
+            os.fsync(descriptor)
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return path.read_bytes()
+
 
 NAME = "releases.jsonl"
 IN_MEMORY = "in memory"

@@ -33,12 +33,11 @@ from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.results.disclosure import FEWEST_RECORDS, rounded
 from auditor.results.files import located, sweep, writing
-from auditor.runs.estimate import attack, knowledge_of
-from auditor.runs.estimate_categories import CategoricalEstimate
+from auditor.runs.estimate import CategoricalEstimate, attack, knowledge_of
 from auditor.runs.estimate_numbers import Estimate, Held, measured
 from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.scheme import table_moments
-from auditor.text.column_names import listed
+from auditor.text import listed
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from auditor.data import arrivals
 from auditor.data.alignment import misaligned
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.describe import grouped_by
@@ -30,6 +29,7 @@ from auditor.data.formats.release_folder import (
     write_release,
 )
 from auditor.data.load import file_notes, file_pieces
+from auditor.data.microdata import batch_notes, refuse_repeats
 from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
 from auditor.data.table import Table
@@ -39,15 +39,14 @@ from auditor.process.deferred import pd
 from auditor.process.environment import version
 from auditor.registry import get
 from auditor.results.files import located
-from auditor.results.owner_key import key_name
-from auditor.results.table_register import earlier_release, register_release
+from auditor.results.table_register import earlier_release, key_name, register_release
 from auditor.runs.drawn_copies import Asked, Earlier, Precision, drawn_copies
 from auditor.runs.finished_copies import AS_DRAWN, Blank, Treatment
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.text.column_names import listed, quoted
+from auditor.text import listed, quoted
 from auditor.types import Array
 
 NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
@@ -401,7 +400,7 @@ def append_copies(
             scale, past = table_moments(tables[0]), _past(scheme, tables, folder, manifest)
             asked = replace(asked, earlier=Earlier(records, scale, past=past))
             variances = np.diag(scale.covariance)
-            for note in arrivals.notes(tables, asked.numbers()[1], variances):
+            for note in batch_notes(tables, asked.numbers()[1], variances):
                 warnings.warn(AuditorWarning(note), stacklevel=3)
         batch = len(tables) + 1
         names = map(Path, manifest["copies"])
@@ -514,10 +513,10 @@ def _past(
 
 
 def _check_keys(key: str, data: str, earlier: Sequence[str], allowed: bool) -> None:
-    """Refuse records that are already out, by their keys; see ``arrivals.refuse_repeats``."""
+    """Refuse records that are already out, by their keys; see ``refuse_repeats``."""
     new = _keys(key, data)
     out = np.any([new.places_in(_keys(key, path)) >= 0 for path in earlier], axis=0)
-    arrivals.refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")
+    refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")
 
 
 def _keys(key: str, data: str) -> RecordKeys:

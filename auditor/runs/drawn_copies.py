@@ -37,7 +37,7 @@ from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.distribution import never_drawn
-from auditor.text.column_names import listed, quoted
+from auditor.text import listed, quoted
 from auditor.types import Array
 
 Precision = Literal["double", "single"]

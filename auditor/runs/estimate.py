@@ -2,25 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.adversary.attack import Attack
-from auditor.adversary.knowledge import Knowledge
-from auditor.data.microdata import as_table, copy_values, in_order
-from auditor.errors import AuditorError, DataError
+from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView
+from auditor.adversary.given import NOTHING, Given, KnownPairs, Prior, SampleCounts
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
+from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.audit.categorical.posterior_measures import KnownPart
+from auditor.data.microdata import as_categories, as_table, categories_like, copy_values, in_order
+from auditor.errors import AuditorError, DataError, NotApplicable
+from auditor.numerics.random_streams import stream
 from auditor.process.containment import with_plugin_errors
-from auditor.runs.estimate_categories import estimate_categories
 from auditor.runs.estimate_numbers import Held, measured
-from auditor.runs.perturb import Release, make_plugin
+from auditor.runs.perturb import Release, codes_of, make_plugin
 from auditor.scenario.problems import plain
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import parse_coalitions
 from auditor.schemes.base.scheme import table_moments
 from auditor.schemes.draw import checked_seed
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.types import Coalition, Microdata
+from auditor.types import Array, Coalition, Codes, Microdata
+
+
+@dataclass(frozen=True)
+class CategoricalEstimate:
+    """A reconstruction of categories, and its accuracy.
+
+    Attributes
+    ----------
+    values : like the original
+        The most probable value of every record.
+    posterior : ndarray of shape (n, s)
+        The posterior over the domain; of several attributes the last one's value changes fastest.
+    domain : tuple
+        Labels by attribute.
+    accuracy : float
+        Share of records whose most probable value is the true one.
+    reconstruction_probability : float
+        Posterior probability of the true value, averaged over records.
+    coalition : tuple of int
+        The copies used.
+    """
+
+    values: Microdata = field(repr=False)
+    posterior: Array = field(repr=False)
+    domain: tuple[tuple[Any, ...], ...] = field(repr=False)
+    accuracy: float
+    reconstruction_probability: float
+    coalition: Coalition
+
+
+def estimate_categories(
+    plugin: Attack,
+    scheme: UniformScheme,
+    X: Microdata,
+    copies: Sequence[Microdata],
+    levels: Sequence[float],
+    coalition: Coalition,
+    knows: Knowledge,
+    seed: int,
+) -> CategoricalEstimate:
+    """Run a categorical attack on the copies of one coalition; see ``attack``."""
+    if not isinstance(plugin, CategoricalAttack):
+        raise NotApplicable(f"{plugin.name} does not attack categories")
+    table = as_categories(X)
+    held = [codes_of(table, X, copy) for copy in copies]
+    law = scheme.over(table).channel(levels, table.size)
+
+    def chosen(name: str, count: int) -> NDArray[np.intp]:
+        if count > table.rows:
+            raise AuditorError(
+                f"knowledge {knows.label} needs that many rows; the table has {table.rows}"
+            )
+        return np.sort(stream(seed, name, 1).permutation(table.rows)[:count])
+
+    given: Given = NOTHING
+    if isinstance(knows, Perfect):
+        given = Prior(table.prior)
+    elif isinstance(knows, PublishedRules):
+        given = Prior(published_prior(knows, table.attributes, table.prior))
+    elif isinstance(knows, Estimated):
+        rows = chosen("estimated", knows.rows)
+        counts = (np.bincount(copy[rows], minlength=table.size) for copy in held)
+        given = SampleCounts(tuple(each.astype(np.float64) for each in counts))
+    elif isinstance(knows, KnownRecords):
+        rows = chosen("known-records", knows.count)
+        given = KnownPairs(table.codes[rows], tuple(copy[rows] for copy in held))
+    P = plugin.infer(CategoricalView(coalition, law, knows, table.labels, given)).checked(held)
+    if knows.in_clear:
+        P = given_columns(P, cells_of(knows.in_clear, table.attributes), table.codes)
+    best = P.argmax(axis=1).astype(table.codes.dtype)
+    return CategoricalEstimate(
+        values=categories_like(X, table, best),
+        posterior=P,
+        domain=tuple(attribute.labels for attribute in table.attributes),
+        accuracy=float(np.mean(best == table.codes)),
+        reconstruction_probability=float(P[np.arange(table.rows), table.codes].mean()),
+        coalition=coalition,
+    )
+
+
+def given_columns(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
+    """Return posteriors, shape (n, s), given each record's combination of known attributes."""
+    return np.where(known == known[codes][:, None], KnownPart(known).posterior(P), 0.0)
 
 
 @with_plugin_errors

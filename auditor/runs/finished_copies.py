@@ -25,7 +25,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.process.deferred import pa, pd
 from auditor.schemes.base.scheme import Scheme
-from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.text import counted, listed, nearest, quoted
 from auditor.types import Array, Indices
 
 Blank = Literal["refuse", "drop", "mean", "keep"]

@@ -29,7 +29,7 @@ from auditor.audit.base.request import ReleaseAudit
 from auditor.errors import StorageError
 from auditor.process.environment import version
 from auditor.process.interrupt import shielded
-from auditor.results.codec import CodecError, codec
+from auditor.results.evidence import CodecError, codec
 from auditor.results.files import located, lock_folder, sweep, write_atomically
 from auditor.runs.tables import table_files
 from auditor.runs.tasks import Task

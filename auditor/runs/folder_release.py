@@ -23,7 +23,7 @@ from auditor.data.microdata import as_categories, as_table
 from auditor.data.raw_columns import Kept, column_names
 from auditor.errors import AuditorError
 from auditor.process.deferred import pd
-from auditor.results.owner_key import key_name
+from auditor.results.table_register import key_name
 from auditor.runs.copy_files import beside, copy_columns
 from auditor.runs.drawn_copies import released_columns
 from auditor.runs.perturb import Lineage, Release, make_plugin, prints_of

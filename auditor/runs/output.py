@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
@@ -18,15 +18,13 @@ from auditor.errors import FAILED_RUNNING, AuditorError, PluginFailed
 from auditor.process.console import put, say, stream, tell
 from auditor.process.containment import contained
 from auditor.process.interrupt import shielded
+from auditor.results.advice import Advice
+from auditor.results.comparison import Comparison
 from auditor.results.files import write_atomically, writing
+from auditor.results.model import AuditResult
+from auditor.results.renderer import Renderer
 from auditor.runs.finished_tasks import storing
-from auditor.text.safe_text import clean
-
-if TYPE_CHECKING:
-    from auditor.results.advice import Advice
-    from auditor.results.comparison import Comparison
-    from auditor.results.model import AuditResult
-    from auditor.results.renderer import Renderer
+from auditor.text import clean
 
 NARROWEST = 40
 """Columns of the narrowest report; a narrower terminal breaks its lines."""

@@ -14,15 +14,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from auditor import registry
-from auditor.data import arrivals
 from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
 from auditor.data.microdata import (
     as_categories,
     as_table,
+    batch_like,
+    batch_notes,
     categories_like,
+    check_labels,
     numbers_like,
     sensitive_columns,
+    stacked,
 )
 from auditor.data.request import DataUse
 from auditor.data.table import Table
@@ -183,13 +186,13 @@ class Release:
             raise AuditorError(f"repeats must be 'refuse' or 'allow'; got {repeats!r}")
         with self.line.latest(self, seed) as out:
             check_takes_batches(out.scheme)
-            X = arrivals.alike(out.original, X)
-            arrivals.check_labels(out.original, X, repeats == "allow")
+            X = batch_like(out.original, X)
+            check_labels(out.original, X, repeats == "allow")
             new = _batch_copies(out, X, seed)
             made = replace(
                 out,
-                original=arrivals.stacked(out.original, X),
-                copies=tuple(map(arrivals.stacked, out.copies, new)),
+                original=stacked(out.original, X),
+                copies=tuple(map(stacked, out.copies, new)),
                 state=None,
                 first_batch=out.first_batch or len(out.original),
             )
@@ -447,7 +450,7 @@ def _batch_copies(out: Release, X: Microdata, seed: int | None) -> list[Microdat
     else:
         batch, scale = as_table(X, varied=False), out._moments.scale
         check_bounds(batch, out.bounds)
-        for note in arrivals.notes([out._table], batch, np.diag(scale.covariance)):
+        for note in batch_notes([out._table], batch, np.diag(scale.covariance)):
             warnings.warn(AuditorWarning(note), stacklevel=4)
         key = key_of(scheme, batch, out.levels, seed, scale=scale, records_before=out._table.rows)
         if out.law is not None and out.law.serial is not None:

@@ -25,10 +25,9 @@ from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.process.deferred import scipy
-from auditor.results.in_clear import in_clear
+from auditor.results.advice import Remedy
 from auditor.results.measurements import Measurements
-from auditor.results.records import Measurement, mean_theory, pooled
-from auditor.results.remedies import Remedy
+from auditor.results.records import Measurement, in_clear, mean_theory, pooled
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme, TableMoments
 from auditor.schemes.replacement.base import UniformScheme

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,20 +17,23 @@ from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
 from auditor.results.files import located
 from auditor.scenario.model import Scenario
-from auditor.scenario.read_data import DATA_FIELDS
 from auditor.schemes.base.scheme import TableMoments, table_moments
+
+
+@dataclass(frozen=True)
+class _Asked:
+    key: str
+    scenario: Scenario = field(compare=False)
 
 
 def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments, cached."""
-    base = None if scenario.base is None else str(scenario.base)
+    states = ((str(path), path.stat()) for path in table_files(scenario))
+    stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
+    # order counts: columns make a product domain, leaves a hierarchy
+    key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
     with one_thread():
-        # order counts: columns make a product domain, leaves a hierarchy
-        spec = json.dumps(scenario.data.spec())
-        declared = json.dumps(scenario.data.hierarchies)
-        states = ((path, path.stat()) for path in table_files(scenario))
-        stamp = tuple((str(path), state.st_mtime_ns, state.st_size) for path, state in states)
-        return _table(spec, declared, base, scenario.seed, stamp)
+        return _table(_Asked(key, scenario))
 
 
 def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
@@ -48,32 +51,28 @@ def table_files(scenario: Scenario) -> list[Path]:
 
 
 @lru_cache(maxsize=4)
-def _table(
-    spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]
-) -> tuple[Table, TableMoments]:
+def _table(asked: _Asked) -> tuple[Table, TableMoments]:
     # for start-up: a check may not need the records
     from auditor.data.load import in_batches, load_table
 
-    data = json.loads(spec)
-    own = {key: value for key, value in data.items() if key not in DATA_FIELDS}
+    scenario, data = asked.scenario, asked.scenario.data
     table = load_table(
-        data["source"],
-        columns=data["columns"],
-        rows=data["rows"],
-        missing=data["missing"],
-        standardize=data["standardize"],
-        parameters=own,
-        rng=stream(seed, "data"),
-        base=None if base is None else Path(base),
-        categories=Categories(data.get("bin", {}), data.get("categorical", {})),
-        dates=data.get("dates", {}),
-        order=data.get("order"),
-        key=data.get("key"),
-        unit=data.get("unit"),
-        weight=data.get("weight"),
-        hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},
+        data.source,
+        columns=data.columns,
+        rows=data.rows,
+        missing=data.missing,
+        standardize=data.standardize,
+        parameters=data.parameters,
+        rng=stream(scenario.seed, "data"),
+        base=scenario.base,
+        categories=Categories(data.bins, data.categorical),
+        dates=data.dates,
+        order=data.order,
+        key=data.key,
+        unit=data.unit,
+        weight=data.weight,
+        hierarchies={name: hierarchy_of(tree) for name, tree in data.hierarchies.items()},
     )
-    bounds = {name: (low, high) for name, (low, high) in data.get("bounds", {}).items()}
-    check_bounds(table, bounds)
-    table = in_batches(replace(table, bounds=bounds), data.get("first-batch"))
+    check_bounds(table, data.bounds)
+    table = in_batches(replace(table, bounds=data.bounds), data.first_batch)
     return table, table_moments(table)

@@ -25,8 +25,7 @@ from auditor.audit.engine import audit_release, engine_of
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.process.containment import contained
-from auditor.process.environment import one_thread
-from auditor.process.memory import keep_freed_memory
+from auditor.process.environment import keep_freed_memory, one_thread
 from auditor.runs.plan import line_of
 from auditor.runs.tables import table_of
 from auditor.runs.workers import Crew, Numbered

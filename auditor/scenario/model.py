@@ -15,7 +15,7 @@ from auditor.data.request import DataUse
 from auditor.registry import PluginParameters
 from auditor.results.evidence import Statement
 from auditor.scenario.levels import Levels
-from auditor.scenario.yaml.positions import Places
+from auditor.scenario.yaml_document import Places
 from auditor.types import Coalition
 
 SCENARIO_VERSION = 1

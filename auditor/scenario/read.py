@@ -19,9 +19,8 @@ from auditor.results.files import located
 from auditor.scenario.model import FIELDS, Scenario
 from auditor.scenario.problems import Problems, plain
 from auditor.scenario.sections import assemble, at_point, check_points
-from auditor.scenario.yaml.document import load_file
-from auditor.scenario.yaml.positions import Places, put
-from auditor.text.safe_text import clean
+from auditor.scenario.yaml_document import Places, load_file, put
+from auditor.text import clean
 
 __all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild"]
 

@@ -55,7 +55,7 @@ from auditor.schemes.base.scheme import (
     table_moments,
 )
 from auditor.schemes.replacement.base import categories_of
-from auditor.text.column_names import quoted
+from auditor.text import quoted
 from auditor.types import Array
 
 

@@ -36,7 +36,7 @@ from auditor.schemes.replacement.base import Copies, UniformScheme, categories_o
 from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.text.column_names import counted, quoted
+from auditor.text import counted, quoted
 from auditor.types import Array, Coalition, Codes
 
 LAWS = ("uniform", "uniform-multilevel")

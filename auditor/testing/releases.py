@@ -31,7 +31,7 @@ from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.process.deferred import pd
-from auditor.runs.estimate_categories import estimate_categories
+from auditor.runs.estimate import estimate_categories
 from auditor.runs.estimate_numbers import Held, rebuilt
 from auditor.runs.perturb import started_codes
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments

@@ -10,7 +10,7 @@ import numpy as np
 
 from auditor.data.load import load_table
 from auditor.results.model import AuditResult
-from auditor_reports.charts.plots import CONFIG, _coloured
+from auditor_reports.notebook import CONFIG, _coloured
 
 SEED = 2012
 P = 500

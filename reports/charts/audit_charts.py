@@ -9,8 +9,15 @@ from typing import Any
 from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, braces, number, with_error
-from ..figures.labels import attribute_text, data_unit, label, metric_title, path_title
-from ..figures.matrix import SHOWN_ELSEWHERE, telling
+from ..figures.matrix import (
+    SHOWN_ELSEWHERE,
+    attribute_text,
+    data_unit,
+    label,
+    metric_title,
+    path_title,
+    telling,
+)
 from ..figures.reading import (
     ERROR,
     EVERYTHING,

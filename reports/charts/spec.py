@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def sparklines(rows: Sequence[Sequence[float]]) -> list[str]:
+    """Draw rows of columns on a common scale from 0."""
+    top = max((height for row in rows for height in row), default=0.0) or 1.0
+    return ["".join(BLOCKS[math.ceil(8 * max(0.0, one) / top)] for one in row) for row in rows]
+
 
 Part = dict[str, Any]
 """Part of a Vega-Lite document, for example a layer or a channel."""

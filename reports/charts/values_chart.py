@@ -8,12 +8,11 @@ from auditor.results.records import Picture
 from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, clipped, copies, number, percent
-from ..figures.labels import attribute_text
+from ..figures.matrix import attribute_text
 from ..figures.reading import ERROR, Reading, Setting
 from ..figures.strongest import lowest_attribute
 from .chart import Chart, Rows, title_of
-from .sparklines import sparklines
-from .spec import field, quantity, view
+from .spec import field, quantity, sparklines, view
 
 NAMES = ("original", "nearest copy", "as rebuilt")
 CAPTION = (

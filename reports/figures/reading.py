@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from auditor.results.in_clear import in_clear
 from auditor.results.model import AuditResult
-from auditor.results.records import cells, grouped
+from auditor.results.records import cells, grouped, in_clear
 
 from .figures import Figure, figure, student
 

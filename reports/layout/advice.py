@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from auditor.results.advice import Advice, Tried
 from auditor.results.renderer import clean
 
 from ..charts.chart import Chart
@@ -28,9 +28,6 @@ from .document import (
     Section,
     Table,
 )
-
-if TYPE_CHECKING:
-    from auditor.results.advice import Advice, Tried
 
 CAPTION = (
     "A point is a release: upwards more stays unknown of the attribute that is worst off, to the right its copies lose more of their use. "

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from auditor.results.advice import Advice
+from auditor.results.comparison import Comparison
 from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.records import Measurement
-from auditor.results.renderer import clean, escaped
+from auditor.results.renderer import Renderer, clean, escaped
 
 from ..charts.audit_charts import charts
 from ..charts.chart import Chart
 from ..charts.values_chart import described, pictures, values_lines
 from ..figures.figures import SCALE, Name, Text, braces, clipped, counted, number, with_error
-from ..figures.labels import label
 from ..figures.matrix import (
     SHOWN_ELSEWHERE,
     MatrixCell,
     MatrixRow,
     gathered,
+    label,
     limited_text,
     matrix,
     reference_point,
@@ -33,16 +36,16 @@ from ..figures.reading import EVERYTHING, Reading, plain, unique
 from ..wording.card import Verdict, most_telling
 from ..wording.detail import MARKS, PROVED, assumptions, facts, least_possible, marks
 from ..wording.headline import exposures, headline, remedies, reproduces_a_figure
-from ..wording.method import (
+from ..wording.sentences import (
     GUESSES,
     REPLICATES,
     Definition,
     error_bars,
     metric_definitions,
     prose,
+    share,
     terms,
 )
-from ..wording.sentences import share
 from ..wording.verdict import verdicts
 from ..wording.words import (
     check,
@@ -57,6 +60,8 @@ from ..wording.words import (
     scenario_yaml,
 )
 from . import document as tree
+from .advice import advice_document
+from .changes import changes_document
 
 BARS = 12
 """Exposures on the first level, most exposed first within a scheme."""
@@ -557,3 +562,27 @@ def _infinite(found: Bounds) -> list[tree.Block]:
     return [
         tree.Paragraph((Name(name), f", copies {why}."), "note") for name, why in reasons.items()
     ]
+
+
+class DocumentRenderer(Renderer):
+    """Base of renderers that write the document tree."""
+
+    brief = False
+
+    @abstractmethod
+    def written(self, documents: Sequence[tree.Document]) -> str:
+        """Write one or several documents."""
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return the report: one part per audit, and a summary of several."""
+        found = enumerate(results, start=1)
+        return self.written([audit_document(one, n, brief=self.brief) for n, one in found])
+
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return the differences between two audits, worst first."""
+        found = enumerate(comparisons, start=1)
+        return self.written([changes_document(one, n) for n, one in found])
+
+    def render_advice(self, advice: Advice) -> str:
+        """Return the recommended release, its frontier and its reasons."""
+        return self.written([advice_document(advice)])

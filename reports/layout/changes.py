@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from auditor.results.comparison import Change, Comparison
 from auditor.results.records import grouped
 from auditor.results.renderer import clean
 
 from ..figures.figures import Z95, Name, counted, distinct_texts, listed, number, plus_minus
-from ..wording.method import Definition
+from ..wording.sentences import Definition
 from .document import (
     MARKDOWN,
     PAGE,
@@ -23,9 +24,6 @@ from .document import (
     Table,
     Terms,
 )
-
-if TYPE_CHECKING:
-    from auditor.results.comparison import Change, Comparison
 
 MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}
 """Listed differences per kind; the JSON format has all."""

@@ -13,8 +13,7 @@ from ..charts.chart import Chart
 from ..figures.figures import Severity, Text, clipped, percent
 from ..wording.detail import Fact
 from ..wording.headline import Bar, Headline
-from ..wording.method import Definition
-from ..wording.sentences import share
+from ..wording.sentences import Definition, share
 from ..wording.words import Check
 
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"

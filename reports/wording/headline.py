@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
 
+from auditor.results.advice import Remedy
 from auditor.results.model import AuditResult, SchemeSummary
-from auditor.results.remedies import Remedy
 
 from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
 from ..figures.matrix import untried_kinds, untried_text

@@ -13,11 +13,10 @@ from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
-from auditor.results.in_clear import BELIEVED, KEPT, SHOWN
-from auditor.results.records import ExpectationRecord
+from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
 from ..figures.figures import SCALE, Z95, Figure, braces, clipped, severity
-from ..figures.labels import label, phrase
+from ..figures.matrix import label, phrase
 from ..figures.reading import (
     ERROR,
     EVERYTHING,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.columns.value_sets import middles
+from auditor.data.copies import middles
 from auditor.errors import AuditorError
 
 RNG = np.random.default_rng(2**40 + 16)

@@ -15,7 +15,7 @@ from auditor.results.records import (
     Measurement,
     Picture,
 )
-from auditor_reports.charts.inert import inflated
+from auditor_reports.charts.chart import inflated
 
 LEVELS = (0.46, 0.25, 0.81, 0.64, 1.0)
 SCHEMES = ("independent", "correlated", "linearly-dependent", "corner-wave")

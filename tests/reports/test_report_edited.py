@@ -12,8 +12,7 @@ from auditor.errors import AuditorError
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
 from auditor_reports.charts.audit_charts import charts
-from auditor_reports.ci_formats import Junit
-from auditor_reports.data_files import Csv, Json
+from auditor_reports.data_files import Csv, Json, Junit
 from auditor_reports.figures.reading import Reading
 from auditor_reports.markdown import Markdown
 from auditor_reports.terminal import Terminal

@@ -14,7 +14,7 @@ import report_cases
 from jsonschema import ValidationError
 
 from auditor_reports.charts.audit_charts import charts
-from auditor_reports.charts.inert import BUNDLE, bundle, inflated, json_block, script
+from auditor_reports.charts.chart import BUNDLE, bundle, inflated, json_block, script
 from auditor_reports.figures.reading import Reading
 from auditor_reports.html import Html
 

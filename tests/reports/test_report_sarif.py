@@ -9,7 +9,7 @@ import pytest
 
 import auditor
 from auditor.results.model import AuditResult, Partial
-from auditor_reports.ci_formats import Sarif
+from auditor_reports.data_files import Sarif
 
 TEXT = {
     "type": "object", "required": ["text"],

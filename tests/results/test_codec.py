@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import auditor
 from auditor.audit.base.request import ReleaseAudit
 from auditor.errors import AuditorError
-from auditor.results import model, tidy
-from auditor.results.codec import CodecError, codec
+from auditor.results import model, storage
+from auditor.results.evidence import CodecError, codec
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
@@ -169,7 +169,7 @@ def test_what_is_wrong_in_a_long_table_is_said(long):
             name: value if isinstance(value, Coded) else np.array([value])
             for name, value in changes.items()
         }
-        stored(long, tidy.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
+        stored(long, storage.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
         with pytest.raises(AuditorError) as caught:
             AuditResult.load(long)
         assert (
@@ -180,10 +180,10 @@ def test_what_is_wrong_in_a_long_table_is_said(long):
 
 def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escaped_in_the_file():
     names = ["<script>", "a\x1b[31m\nb\u202e", "age"]
-    content = tidy.parquet(
+    content = storage.parquet(
         Measurements.of([BLANK._replace(attribute=name, reason=name) for name in names])
     )
-    assert [(record.attribute, record.reason) for record in tidy.from_parquet(content)] == [
+    assert [(record.attribute, record.reason) for record in storage.from_parquet(content)] == [
         (name, name) for name in names
     ]
     assert pq.read_table(pa.BufferReader(content))["attribute"].to_pylist() == [
@@ -194,7 +194,7 @@ def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escap
 
 
 def swept(text):
-    table = tidy.arrow(Measurements.of(RECORDS[:1]))
+    table = storage.arrow(Measurements.of(RECORDS[:1]))
     return table.set_column(0, "sweep", pa.array([text]))
 
 

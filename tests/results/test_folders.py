@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import auditor
-from auditor.results.folders import GONE, compare_paths
+from auditor.results.comparison import GONE, compare_paths
 from auditor.results.model import AuditResult
 
 SCENARIO = {

@@ -13,7 +13,7 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.data.table import Table
-from auditor.results import owner_key as owner
+from auditor.results import table_register as owner
 from auditor.results.comparison import compare_results
 from tests.programs import PATIENCE, environment, python
 
@@ -55,7 +55,7 @@ def test_eight_answers_are_not_found_by_trying_all_of_them(state, tmp_path):
 
 def test_the_key_is_its_owner_s_alone_and_stays(state):
     first = owner.fingerprint("a table")
-    path = state / owner.NAME
+    path = state / owner.KEY
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(path.read_bytes()) == owner.BYTES
@@ -63,18 +63,18 @@ def test_the_key_is_its_owner_s_alone_and_stays(state):
     assert owner.fingerprint("a table") == first != owner.fingerprint("another")
     done = python(
         "-c",
-        "from auditor.results import owner_key as owner; print(owner.fingerprint('a table'))",
+        "from auditor.results import table_register as owner; print(owner.fingerprint('a table'))",
         check=True,
     )
     assert done.stdout.strip() == first
-    assert [file.name for file in state.iterdir()] == [owner.NAME]
+    assert [file.name for file in state.iterdir()] == [owner.KEY]
 
 
 def test_processes_that_start_together_agree_on_one_key(state):
     command = [
         sys.executable,
         "-c",
-        "from auditor.results import owner_key as owner; print(owner.key_name())",
+        "from auditor.results import table_register as owner; print(owner.key_name())",
     ]
     running = [
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())

@@ -10,7 +10,7 @@ from auditor.errors import AuditorError
 from auditor.field_paths import parse_path
 from auditor.results.model import AuditResult
 from auditor.results.records import SCHEMA_VERSION
-from auditor.scenario.yaml.document import scalar
+from auditor.scenario.yaml_document import scalar
 
 CONTRACT = [
     "sweep", "scheme", "knowledge", "attack", "coalition", "levels", "replicate", "attribute", "metric", "value", "std_error", "ci_low",

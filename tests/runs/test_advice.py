@@ -21,8 +21,7 @@ from auditor.runs.advice.candidates import (
     regression_loss,
     share_loss,
 )
-from auditor.runs.advice.columns import chosen
-from auditor.runs.advice.request import Request
+from auditor.runs.advice.columns import Request, chosen
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import TableMoments, table_moments
 

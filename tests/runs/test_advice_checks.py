@@ -74,7 +74,7 @@ def test_the_level_of_shuffled_rows_is_named_if_the_order_tells_much(audits):
 @pytest.mark.slow
 def test_an_ordered_file_is_told_that_shuffled_rows_need_less_noise(tmp_path):
     from auditor.runs.advice.advise import advise
-    from auditor.runs.advice.request import Request
+    from auditor.runs.advice.columns import Request
 
     t = np.arange(300)
     frame = pd.DataFrame({"rides": 10.0 + np.sin(2.0 * np.pi * t / 30.0)})

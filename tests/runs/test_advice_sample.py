@@ -12,7 +12,7 @@ from auditor.process.interrupt import Interrupted
 from auditor.results.advice import Advice
 from auditor.runs.advice import audits, columns
 from auditor.runs.advice.advise import advise
-from auditor.runs.advice.request import Request
+from auditor.runs.advice.columns import Request
 
 
 @pytest.fixture

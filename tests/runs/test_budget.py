@@ -8,9 +8,8 @@ import pytest
 
 import auditor
 from auditor.errors import ScenarioError
-from auditor.runs.budget import within_budget
 from auditor.runs.check import check_data
-from auditor.runs.plan import plan_lines, seconds_of
+from auditor.runs.plan import plan_lines, seconds_of, within_budget
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
 

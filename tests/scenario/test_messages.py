@@ -4,7 +4,7 @@ import pytest
 
 from auditor.errors import ScenarioError
 from auditor.scenario.read import read_scenario
-from auditor.scenario.yaml.document import scalar
+from auditor.scenario.yaml_document import scalar
 
 BASE = {
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60},

@@ -13,9 +13,8 @@ import yaml
 from auditor.data.columns import checks
 from auditor.data.describe import describe_frames
 from auditor.errors import DataError
+from auditor.scenario.draft import beside, draft, select, template, template_names, text
 from auditor.scenario.json_schema import scenario_schema
-from auditor.scenario.new.draft import draft, select, text
-from auditor.scenario.new.template_files import beside, template, template_names
 from auditor.scenario.read import read_scenario
 
 DEPARTMENTS = ["Sales", "Research", "Legal", "Operations", "Finance", "Support"]
@@ -121,7 +120,7 @@ NAMES = [
 
 def test_any_name_is_written_so_that_it_is_read_back():
     for name in NAMES:
-        from auditor.scenario.yaml.document import load
+        from auditor.scenario.yaml_document import load
 
         assert load(f"a: [{text(name)}]\nb: {text(name)}\n{text(name)}: 1\n").value == {
             "a": [name],

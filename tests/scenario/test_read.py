@@ -14,7 +14,7 @@ from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild
 from auditor.scenario.read_knowledge import parse_knowledge
-from auditor.scenario.yaml.document import scalar
+from auditor.scenario.yaml_document import scalar
 
 BASE = {
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60},

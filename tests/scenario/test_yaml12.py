@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.errors import AuditorError, ScenarioError
-from auditor.scenario.yaml.document import MAX_BYTES, Document, load, load_file, scalar
+from auditor.scenario.yaml_document import MAX_BYTES, Document, load, load_file, scalar
 
 
 def problems(text, file=None):

@@ -15,8 +15,7 @@ from auditor.data.table import Audited, Table
 from auditor.errors import PluginError
 from auditor.numerics.blocks import stripes
 from auditor.numerics.passes import Job, walk
-from auditor.results.codec import Pairs
-from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, ReleaseEvidence
+from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, Pairs, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Picture
 from auditor.scenario.model import Scenario, SchemeUse

@@ -11,8 +11,7 @@ import numpy as np
 from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.categorical.posterior_measures import Expected, Sums, worst_growth
 from auditor.numerics.statistics import jackknife_error, quantile
-from auditor.results.in_clear import BELIEVED
-from auditor.results.records import ErrorBar, Measurement
+from auditor.results.records import BELIEVED, ErrorBar, Measurement
 from auditor.types import Array, Coalition
 
 PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")

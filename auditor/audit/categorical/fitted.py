@@ -26,8 +26,7 @@ from auditor.audit.insider.fitted import halves_of
 from auditor.data.columns.categorical_table import split
 from auditor.data.table import ShownColumn
 from auditor.results.evidence import FITTED
-from auditor.results.in_clear import KEPT
-from auditor.results.records import Measurement
+from auditor.results.records import KEPT, Measurement
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.types import Array, Coalition, Indices
 

@@ -22,8 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.audit.base.records import CellContext
-from auditor.results.in_clear import KEPT, SHOWN
-from auditor.results.records import Measurement
+from auditor.results.records import KEPT, SHOWN, Measurement
 from auditor.types import Array, Coalition, Flags, Indices
 
 SINGLE = 2.0**-23

@@ -21,7 +21,7 @@ from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.parameters import is_number, is_whole
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, listed, nearest, quoted
+from auditor.text import counted, listed, nearest, quoted
 from auditor.types import Array, Codes, Indices
 
 MOST_VALUES = 10_000

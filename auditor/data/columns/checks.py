@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, quoted
+from auditor.text import counted, quoted
 from auditor.types import Array, Flags
 
 Missing = Literal["refuse", "drop", "mean", "value"]

@@ -14,7 +14,7 @@ import numpy as np
 from auditor.data.columns.checks import Series, by_column, cells_where, kind_of
 from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text.column_names import nearest, quoted
+from auditor.text import nearest, quoted
 from auditor.types import Array
 
 SECONDS = 86_400

@@ -20,7 +20,7 @@ from auditor.data.columns.categorical_table import codes_in
 from auditor.data.columns.checks import Series, kind_of
 from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, quoted
+from auditor.text import counted, quoted
 from auditor.types import Array, Indices
 
 Leaf = str | int | float

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from auditor.data.columns.checks import Series, cells_where
 from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text.column_names import counted, quoted
+from auditor.text import counted, quoted
 from auditor.types import Indices
 
 WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")

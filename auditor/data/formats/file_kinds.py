@@ -17,7 +17,7 @@ from zipfile import ZipFile
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd
 from auditor.results.files import reading_of
-from auditor.text.column_names import counted, nearest, quoted
+from auditor.text import counted, nearest, quoted
 
 T = TypeVar("T")
 

@@ -31,12 +31,11 @@ from auditor.data.formats.file_kinds import (
     labelled,
     remembered,
 )
-from auditor.data.formats.headers import LOOKED_AT
-from auditor.data.formats.text_files import BLANKS, opened, start_of, text_frame
+from auditor.data.formats.text_files import BLANKS, LOOKED_AT, opened, start_of, text_frame
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import reading_of
-from auditor.text.column_names import listed, quoted
+from auditor.text import listed, quoted
 
 CSV_BYTES = 2**22
 """Bytes of CSV per piece: some 10^5 records of four numbers, five times as many bytes while parsed.

@@ -12,23 +12,19 @@ import json
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 
 from auditor.errors import AuditorError
-from auditor.results.files import lock_folder, publish, write_atomically, writing
-
-if TYPE_CHECKING:
-    import pandas as pd
-import tempfile
-from types import TracebackType
-
 from auditor.process.deferred import pa, pd, pq
-from auditor.text.safe_text import without_formula
+from auditor.results.files import lock_folder, publish, write_atomically, writing
+from auditor.text import without_formula
 
 MANIFEST = "release.json"
 COPY = re.compile(r"copy-\d+(-batch-\d+)?\.(csv|parquet)")

@@ -27,7 +27,7 @@ from auditor.data.source import RecordLaw, Synthetic
 from auditor.errors import DataError
 from auditor.numerics.linear_algebra import haar, in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
-from auditor.text.column_names import counted
+from auditor.text import counted
 from auditor.types import Array
 
 DEFAULT_ROWS = 1000

@@ -27,8 +27,7 @@ from auditor.runs.advice.candidates import (
     weakest,
 )
 from auditor.runs.advice.checks import checked_place, shuffled_note
-from auditor.runs.advice.columns import Chosen, chosen
-from auditor.runs.advice.request import USES, Request
+from auditor.runs.advice.columns import USES, Chosen, Request, chosen
 from auditor.runs.output import rendered_advice
 from auditor.schemes.replacement.base import UniformScheme
 

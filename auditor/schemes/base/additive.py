@@ -42,7 +42,7 @@ from auditor.schemes.base.noise_shapes import (
 from auditor.schemes.base.plans import ORIGINAL, Step, check_plan, fresh_plan
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.serial import SerialRows
-from auditor.text.column_names import counted
+from auditor.text import counted
 from auditor.types import Array
 
 CHUNK_VALUES = 2**15

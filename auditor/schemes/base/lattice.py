@@ -24,7 +24,7 @@ from auditor.schemes.base.increments import MultilevelProcess, ProcessScheme
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.plans import Step, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.text.column_names import nearest, quoted
+from auditor.text import nearest, quoted
 from auditor.types import Array
 
 EXACT = 2.0**50

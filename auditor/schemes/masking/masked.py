@@ -14,7 +14,7 @@ from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.scheme import Key, MadeCopies, Scheme, TableMoments
-from auditor.text.column_names import counted
+from auditor.text import counted
 from auditor.types import Array
 
 

@@ -37,7 +37,7 @@ from auditor.schemes.replacement.base import Copies, FreshCopies, UniformScheme,
 from auditor.schemes.replacement.distribution import check_columns
 from auditor.schemes.replacement.draws import sent_through
 from auditor.schemes.replacement.law import MatrixLaw
-from auditor.text.column_names import counted, quoted
+from auditor.text import counted, quoted
 from auditor.types import Array, Codes
 
 Matrix = Annotated[list[list[float]], Field(min_length=1)]

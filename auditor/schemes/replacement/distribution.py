@@ -19,7 +19,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from auditor.data.columns.categorical_table import Attribute, CategoricalTable
 from auditor.errors import AuditorError, did_you_mean
-from auditor.text.column_names import counted, quoted
+from auditor.text import counted, quoted
 from auditor.types import Array
 
 Shares = Annotated[list[float], Field(min_length=1)]

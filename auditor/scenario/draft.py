@@ -1,4 +1,4 @@
-"""Draft of a scenario for a table: its columns, blanks and levels."""
+"""New scenarios: a draft for a table, and templates that run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,11 +19,11 @@ from auditor import registry
 from auditor.data.columns.kinds import FEWEST_EACH, Column
 from auditor.data.describe import Description
 from auditor.data.request import is_file
-from auditor.errors import DataError, ScenarioError
+from auditor.errors import AuditorError, DataError, ScenarioError, did_you_mean
+from auditor.process.shipped import shipped_folder
 from auditor.results.files import located, reading_of, split_name, with_reading
-from auditor.scenario.yaml.document import scalar
-from auditor.text.column_names import counted, listed, quoted
-from auditor.text.safe_text import visible
+from auditor.scenario.yaml_document import scalar
+from auditor.text import counted, listed, quoted, visible
 
 NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 MOST_COMBINATIONS = 1_000
@@ -275,3 +276,42 @@ def _about(column: Column) -> str:
 def _bound(usual: float, scale: float, records: int) -> float:
     """Return a bound in proportion to 1/√n."""
     return min(0.99, max(usual, math.ceil(100.0 * scale / math.sqrt(records)) / 100.0))
+
+
+BESIDE = {"published": ("published-copies/copy-1.csv", "published-copies/copy-2.csv")}
+"""Copies that a template audits, by template name."""
+
+
+def template_names() -> list[str]:
+    """Return the names of all templates except the default."""
+    return sorted(
+        item.name.removesuffix(".yaml")
+        for item in _folder().iterdir()
+        if item.name.endswith(".yaml")
+    )
+
+
+def template(name: str | None = None) -> bytes:
+    """Return a template's YAML.
+
+    Raises
+    ------
+    AuditorError
+        Unknown template.
+    """
+    if name is None:
+        return files("auditor").joinpath("scenario/template.yaml").read_bytes()
+    if name not in template_names():
+        raise AuditorError(f"there is no template {name!r}{did_you_mean(name, template_names())}")
+    return _folder().joinpath(f"{name}.yaml").read_bytes()
+
+
+def beside(name: str | None) -> dict[str, bytes]:
+    """Return a template's additional files by relative path."""
+    return {
+        path: shipped_folder().joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())
+    }
+
+
+def _folder() -> Traversable:
+    return files("auditor").joinpath("scenario/new/templates")

@@ -1,7 +1,8 @@
-"""``auditor perturb``: write perturbed copies of a table."""
+"""Commands on copies: ``perturb``, ``advise`` and ``attack``."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,20 +12,24 @@ from click.core import ParameterSource
 from click.globals import get_current_context
 
 from auditor.cli.arguments import (
-    all_overrides,
+    bounds_option,
     file_options,
+    format_option,
     names,
     numbers,
     one_line_warnings,
+    param_option,
     parsed,
+    quiet_option,
+    seed_option,
     several,
-    spans,
+    value_of,
     warn_of_broken_plugins,
     with_file_options,
 )
 from auditor.cli.guard import guarded
 from auditor.errors import AuditorError
-from auditor.process.console import say, tell
+from auditor.process.console import put, say, tell
 
 if TYPE_CHECKING:
     from auditor.runs.drawn_copies import Precision
@@ -114,14 +119,8 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     metavar="M,M,...",
     help="In place of levels: μ that each copy keeps alone (corner-wave); needs --bounds.",
 )
-@several(
-    "--bounds", metavar="COLUMN=LOW:HIGH", about="By how much one record may change", parse=spans
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    help="For studies only: the same copies again; left out, nobody can make them again.",
-)
+@bounds_option
+@seed_option("For studies only: the same copies again; left out, nobody can make them again.")
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option(
     "--force",
@@ -146,13 +145,7 @@ def _forms(texts: Sequence[str]) -> dict[str, str]:
     help="Keep every column that --columns does not name, unchanged: names and identifiers too.",
 )
 @click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
-@several(
-    "--param",
-    "parameters",
-    metavar="NAME=VALUE",
-    about="A parameter of the scheme",
-    parse=all_overrides,
-)
+@param_option("A parameter of the scheme")
 @click.option(
     "--format",
     "form",
@@ -388,3 +381,156 @@ def _sized(
             f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
         )
     return levels, parameters, columns
+
+
+@click.command()
+@click.argument("attack", metavar="NAME")
+@click.argument("copies", nargs=-1, required=True, metavar="COPY...")
+@click.option(
+    "--original",
+    required=True,
+    metavar="DATA",
+    help="The table that the copies are of: a file, or a registered source.",
+)
+@click.option(
+    "--scheme",
+    callback=parsed(lambda text: value_of(text, "--scheme")),
+    metavar="NAME",
+    help="Scheme of the copies' law, or `{name: NAME, …}`; left out, the law is estimated.",
+)
+@several(
+    "--levels",
+    metavar="L,L,...",
+    about="The copies' levels, in their order",
+    parse=lambda texts: numbers(",".join(texts)) if texts else (),
+)
+@click.option(
+    "--columns",
+    callback=parsed(names),
+    metavar="A,B,...",
+    help="Columns to rebuild; by default those of numbers that the original and all copies have.",
+)
+@click.option(
+    "--knowledge",
+    callback=parsed(lambda text: value_of(text, "--knowledge")),
+    default="perfect",
+    show_default=True,
+    help="As in a scenario: `{estimated: {rows: 400}}`.",
+)
+@param_option("A parameter of the attack")
+@seed_option("Of the records that an adversary is given.", 0)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write the reconstruction, record by record, to this .csv or .parquet file.",
+)
+@guarded
+def attack(output: str | None, **options: Any) -> None:
+    """Attack copies in files with the attack NAME, and print its error.
+
+    All copies are pooled. The estimate is written only with --output: it may be as secret as the
+    original.
+    """
+    from auditor.runs.attack_files import (
+        Request,
+        attack_files,
+        check_output,
+        described,
+        write_estimate,
+    )
+
+    warn_of_broken_plugins()
+    asked = Request(**options)
+    if output is not None:
+        check_output(asked, output)
+    with one_line_warnings():
+        found = attack_files(asked)
+    tell(described(asked, found))
+    if output is not None:
+        say(f"written: {write_estimate(found, output)}")
+
+
+UTILITIES = ("mean", "regression", "classifier")
+
+
+@click.command()
+@click.argument("data")
+@click.option(
+    "--copies", type=int, required=True, metavar="M", help="How many copies there shall be."
+)
+@click.option(
+    "--unknown",
+    type=float,
+    required=True,
+    metavar="SHARE",
+    help="Share of every attribute that must stay unknown, as 0.5.",
+)
+@click.option(
+    "--utility",
+    type=click.Choice(UTILITIES),
+    default="mean",
+    show_default=True,
+    help="Measure of the loss of use.",
+)
+@click.option("--target", metavar="COLUMN", help="The class that --utility classifier predicts.")
+@several(
+    "--scheme", "schemes", metavar="NAME", about="A scheme to consider; all for numbers by default"
+)
+@click.option(
+    "--columns",
+    callback=parsed(names),
+    metavar="A,B,...",
+    help="Columns to perturb; every numeric one that is no identifier by default.",
+)
+@click.option(
+    "--spread",
+    type=float,
+    default=4.0,
+    show_default=True,
+    help="How many times more the last copy is perturbed than the first.",
+)
+@param_option("Of the schemes, as replacement=prior")
+@bounds_option
+@click.option(
+    "--epsilon",
+    type=float,
+    metavar="E",
+    help="The largest ε at δ that all copies together may have; needs --bounds.",
+)
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of that ε.")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=20),
+    help="Records to measure; by default as many as the target needs.",
+)
+@seed_option("Seed of the measurements, not of copies.", 1)
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False), help="Folder for the scenario and the page."
+)
+@format_option("table", "markdown", "html")
+@quiet_option
+@guarded
+def advise(output: str | None, form: str, quiet: bool, **asked: Any) -> None:
+    """Find the scheme and levels that leave enough of DATA unknown.
+
+    The search minimizes the loss of use. Exposure is measured against the strongest attack of every
+    coalition. DATA is a registered source or a file. The output has the recommended release,
+    everything that was tried, the command that makes the copies, and a scenario that audits them.
+    With --bounds, noise is sized by the change of one record, and every release has its ε.
+    """
+    from auditor.results.model import STOPPED
+    from auditor.runs.advice.advise import advise as advised
+    from auditor.runs.advice.advise import write_advice
+    from auditor.runs.advice.columns import Request
+    from auditor.runs.output import rendered_advice, screen
+
+    warn_of_broken_plugins()
+    request = Request(**asked)
+    with one_line_warnings():
+        advice = advised(request, lambda words: None if quiet else say(f"advise: {words}"))
+    put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)
+    for path in write_advice(advice, Path(output)) if output is not None else ():
+        tell(f"written: {path}")
+    if advice.stopped is not None:
+        sys.exit(STOPPED[advice.stopped])

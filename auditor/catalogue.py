@@ -33,18 +33,6 @@ KNOWN: dict[bool | None, str] = {
 """Ground truth of a self-test case."""
 
 
-def answers() -> dict[str, str]:
-    """Return every list and page by the command that prints it."""
-    plugins = {name for kind in registry.KINDS for name in registry.spellings(kind)}
-    shown = plugins | set(metrics.METRICS) | {path.stem for path in shipped_scenarios()}
-    lists = {f"list {kinds}": listing((kinds,)) for kinds in SINGULAR}
-    return (
-        {"list": listing(tuple(SINGULAR))}
-        | lists
-        | {f"show {name}": page(name) for name in sorted(shown)}
-    )
-
-
 def listing(kinds: Sequence[str]) -> str:
     """Return lists with one line per plugin: name, package, kind, summary."""
     parts = []
@@ -76,7 +64,7 @@ def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
 
 def _scenario_lines() -> list[tuple[str, ...]]:
     # start-up: only this list reads scenarios
-    from auditor.scenario.yaml.document import load_file
+    from auditor.scenario.yaml_document import load_file
 
     found: list[tuple[str, ...]] = []
     for path in shipped_scenarios():

@@ -2,14 +2,27 @@
 
 PyYAML alone reads YAML 1.1 (``1e3`` is text, ``on`` is true, ``NO`` is false, ``012`` is ten),
 keeps the last of two equal keys and expands alias bombs. This package uses only its parser, whose
-events are read within limits. `auditor.scenario.yaml.scalars` defines numbers, and
-`auditor.field_paths` the notation of places.
+events are read within limits. `auditor.field_paths` defines the notation of places.
+
+=====================  ==================================================
+written                read as (YAML 1.2.2, section 10.3.2)
+=====================  ==================================================
+``null ~`` (nothing)   null; also ``Null NULL``
+``true false``         truth value; also ``True TRUE False FALSE``
+``12 -3 012``          integer, decimal even with a leading zero
+``0o14 0xC``           integer, octal and hexadecimal
+``1.5 .5 1e3 1.``      double; an exponent makes a double, never an integer
+``.inf -.inf .nan``    double; also ``.Inf .INF .NaN .NAN``
+anything else          text: ``on off yes NO 1_000 1:30 2012-01-01``
+=====================  ==================================================
 """
 
 from __future__ import annotations
 
+import math
 import re
 from codecs import BOM_UTF8
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any, NoReturn, TypeAlias
@@ -25,10 +38,100 @@ from auditor.field_paths import (
     find_item,
     format_path,
     quoted,
+    set_at,
     shortened,
 )
 from auditor.parameters import kind_of
-from auditor.scenario.yaml.scalars import CORE_PREFIX, resolve, resolve_tagged
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+# Above any count or seed, below Python's limit of 4300 digits.
+MAX_DIGITS = 1000
+
+CORE_PREFIX = "tag:yaml.org,2002:"
+
+_WORDS: dict[str, Scalar] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(
+        (sign + word for sign in ("", "+") for word in (".inf", ".Inf", ".INF")), math.inf
+    ),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+}
+_INTEGERS = {
+    10: re.compile(r"[-+]?[0-9]+"),
+    8: re.compile(r"0o[0-7]+"),
+    16: re.compile(r"0x[0-9a-fA-F]+"),
+}
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+_TAGS: dict[str, type] = {
+    CORE_PREFIX + "str": str,
+    CORE_PREFIX + "int": int,
+    CORE_PREFIX + "float": float,
+    CORE_PREFIX + "bool": bool,
+    CORE_PREFIX + "null": type(None),
+}
+
+
+def resolve(text: str) -> Scalar:
+    """Read an unquoted scalar by the core schema.
+
+    Raises
+    ------
+    ValueError
+        An integer has more than `MAX_DIGITS` digits, or a decimal exceeds the range of a double.
+
+    Examples
+    --------
+    >>> [resolve(text) for text in ("012", "0o14", "1e3", "NO", "~")]
+    [12, 12, 1000.0, 'NO', None]
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    for base, pattern in _INTEGERS.items():
+        if pattern.fullmatch(text):
+            return _integer(text, base)
+    return _double(text) if _FLOAT.fullmatch(text) else text
+
+
+def resolve_tagged(tag: str, text: str) -> Scalar:
+    """Read a scalar with an explicit core tag, for example ``!!str 5``.
+
+    The tag is complete, as ``tag:yaml.org,2002:str``. The text may be quoted.
+
+    Raises
+    ------
+    KeyError
+        The tag is not a core scalar tag.
+    ValueError
+        The text is not a value of this kind.
+    """
+    wanted = _TAGS[tag]
+    if wanted is str:
+        return text
+    value = resolve(text)
+    if wanted is float and type(value) is int:
+        return _double(text) if _FLOAT.fullmatch(text) else float(value)
+    if type(value) is not wanted:
+        raise ValueError(f"is tagged !!{tag.removeprefix(CORE_PREFIX)} but is {kind_of(value)}")
+    return value
+
+
+def _integer(text: str, base: int) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"is an integer of more than {MAX_DIGITS} digits")
+    return int(text, base)
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError("is beyond the range of a double; write .inf if infinity is meant")
+    return value
+
 
 Position: TypeAlias = tuple[int, int]
 
@@ -394,3 +497,84 @@ def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:
     context = f" ({shortened(str(error.context), MAX_EXCERPT)})" if error.context else ""
     quote = "; quote the text that begins with it" if "cannot start any token" in problem else ""
     return f"not valid YAML: {problem}{context}{quote}"
+
+
+LISTS = ("schemes", "attacks", "knowledge", "coalitions", "measures", "expect", "cite")
+"""Sections that accept a single item as a list of one."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Positions of a scenario's fields, for messages.
+
+    Attributes
+    ----------
+    document : Document or None
+        The file; None for plain values.
+    changed : tuple of Path
+        Fields set from outside, without a position in the file.
+    swept : tuple of (Path, Path)
+        Swept fields, each with the path of its value under ``sweep``.
+    """
+
+    document: Document | None = field(default=None, repr=False)
+    changed: tuple[Path, ...] = ()
+    swept: tuple[tuple[Path, Path], ...] = ()
+
+    def problem(self, path: Path, message: str, key: bool = False) -> Problem:
+        """Return an error with its position; ``key`` selects the key's."""
+        for place, origin in self.swept:
+            if path[: len(place)] == place:
+                return self._at(
+                    origin,
+                    f"makes an invalid scenario: {Problem(format_path(path), message)}",
+                    key=False,
+                )
+        return self._at(path, message, key)
+
+    def _at(self, path: Path, message: str, key: bool) -> Problem:
+        if self.document is None or any(path[: len(place)] == place for place in self.changed):
+            return Problem(format_path(path), message)
+        written = _as_written(self.document.value, path)
+        line, column = self.document.position(written, key)
+        return Problem(format_path(path), message, self.document.file, line, column)
+
+    def located(self, found: Iterable[tuple[Path, str, bool]]) -> list[Problem]:
+        """Return unique errors in file order."""
+        problems = dict.fromkeys(self.problem(*item) for item in found)
+        return sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
+
+
+def _as_written(value: Any, path: Path) -> Path:
+    """Return a path in a file that may have single items for lists."""
+    lone = (
+        isinstance(value, dict)
+        and len(path) > 1
+        and path[1] == 0
+        and not isinstance(value.get(str(path[0])), list)
+    )
+    return (path[0], *path[2:]) if lone else path
+
+
+def spelt_out(value: Any) -> Any:
+    """Return a document without short forms, so that nested fields can be set."""
+    if not isinstance(value, dict):
+        return value
+    long = {name: [value[name]] for name in LISTS if isinstance(value.get(name), (str, dict))}
+    source = {"data": {"source": value["data"]}} if isinstance(value.get("data"), str) else {}
+    return value | long | source
+
+
+def put(value: Any, changes: Iterable[tuple[Path, Any]]) -> tuple[Any, list[Path]]:
+    """Return a document with changes applied, and the numbered paths.
+
+    Raises
+    ------
+    AuditorError
+        A path is invalid.
+    """
+    changed: list[Path] = []
+    value = spelt_out(value)
+    for path, new in changes:
+        value = set_at(value, path, new, changed)
+    return value, changed

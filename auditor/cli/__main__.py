@@ -1,5 +1,0 @@
-"""Run the command line by ``python -m auditor.cli``."""
-
-from auditor.cli import main
-
-main()

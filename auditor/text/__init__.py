@@ -1,4 +1,0 @@
-"""Text of messages: quoted names, spelling suggestions, safe output.
-
-This package imports no other package of the project.
-"""
