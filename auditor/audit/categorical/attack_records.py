@@ -20,7 +20,13 @@ from auditor.audit.categorical.cell_records import (
     gain_record,
     variance,
 )
-from auditor.audit.categorical.error_bars import Fit, bars_of, jackknifed, release_bars
+from auditor.audit.categorical.error_bars import (
+    MOST_RECORDS,
+    REDRAWS,
+    Fit,
+    jackknifed,
+    redrawn_bars,
+)
 from auditor.audit.categorical.fitting import parts_of, shares_of, unknown_shares
 from auditor.audit.categorical.posterior_measures import Expected, Sums, error_without_copies
 from auditor.audit.categorical.posterior_pass import Fitted, Try, closed_forms
@@ -28,7 +34,8 @@ from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.measures.known_alone import METRIC
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
-from auditor.results.records import Measurement
+from auditor.results.evidence import ROW_REDRAWS
+from auditor.results.records import FEWEST_REPLICATES, Measurement
 from auditor.types import Coalition
 
 
@@ -77,16 +84,16 @@ class AttackRecords:
         return not isinstance(self.knowledge, Estimated | KnownRecords)
 
     def _error_bars(self) -> Mapping[Coalition, Bars]:
-        release, key = self.release, self.release.key
+        release, key, serial = self.release, self.release.key, self.fitted.serial
         if release.estimated:
             return jackknifed(self.sums) if self._repeatable else {}
-        if self.fitted.serial:
-            again = release_bars(release, self.name, self.fitted, self.sums)
-            return again or jackknifed(self.sums)
-        rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *self.name)
-        with contained():
-            return bars_of(self.view, release.data, release.needed, self.fit, rng)
-        return {}
+        replicated = release.scenario.replicates >= FEWEST_REPLICATES
+        if not replicated and not (serial and release.data.rows > MOST_RECORDS):
+            rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *self.name)
+            many = ROW_REDRAWS if serial else REDRAWS
+            with contained():
+                return redrawn_bars(self.view, release.data, self.sums, self.fit, rng, many)
+        return jackknifed(self.sums) if serial else {}
 
     def records(self, coalitions: Sequence[Coalition]) -> list[Measurement]:
         """Return the records of the coalitions that the attack tries."""

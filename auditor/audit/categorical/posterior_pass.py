@@ -55,7 +55,7 @@ class Fitted:
 
     inferences: Mapping[Coalition, Inference]
     frames: Mapping[Coalition, Frame]
-    hidden: str | None
+    hidden: str | None = None
 
     @property
     def serial(self) -> bool:
