@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.adversary.affine import check_real
 from auditor.adversary.attack import Attack
 from auditor.adversary.given import NOTHING, Given, Informed
-from auditor.adversary.handed_back import check_real
 from auditor.adversary.knowledge import Knowledge
 from auditor.data.table import Table
 from auditor.errors import AuditorError, PluginError

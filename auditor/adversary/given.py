@@ -4,7 +4,7 @@
 | --- | --- |
 | ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
-| ``model`` | with the published regression: ``ModelledMoments`` of ``auditor.adversary.published_model`` |
+| ``model`` | with the published regression: ``ModelledMoments`` of ``auditor.adversary.published_tree`` |
 | ``model`` of a tree | with the tree: ``TreeMoments`` of ``auditor.adversary.published_tree`` |
 | ``known-records`` | original ``Records`` with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | original ``UnpairedRecords`` |
@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
 from auditor.errors import NotApplicable
+from auditor.numerics.blocks import seal
 from auditor.numerics.moments import Moments
-from auditor.numerics.read_only import seal
 from auditor.types import Array, Codes
 
 

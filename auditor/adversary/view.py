@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from auditor.adversary.given import NOTHING, ExactMoments, Given, Informed, SampleMoments
 from auditor.adversary.knowledge import Knowledge
 from auditor.errors import NotApplicable
+from auditor.numerics.blocks import seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
 from auditor.numerics.moments import Moments
-from auditor.numerics.read_only import seal
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
 

@@ -27,8 +27,12 @@ import numpy as np
 from auditor.numerics.random_streams import Rng
 from auditor.numerics.whole_draws import geometric
 from auditor.registry import register
-from auditor.schemes.base.increments import IndependentProcess, Process
-from auditor.schemes.base.lattice import LatticeScheme, MultilevelLattice
+from auditor.schemes.base.increments import (
+    IndependentProcess,
+    LatticeScheme,
+    MultilevelLattice,
+    Process,
+)
 from auditor.schemes.base.noise_density import geometric_rate
 from auditor.types import Array
 

@@ -20,8 +20,12 @@ from numpy.typing import NDArray
 from auditor.numerics.random_streams import Rng
 from auditor.numerics.whole_draws import log_concave, skellam
 from auditor.registry import register
-from auditor.schemes.base.increments import IndependentProcess, Process
-from auditor.schemes.base.lattice import LatticeScheme, MultilevelLattice
+from auditor.schemes.base.increments import (
+    IndependentProcess,
+    LatticeScheme,
+    MultilevelLattice,
+    Process,
+)
 from auditor.schemes.base.noise_density import log_skellam
 from auditor.types import Array
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.numeric.linear_maps import Maps, closed_form
+from auditor.audit.numeric.linear_errors import Maps, closed_form
 from auditor.registry import _plugins, register
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.laplace import Laplace, LaplaceMultilevel, increment

@@ -18,7 +18,7 @@ from auditor.audit.base.joint_counts import CELLS, RECORDS, JointCounts, number_
 from auditor.audit.base.records import ALL, CellContext, Cells, distribution_records, error_records
 from auditor.audit.base.request import Attempt
 from auditor.audit.measures.closeness import Baseline, closeness_records, sampled
-from auditor.audit.measures.entropy_bound import attack_bound_records
+from auditor.audit.measures.entropy import attack_bound_records
 from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
 from auditor.audit.measures.privacy import tally_records, wanted_tally
 from auditor.audit.numeric.error_bars import Errors

@@ -11,9 +11,16 @@ from auditor.adversary.attack import Reconstruction, RowAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.records import Cells
-from auditor.audit.measures.inferences import Inferences, inference_records
-from auditor.audit.measures.naming import Naming, name_rows, naming_records
-from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
+from auditor.audit.measures.record_disclosure import (
+    Inferences,
+    Naming,
+    WholeRecords,
+    inference_records,
+    name_rows,
+    naming_records,
+    wanted_hits,
+    whole_record_records,
+)
 from auditor.audit.numeric.error_bars import (
     Errors,
     from_groups,

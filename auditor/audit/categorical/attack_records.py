@@ -1,42 +1,208 @@
-"""Records of one attack on categories, with one state of knowledge."""
+"""Records of one attack on categories, and gaps between beliefs.
+
+Squared gap between beliefs of a coalition and of its best copy.
+
+Source: xiao2009, eq. 15.
+
+For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy
+posterior ``f`` there,
+
+    ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
+
+has mean ``‖f_o − f‖²`` for any law of the copies, with ``f_o`` the coalition's true posterior. It is
+averaged over records whose outcome was met twice or more. The computed gap is the distance of the
+posteriors, averaged over these records. The largest over all possible outcomes is the paper's plot.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from auditor.adversary.categorical_attack import CategoricalView
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.categorical_attack import CategoricalView, Inference
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
-from auditor.audit.categorical.belief_gap import Gap
-from auditor.audit.categorical.cell_records import (
+from auditor.audit.categorical.error_bars import (
     FILES,
+    MOST_IN_ORDER,
     ONE_RELEASE,
+    REDRAWS,
     Bar,
     Bars,
     Cell,
+    Fit,
     belief_record,
     cell_records,
     closed_bars,
     gain_record,
-    variance,
-)
-from auditor.audit.categorical.error_bars import (
-    MOST_RECORDS,
-    REDRAWS,
-    Fit,
     jackknifed,
     redrawn_bars,
+    variance,
 )
 from auditor.audit.categorical.fitting import parts_of, shares_of, unknown_shares
+from auditor.audit.categorical.outcome_counts import (
+    CodeBlock,
+    Counts,
+    Packing,
+    chosen,
+    halvings_for,
+)
 from auditor.audit.categorical.posterior_measures import Expected, Sums, error_without_copies
 from auditor.audit.categorical.posterior_pass import Fitted, Try, closed_forms
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.measures.known_alone import METRIC
+from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES, Measurement
-from auditor.types import Coalition
+from auditor.schemes.replacement.draws import code_type
+from auditor.schemes.replacement.law import UniformLaw
+from auditor.types import Array, Coalition, Codes
+
+AT_ONCE = 4096
+MOST_OUTCOMES = 2**18
+"""Outcomes up to which the largest gap is sought among all that can be; beyond, among those met."""
+
+
+class Gap(NamedTuple):
+    """Mean squared gap over records, its standard error, the computed gap, and the largest distance.
+
+    The first three are None if no outcome was met twice. Estimated beliefs have no standard error.
+    """
+
+    measured: float | None
+    std_error: float | None
+    computed: float | None
+    largest: float
+
+
+class Outcomes:
+    """Records by outcome and original value; in long tables for a sample of outcomes.
+
+    Parameters
+    ----------
+    rows, size, copies : int
+        ``n``, ``s`` and ``k``.
+    """
+
+    def __init__(self, rows: int, size: int, copies: int) -> None:
+        self._outcome, self._packing = Packing([size] * copies), Packing([size] * (copies + 1))
+        self._counts, self._halvings = Counts(self._packing.dtype), halvings_for(rows, size, copies)
+
+    def take(self, x: Codes, copies: Sequence[Codes]) -> None:
+        """Count records: originals and copies, each of shape (b,)."""
+        if self._halvings:
+            some = chosen(self._outcome.pack(copies), self._halvings)
+            x, copies = x[some], [copy[some] for copy in copies]
+        self._counts.take(self._packing.pack([*copies, x]))
+
+    def add(self, other: Outcomes) -> None:
+        """Add what others counted."""
+        self._counts.add(other._counts)
+
+    def cells(
+        self,
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return the copies of each outcome, shape (u,), and of each cell its outcome, original value and records, shape (c,)."""
+        keys, counts = self._counts.all()
+        *shown, x = self._packing.unpack(keys)
+        _, first, outcome = np.unique(
+            self._outcome.pack(shown), return_index=True, return_inverse=True
+        )
+        return [copy[first] for copy in shown], outcome, x, counts.astype(np.float64)
+
+
+@dataclass
+class Gaps:
+    """Outcomes of several coalitions."""
+
+    outcomes: dict[Coalition, Outcomes]
+
+    def add(self, other: Gaps) -> None:
+        """Add what others counted."""
+        for coalition, outcomes in other.outcomes.items():
+            self.outcomes[coalition].add(outcomes)
+
+
+@dataclass(frozen=True)
+class GapJob(Job[Gaps]):
+    """Counts the outcomes of several coalitions in a table of ``rows`` records and ``size`` values."""
+
+    rows: int
+    size: int
+    coalitions: tuple[Coalition, ...]
+    exact = True
+
+    def begin(self) -> Gaps:
+        """Return empty counts."""
+        return Gaps({c: Outcomes(self.rows, self.size, len(c)) for c in self.coalitions})
+
+    def take(self, block: CodeBlock, into: Gaps) -> None:
+        """Count one block."""
+        for coalition, outcomes in into.outcomes.items():
+            outcomes.take(block.x, [block.copy(number) for number in coalition])
+
+
+def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: Inference) -> Gap:
+    """Return the gap.
+
+    Parameters
+    ----------
+    law : UniformLaw
+        As it is stated of these copies.
+    together, alone : Inference
+        Bayes' rule with all copies, and with the best one.
+    """
+    s, best = together.prior.size, law.best - 1
+    copies, outcome, x, c = outcomes.cells()
+    counts = np.asarray(np.bincount(outcome, c), dtype=np.float64)
+    shown, kind = copies[best], code_type(s)
+    f = np.zeros((s, s))
+    # A value nobody has is never shown at retention 1, nor where it is never drawn.
+    possible = (
+        np.arange(s) if law.levels[best] < 1 and math.isfinite(law.rarity) else np.unique(shown)
+    )
+    f[possible] = alone.checked([possible.astype(kind)])
+    met = counts >= 2
+    distances = _distances(together, [copy.astype(kind) for copy in copies], f, best)
+    largest = float(np.sqrt(distances.max()))
+    every = _every_outcome(law, kind)
+    if every is not None:
+        largest = max(largest, float(np.sqrt(_distances(together, every, f, best).max())))
+    if not met.any():
+        return Gap(None, None, None, largest)
+    pairs = np.bincount(outcome, c * (c - 1.0), counts.size)
+    cross = np.bincount(outcome, c * f[shown[outcome], x], counts.size)
+    n = counts[met]
+    G = pairs[met] / (n * (n - 1)) - 2 * cross[met] / n + (f**2).sum(axis=1)[shown[met]]
+    mean = float(n @ G / n.sum())
+    error = float(np.sqrt((n**2) @ (G - mean) ** 2) / n.sum())
+    return Gap(
+        mean, error if together.fixed else None, float(n @ distances[met]) / float(n.sum()), largest
+    )
+
+
+def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
+    """Return every outcome there can be; None where they are too many, or where some combinations of values are impossible."""
+    k, s = len(law.levels), law.size
+    tied = max(law.levels) >= 1 or (law.multilevel and len(set(law.levels)) < k)
+    if s**k > MOST_OUTCOMES or tied or math.isinf(law.rarity):
+        return None
+    return [np.asarray(part, dtype=kind) for part in np.unravel_index(np.arange(s**k), (s,) * k)]
+
+
+def _distances(together: Inference, copies: Sequence[Codes], f: Array, best: int) -> Array:
+    """Return the squared distance of the two posteriors for each outcome, shape (u,)."""
+    found = np.empty(copies[0].size)
+    for a in range(0, found.size, AT_ONCE):
+        part = [copy[a : a + AT_ONCE] for copy in copies]
+        found[a : a + AT_ONCE] = ((together.checked(part) - f[part[best]]) ** 2).sum(axis=1)
+    return found
 
 
 @dataclass(repr=False)
@@ -88,7 +254,7 @@ class AttackRecords:
         if release.estimated:
             return jackknifed(self.sums) if self._repeatable else {}
         replicated = release.scenario.replicates >= FEWEST_REPLICATES
-        if not replicated and not (serial and release.data.rows > MOST_RECORDS):
+        if not replicated and not (serial and release.data.rows > MOST_IN_ORDER):
             rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *self.name)
             many = ROW_REDRAWS if serial else REDRAWS
             with contained():

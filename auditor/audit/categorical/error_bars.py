@@ -1,42 +1,246 @@
-"""Error bars of attacks on categories without closed forms.
+"""Records of categorical cells and their error bars.
 
 A figure depends on the noise of the attacked records, and on the adversary's estimates. The audit
-draws both again by the law, fits the attack, and measures the figure. Large tables are represented
-by a sample. With ``s²`` the variance of R redraws, ``w`` the jackknife's variance within one, and
-``f`` the sample's share of the records, the figure's variance is ``s² − (1 − f) w``, at least
-``f s²``. Files without a law cannot be drawn again: a jackknife over row groups.
+draws both again by the law, fits the attack, and measures the figure. A panel represents large
+tables: a share ``f`` of the records with one draw of copies. Then only the adversary's data are
+drawn again, with variance ``s²``, and the noise adds ``f w``, with ``w`` the jackknife's variance
+within the panel. Files without a law cannot be drawn again: a jackknife over row groups.
 
-Assumed, *not checked*: copies follow their law; in a sample, the rows to estimate from are others.
+Assumed, *not checked*: copies follow their law; for a panel, the rows to estimate from are others.
+
+Records of categorical cells, from sums over records and closed forms.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from auditor.adversary.categorical_attack import CategoricalView, Inference
 from auditor.adversary.given import KnownPairs, SampleCounts
 from auditor.adversary.knowledge import Estimated, KnownRecords
-from auditor.audit.categorical.cell_records import Bar, Bars
-from auditor.audit.categorical.posterior_measures import Frame, Sums
+from auditor.audit.base.records import ALL, CellContext
+from auditor.audit.categorical.outcome_counts import CodeBlock
+from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, worst_growth
 from auditor.audit.categorical.posterior_pass import Fitted, MeasureJob
-from auditor.audit.counts.outcome_counts import CodeBlock
 from auditor.audit.numeric.error_bars import redraw_bars
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.numerics.statistics import jackknife_error
+from auditor.numerics.statistics import jackknife_error, quantile
+from auditor.results.in_clear import BELIEVED
+from auditor.results.records import ErrorBar, Measurement
 from auditor.schemes.replacement.draws import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, step
 from auditor.types import Array, Coalition, Codes
+
+PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
+
+ONE_RELEASE = "one release does not tell how far this would vary: ask for five replicates or more"
+FILES = "copies from files do not tell how far this would vary: what the adversary learnt or was given would be other the next time"
+"""Reasons for a figure without an interval."""
+
+
+class Bar(NamedTuple):
+    """Error bar: standard error, half-width of the 95 % interval, and source."""
+
+    std_error: float
+    reach: float
+    source: ErrorBar
+
+    @classmethod
+    def normal(cls, std_error: float, source: ErrorBar, degrees: float = math.inf) -> Bar:
+        """Return the bar of a normal figure, or by Student's t."""
+        return cls(std_error, quantile(0.975, degrees) * std_error, source)
+
+    def times(self, factor: float) -> Bar:
+        """Return the bar of a multiple of the figure."""
+        return Bar(self.std_error * factor, self.reach * factor, self.source)
+
+
+Bars = Mapping[str, Bar]
+"""By quantity, or metric."""
+
+
+class Value(NamedTuple):
+    """A measured value, with its error bar and theory, if any."""
+
+    value: float
+    bar: Bar | None = None
+    theory: float | None = None
+
+    def over(self, scale: float) -> Value:
+        """Return the value divided by a scale."""
+        theory = None if self.theory is None else self.theory / scale
+        return Value(self.value / scale, self.bar and self.bar.times(1.0 / scale), theory)
+
+    def beyond(self, chance: float) -> Value:
+        """Return the difference from a constant."""
+        theory = None if self.theory is None else self.theory - chance
+        return Value(self.value - chance, self.bar, theory)
+
+    def root(self) -> Value:
+        """Return the square root, with a standard error by the delta method."""
+        root = math.sqrt(self.value)
+        bar = self.bar and self.bar.times(0.5 / root if root > 0 else 0.0)
+        return Value(root, bar, None if self.theory is None else math.sqrt(self.theory))
+
+
+class Cell:
+    """The records of one coalition under one attack.
+
+    ``unknown`` is the reason for figures without an interval.
+    """
+
+    def __init__(
+        self, context: CellContext, coalition: Coalition, unknown: str = ONE_RELEASE
+    ) -> None:
+        self._context, self._coalition, self._unknown = context, coalition, unknown
+        self.records: list[Measurement] = []
+
+    def add(
+        self,
+        metric: str,
+        value: float,
+        bar: Bar | None = None,
+        theory: float | None = None,
+        attribute: str = ALL,
+        bounds: tuple[float, float] = (-math.inf, math.inf),
+        varies: bool = False,
+    ) -> None:
+        """Add one record, with its interval cut at the metric's bounds.
+
+        ``varies``: without an error bar, the record states the reason.
+        """
+        interval: tuple[float | None, float | None] = None, None
+        if bar is not None:
+            interval = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
+        self.records.append(
+            self._context.record(
+                metric,
+                self._coalition,
+                value,
+                bar and bar.std_error,
+                interval,
+                theory,
+                attribute=attribute,
+                reason=self._unknown if varies and bar is None else None,
+                error_bar=bar.source if bar else "none",
+            )
+        )
+
+
+def closed_bars(closed: Mapping[str, Expected]) -> Bars:
+    """Return the error bars from closed forms."""
+    return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
+
+
+def variance(prior: Array, scores: Array | None) -> float:
+    """Return the variance of scores under shares of shape (s,), or of indicators in total."""
+    return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
+
+
+def cell_records(
+    cell: Cell,
+    sums: Sums,
+    closed: Mapping[str, Expected] | None,
+    bars: Bars,
+    prior: Any,
+    scores: Any,
+    odds: Array | None,
+    parts: Mapping[str, Array] | None = None,
+) -> None:
+    """Add the records of every mean, and of the growth of belief.
+
+    Parameters
+    ----------
+    closed : dict or None
+        Closed forms by quantity.
+    bars : dict
+        Error bars by quantity.
+    prior : ndarray of shape (s,)
+        The table's own.
+    scores : ndarray of shape (s,) or None
+        A number for each value; None: the normalized error is over indicators, whose variances sum
+        to ``1 − Σ q²``.
+    odds : ndarray of shape (s,) or None
+        Factor on the odds of a value that all copies show, if the adversary's prior is the table's.
+    parts : dict of str to ndarray, optional
+        In a domain of several attributes, the shares of each attribute's values.
+    """
+    positive = (0.0, math.inf)
+    for name in sums.means:
+        theory = None if closed is None else closed[name].value
+        found, (metric, _, about) = (
+            Value(sums.mean(name), bars.get(name), theory),
+            name.partition("/"),
+        )
+        about = about or ALL
+        shares = (parts or {}).get(about, prior)
+        if metric == "squared_error":
+            own = None if about != ALL else scores
+            if about == ALL:
+                # mean over indicators if there are no scores
+                each = found.over(1 if scores is not None else prior.size)
+                cell.add("distortion", *each, bounds=positive, varies=True)
+                cell.add("rmse", *each.root(), bounds=positive, varies=True)
+            if (whole := variance(shares, own)) > 0:
+                cell.add("normalized_error", *found.over(whole), about, positive, True)
+            continue
+        bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
+        cell.add(metric, *found, about, bounds, True)
+        if metric == "accuracy":
+            cell.add("accuracy_gain", *found.beyond(float(shares.max())), about, varies=True)
+    for name, growth in sums.growth.items():
+        theory = worst_growth(prior, odds) if odds is not None and name == ALL else None
+        cell.add("delta_growth", growth, None, theory, name)
+
+
+def belief_record(cell: Cell, sums: Sums, prior: Array) -> None:
+    """Add the largest growth of belief in a true value, if the prior is the table's."""
+    if "mutual_information" in sums.means and prior.size == sums.counts.size:
+        believed = sums.most_believed(prior)
+        if believed is not None:
+            cell.add(BELIEVED, believed[0], Bar.normal(believed[1], "sampling"), bounds=(0.0, 1.0))
+
+
+def gain_record(
+    cell: Cell, sums: Sums, best: Sums, theory: float | None, bars: Bars | None = None
+) -> None:
+    """Add the collusion gain in reconstruction error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``.
+
+    Without ``bars``, with a jackknife error.
+    """
+    together, alone = sums.errors, best.errors
+    total = alone.sum()
+    if total <= 0:  # the best copy is the original
+        cell.add("collusion_gain", 0.0, Bar(0.0, 0.0, "jackknife"), theory)
+        return
+    gain = float(1.0 - together.sum() / total)
+    if bars is not None:
+        cell.add("collusion_gain", gain, bars.get("collusion_gain"), theory, varies=True)
+        return
+    left = total - alone
+    left_out = 1.0 - np.divide(
+        together.sum() - together, left, out=np.ones_like(left), where=left > 0
+    )
+    error = float(jackknife_error(left_out)) if left.size > 1 else 0.0
+    bar = Bar.normal(error, "jackknife", max(1, left.size - 1))
+    cell.add("collusion_gain", gain, bar, theory)
+
 
 Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
 """Fits an attack to a view of all copies and a coalition."""
 
 REDRAWS = 59
 """Redraws that all miss an event of probability 1/20 in 5 % of audits."""
-MOST_RECORDS, FEWEST, MOST_NUMBERS = 2**16, 2**11, 2**21
-"""Most and fewest records of a redraw, and numbers in their posteriors."""
+MOST_RECORDS, FEWEST, MOST_NUMBERS = 2**11, 2**8, 2**21
+"""Most and fewest records of a panel, and numbers in their posteriors: a variance from 2,048 records
+has an error of 3 %."""
+MOST_IN_ORDER = 2**16
+"""Most records of a release that is drawn again for attacks on neighbouring records."""
 GROUPS = 32
 """Row groups of a redraw."""
 
@@ -94,22 +298,27 @@ def redrawn_bars(
     many : int
         Redraws.
     """
-    most = min(MOST_RECORDS, max(FEWEST, MOST_NUMBERS // view.size))
-    share = min(1.0, most / data.rows)
-    again = [_figures(_redrawn(view, data, sums, fit, rng, most)) for _ in range(many)]
+    most = (
+        min(MOST_RECORDS, max(FEWEST, MOST_NUMBERS // view.size)) if many == REDRAWS else data.rows
+    )
+    panel, share = None, min(1.0, most / data.rows)
+    if share < 1.0:  # values in proportion, dealt to the groups
+        place = (np.argsort(np.arange(most) % GROUPS, kind="stable") + 0.5) / most
+        x = np.searchsorted(np.cumsum(data.prior), place).clip(max=view.size - 1)
+        panel = x.astype(code_type(view.size)), simulated(view.law, x, rng)
+    again = [_figures(_redrawn(view, data, sums, fit, rng, panel)) for _ in range(many)]
     bars: dict[Coalition, Bars] = {}
     for coalition, figures in _figures(sums).items():
         found = dict[str, Bar]()
         for name, figure in figures.items():
             drawn = np.array([each[coalition][name] for each in again])
-            one = drawn[:, 0]
-            if share < 1.0 and (spread := one.var(ddof=1)) > 0.0:
-                within = float((jackknife_error(drawn[:, 1:].T) ** 2).mean())
-                share_left = max(share, 1.0 - (1.0 - share) * within / spread)
+            if panel is None:
+                error, low, high = redraw_bars(figure[:1], drawn[:, :1], 1.0)
+                found[name] = Bar(float(error[0]), float(max(low[0], high[0])), "redraws")
             else:
-                share_left = 1.0
-            error, low, high = redraw_bars(figure[:1], one[:, None], share_left)
-            found[name] = Bar(float(error[0]), float(max(low[0], high[0])), "redraws")
+                noise = share * (jackknife_error(drawn[:, 1:].T) ** 2).mean()
+                error = np.sqrt(drawn[:, 0].var(ddof=1) + noise)
+                found[name] = Bar.normal(float(error), "redraws", many - 1)
         bars[coalition] = found
     return bars
 
@@ -120,36 +329,36 @@ def _redrawn(
     coalitions: Mapping[Coalition, Sums],
     fit: Fit,
     rng: np.random.Generator,
-    most: int,
+    panel: tuple[Codes, list[Codes]] | None,
 ) -> Mapping[Coalition, Sums]:
     """Return the sums of one redraw."""
-    known, n, whole = view.knowledge, min(data.rows, most), data.rows <= most
-    rows = known.rows if isinstance(known, Estimated) else 0
-    rows = known.count if isinstance(known, KnownRecords) else rows
-    if whole:
-        x, places = data.read(0, n), rng.choice(n, rows, replace=False)
-    else:  # values in proportion, dealt to the groups; then the rows to estimate from
-        dealt = np.argsort(np.arange(n) % GROUPS, kind="stable")
-        q = np.append((dealt + 0.5) / n, rng.random(rows))
-        x = np.searchsorted(np.cumsum(data.prior), q).clip(max=view.size - 1)
-        x, places = x.astype(code_type(view.size)), np.arange(n, n + rows)
+    known, rows = view.knowledge, 0
+    if isinstance(known, Estimated | KnownRecords):
+        rows = known.rows if isinstance(known, Estimated) else known.count
+    if panel is None:
+        x, places = data.read(0, data.rows), rng.choice(data.rows, rows, replace=False)
+    else:
+        drawn = rng.choice(view.size, rows, p=data.prior)
+        x, places = drawn.astype(code_type(view.size)), np.arange(rows)
     copies = simulated(view.law, x, rng)
     chosen = tuple(copy[places] for copy in copies)
-    left = np.ones(x.size, dtype=bool)
-    left[places] = whole and not isinstance(known, KnownRecords)
     if isinstance(known, KnownRecords):
         view = replace(view, given=KnownPairs(x[places], chosen))
     elif isinstance(known, Estimated):
         counts = (np.bincount(copy, minlength=view.size).astype(np.float64) for copy in chosen)
         view = replace(view, given=SampleCounts(tuple(counts)))
+    if panel is not None:
+        x, copies = panel
+    elif isinstance(known, KnownRecords):
+        x, copies = np.delete(x, places), [np.delete(copy, places) for copy in copies]
     fits = {coalition: fit(view, coalition) for coalition in coalitions}
     fitted = Fitted({c: one for c, (one, _) in fits.items()}, {c: f for c, (_, f) in fits.items()})
-    ends = np.linspace(0, left.sum(), GROUPS + 1).astype(np.intp).tolist()
+    ends = np.linspace(0, x.size, GROUPS + 1).astype(np.intp).tolist()
     groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
     job = MeasureJob(view.size, [groups], {("", ""): fitted}, {})
-    shown = dict(zip(view.copies, (copy[left] for copy in copies), strict=True))
+    shown = dict(zip(view.copies, copies, strict=True))
     found = job.begin()
-    job.take(CodeBlock(0, 0, x[left], shown.__getitem__), found)
+    job.take(CodeBlock(0, 0, x, shown.__getitem__), found)
     job.end(found)
     return found.sums["", ""]
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import Inference
+from auditor.audit.categorical.outcome_counts import CodeBlock, Counts, Packing, different
 from auditor.audit.categorical.posterior_measures import (
     Expected,
     Frame,
@@ -22,11 +23,9 @@ from auditor.audit.categorical.posterior_measures import (
     group_of,
     quantities,
 )
-from auditor.audit.counts.outcome_counts import CodeBlock, Counts, Packing, different
 from auditor.audit.numeric.known_rows import Draw
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.numerics.passes import Job
-from auditor.numerics.read_only import readable, seal
+from auditor.numerics.blocks import Job, readable, seal
 from auditor.process.containment import contained
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw

@@ -10,15 +10,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.categorical.cell_records import Bar, Cell
-from auditor.audit.categorical.copy_figures import (
+from auditor.audit.categorical.error_bars import Bar, Cell
+from auditor.audit.categorical.first_pass import (
+    Counted,
+    chances,
     gap_of_chances,
     off_law,
     off_uniform,
     retention,
     share_gap,
 )
-from auditor.audit.categorical.first_pass import Counted, chances
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_breach,

@@ -22,13 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from auditor.adversary.attack import Reconstruction
-from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, KnownSample
+from auditor.adversary.published_rules import check_knowledge
 from auditor.audit.numeric.limits import FOLDS
 from auditor.data.table import Table
-from auditor.numerics.blocks import row_blocks, row_groups
+from auditor.numerics.blocks import readable, row_blocks, row_groups
 from auditor.numerics.random_streams import stream
-from auditor.numerics.read_only import readable
 from auditor.types import Array, Block, Blocks, Indices
 
 MOST_SHUFFLED = 2**24

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from auditor.adversary.given import Records
 from auditor.audit.numeric.known_rows import Draw
 from auditor.audit.numeric.limits import KEPT_APART
-from auditor.numerics.blocks import moment_groups
+from auditor.numerics.blocks import Job, moment_groups, walk
 from auditor.numerics.moments import Moments, Stack
-from auditor.numerics.passes import Job, walk
 from auditor.types import Array, Block
 
 Undo = Callable[[Sequence[Array]], Sequence[Array]]

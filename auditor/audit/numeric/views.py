@@ -30,8 +30,15 @@ from auditor.adversary.knowledge import (
     PublishedModel,
     UnmatchedRecords,
 )
-from auditor.adversary.published_model import LinearModel, ModelledMoments, least_squares
-from auditor.adversary.published_tree import TreeMoments, grown, of_records, stated
+from auditor.adversary.published_tree import (
+    LinearModel,
+    ModelledMoments,
+    TreeMoments,
+    grown,
+    least_squares,
+    of_records,
+    stated,
+)
 from auditor.adversary.view import View
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
 from auditor.audit.numeric.known_rows import RowSelection, key_of

@@ -1,4 +1,4 @@
-"""Groups of k or more similar records: MDAV, nearest neighbours, ranks.
+"""Groups of k or more similar records: micro-aggregation, condensation.
 
 MDAV is the maximum distance to average vector.
 
@@ -9,15 +9,46 @@ MDAV is the maximum distance to average vector.
 | ``g`` | number of each record's group, from 0 | (n,) |
 
 Time grows with ``n²/k`` for MDAV and nearest neighbours: some seconds for n = 20,000 and k = 3.
+
+Condensation: groups of k records replaced by draws of equal moments.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``k``, least size of a group | scalar | aggarwal2004 |
+| ``m, C`` | mean and covariance of a group (divisor its size) | (N,), (N, N) | |
+| ``C = P Λ Pᵀ`` | its principal components | | |
+| ``y`` | ``m + P Λ^½ u``, u independent and uniform on ±√3 | (N,) | aggarwal2004 |
+
+A group's draws are in its places in the table, in random order. The overall covariance is
+preserved. A copy discloses a record's group: the error is as large as the difference of two draws
+of the group, which is small for small k. Several copies have independent groups and draws, so
+pooling averages them.
+
+Micro-aggregation: records replaced by the mean of k or more neighbours.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``k``, least size of a group | scalar | domingo2002 |
+| ``mdav`` | groups of whole records, by distance in standard deviations (``groups.mdav``) | | domingo2002 |
+| ``univariate`` | groups of each column alone: runs of k in ascending order (``groups.runs``) | | |
+| ``y`` | mean of the record's group | (N,) | |
+
+Groups of whole records give k-anonymity in all columns. A group mean discloses nearly everything in
+a dense table. Per column there is no k-anonymity and little protection: with k = 3 a value is the
+mean of itself and two neighbours in rank. Means are preserved, variances shrink. Fails under
+collusion: copies of two k give two means, and a record lies in both groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from auditor.numerics.random_streams import Rng
+from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import check_sizes
 from auditor.schemes.masking.masked import MaskedScheme
 from auditor.types import Array, Indices
@@ -127,3 +158,68 @@ def means(X: Array, g: Indices) -> Array:
 
 def _squares(Z: Array, centre: Array) -> Array:
     return np.asarray(np.square(Z - centre).sum(axis=1))
+
+
+@register
+class Condensation(GroupScheme):
+    """Groups of k records (level = k) replaced by draws of their moments.
+
+    Independent in every copy.
+    """
+
+    name = "condensation"
+    claims = "Nothing under collusion: pooled draws average to their groups' means. No row of a copy is an original record."
+    reference = "aggarwal2004; liu2008, section 1"
+    assumes = "Records of a group differ widely, and recipients never pool their copies."
+
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        return sum(grouping_seconds(rows, width, k) / 2.0 + GROUP * rows / k for k in levels)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        g, Y = nearest_to_random(in_deviations(X), int(level), rng), np.empty_like(X)
+        for number in range(g.max() + 1):
+            rows = np.flatnonzero(g == number)
+            Y[rows] = drawn_alike(X[rows], rng)
+        return Y
+
+
+def drawn_alike(group: Array, rng: Rng) -> Array:
+    """Return draws with a group's mean and covariance, shape (k, N).
+
+    Divisor: the group size. Uniform along principal components.
+    """
+    values, P = np.linalg.eigh(np.atleast_2d(np.cov(group.T, ddof=0)))
+    u = np.sqrt(12.0) * (rng.random(group.shape) - 0.5)
+    return np.asarray(group.mean(axis=0) + (u * np.sqrt(np.clip(values, 0.0, None))) @ P.T)
+
+
+@register
+class MicroAggregation(GroupScheme):
+    """Records, or each column's values, replaced by means of k (level = k).
+
+    Groups have at least k members. Deterministic.
+    """
+
+    name = "micro-aggregation"
+    claims = "By whole records: at least k records share each row of one copy. Nothing under collusion, and nothing column by column."
+    reference = "domingo2002; hundepool2012, chapter 3"
+    assumes = "Records of a group differ widely, so their mean discloses none of them, and recipients never pool copies of several k."
+
+    class Parameters(PluginParameters):
+        """Unit of grouping: records or columns."""
+
+        method: Literal["mdav", "univariate"] = Field(
+            "mdav", description="mdav: whole records; univariate: each column by itself"
+        )
+
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        return (
+            sum(grouping_seconds(rows, width, k) for k in levels)
+            if self.parameters.method == "mdav"
+            else 0.0
+        )
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        if self.parameters.method == "mdav":
+            return means(X, mdav(in_deviations(X), int(level)))
+        return np.hstack([means(x[:, None], runs(x, int(level))) for x in X.T])
