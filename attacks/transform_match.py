@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.given import Originals
+from auditor.adversary.view import Originals
 from auditor.plugin import (
     Array,
     ExactMoments,

@@ -28,22 +28,16 @@ from __future__ import annotations
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import (
     Attack,
+    CategoricalAttack,
+    CategoricalView,
     Cost,
+    Inference,
     Inferred,
     LinearAttack,
     Reconstruction,
     Regions,
     RowAttack,
-)
-from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, mask
-from auditor.adversary.given import (
-    ExactMoments,
-    KnownPairs,
-    Prior,
-    Records,
-    SampleCounts,
-    SampleMoments,
-    UnpairedRecords,
+    mask,
 )
 from auditor.adversary.knowledge import (
     Estimated,
@@ -57,7 +51,16 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
-from auditor.adversary.view import View
+from auditor.adversary.view import (
+    ExactMoments,
+    KnownPairs,
+    Prior,
+    Records,
+    SampleCounts,
+    SampleMoments,
+    UnpairedRecords,
+    View,
+)
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table

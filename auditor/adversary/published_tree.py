@@ -55,8 +55,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.given import SampleMoments
 from auditor.adversary.knowledge import Leaf, Split
+from auditor.adversary.view import SampleMoments
 from auditor.numerics.linear_algebra import regression, symmetric_root
 from auditor.numerics.truncated_normal import Inside, inside
 from auditor.types import Array

@@ -13,17 +13,18 @@ import numpy as np
 
 from auditor import registry
 from auditor.adversary.affine import check_real
-from auditor.adversary.categorical_attack import CategoricalAttack
+from auditor.adversary.attack import CategoricalAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.attempts.cells import attack_outcome, number_counts
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.joint_counts import PER_DEVIATION, JointCounts
 from auditor.audit.base.records import CellContext, noise_records, promise_records, scheme_record
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
 from auditor.audit.base.session import (
     INSIDER,
+    PER_DEVIATION,
+    JointCounts,
     Session,
     cell_context,
     cells_of,

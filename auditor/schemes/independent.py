@@ -32,11 +32,10 @@ from pydantic import Field
 
 from auditor.numerics.autoregression import Autoregression
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import AdditiveScheme, FreshNoise
+from auditor.schemes.base.additive import SERIAL, AdditiveScheme, FreshNoise, Serial, serial_law
 from auditor.schemes.base.noise_shapes import NoiseShape
 from auditor.schemes.base.plans import ORIGINAL, Step
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.base.serial import SERIAL, Serial, serial_law
 
 
 @register

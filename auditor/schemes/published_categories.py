@@ -32,8 +32,14 @@ from auditor.registry import register
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.published import FileScheme, misplaced_rows, warn_of_rows
-from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
-from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
+from auditor.schemes.replacement.base import (
+    Copies,
+    UniformScheme,
+    categories_of,
+    distribution,
+    never_drawn,
+    parsed,
+)
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.text.column_names import counted, quoted

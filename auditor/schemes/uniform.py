@@ -40,10 +40,13 @@ from auditor.schemes.replacement.base import (
     Copies,
     FreshCopies,
     ProcessCopies,
+    Replacement,
     UniformScheme,
     categories_of,
+    checked,
+    distribution,
+    never_drawn,
 )
-from auditor.schemes.replacement.distribution import Replacement, checked, distribution, never_drawn
 from auditor.schemes.replacement.multi_pert import MultiPertCopies
 from auditor.types import Array, Codes
 

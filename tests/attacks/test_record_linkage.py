@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 import auditor
-from auditor.adversary.given import ExactMoments
 from auditor.adversary.knowledge import KnownAttributes
-from auditor.adversary.view import View
+from auditor.adversary.view import ExactMoments, View
 from auditor.audit.measures import record_disclosure
 from auditor.audit.measures.record_disclosure import Naming
 from auditor.errors import AuditorError, NotApplicable

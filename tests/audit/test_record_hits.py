@@ -3,8 +3,8 @@
 import numpy as np
 
 from auditor.adversary.attack import Reconstruction
-from auditor.adversary.given import UnpairedRecords
 from auditor.adversary.knowledge import KnownSample
+from auditor.adversary.view import UnpairedRecords
 from auditor.audit.measures.record_disclosure import WholeRecords
 from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies

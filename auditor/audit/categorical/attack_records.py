@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.categorical_attack import CategoricalView, Inference
+from auditor.adversary.attack import CategoricalView, Inference
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
 from auditor.audit.categorical.error_bars import (
     FILES,
@@ -34,7 +34,6 @@ from auditor.audit.categorical.error_bars import (
     Bar,
     Bars,
     Cell,
-    Fit,
     belief_record,
     cell_records,
     closed_bars,
@@ -43,7 +42,6 @@ from auditor.audit.categorical.error_bars import (
     redrawn_bars,
     variance,
 )
-from auditor.audit.categorical.fitting import parts_of, shares_of, unknown_shares
 from auditor.audit.categorical.outcome_counts import (
     CodeBlock,
     Counts,
@@ -52,7 +50,15 @@ from auditor.audit.categorical.outcome_counts import (
     halvings_for,
 )
 from auditor.audit.categorical.posterior_measures import Expected, Sums, error_without_copies
-from auditor.audit.categorical.posterior_pass import Fitted, Try, closed_forms
+from auditor.audit.categorical.posterior_pass import (
+    Fit,
+    Fitted,
+    Try,
+    closed_forms,
+    parts_of,
+    shares_of,
+    unknown_shares,
+)
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.measures.known_alone import METRIC
 from auditor.numerics.blocks import Job

@@ -14,19 +14,19 @@ Records of categorical cells, from sums over records and closed forms.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.adversary.categorical_attack import CategoricalView, Inference
-from auditor.adversary.given import KnownPairs, SampleCounts
+from auditor.adversary.attack import CategoricalView
 from auditor.adversary.knowledge import Estimated, KnownRecords
+from auditor.adversary.view import KnownPairs, SampleCounts
 from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.categorical.outcome_counts import CodeBlock
-from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, worst_growth
-from auditor.audit.categorical.posterior_pass import Fitted, MeasureJob
+from auditor.audit.categorical.posterior_measures import Expected, Sums, worst_growth
+from auditor.audit.categorical.posterior_pass import Fit, Fitted, MeasureJob
 from auditor.audit.numeric.error_bars import redraw_bars
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.statistics import jackknife_error, quantile
@@ -230,9 +230,6 @@ def gain_record(
     bar = Bar.normal(error, "jackknife", max(1, left.size - 1))
     cell.add("collusion_gain", gain, bar, theory)
 
-
-Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
-"""Fits an attack to a view of all copies and a coalition."""
 
 REDRAWS = 59
 """Redraws that all miss an event of probability 1/20 in 5 % of audits."""

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.given import KnownPairs
+from auditor.adversary.view import KnownPairs
 from auditor.audit.categorical.outcome_counts import CodeBlock, Counts
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.law_tests.categorical import (

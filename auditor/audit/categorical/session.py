@@ -9,17 +9,25 @@ from functools import partial
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.base.joint_counts import CELLS, RECORDS, JointCounts
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
-from auditor.audit.base.session import Session, cell_context, cells_of
+from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session, cell_context, cells_of
 from auditor.audit.categorical.attack_records import AttackRecords, Gap, GapJob, belief_gap
-from auditor.audit.categorical.error_bars import Fit
 from auditor.audit.categorical.first_pass import Counting
-from auditor.audit.categorical.fitting import fit_of, fitted_parts, parts_of, shares_of, view_of
 from auditor.audit.categorical.other_rows import fitted_to_files, other_row_records
 from auditor.audit.categorical.outcome_counts import MOST_CELLS, batches, possible_cells
-from auditor.audit.categorical.posterior_pass import Fitted, Found, MeasureJob, Try
+from auditor.audit.categorical.posterior_pass import (
+    Fit,
+    Fitted,
+    Found,
+    MeasureJob,
+    Try,
+    fit_of,
+    fitted_parts,
+    parts_of,
+    shares_of,
+    view_of,
+)
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.audit.numeric.known_rows import Draw

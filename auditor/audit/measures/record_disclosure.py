@@ -56,8 +56,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.affine import check_real, checked
-from auditor.adversary.attack import Inferred, Reconstruction, Regions
-from auditor.adversary.categorical_attack import ROUNDING, probabilities
+from auditor.adversary.attack import ROUNDING, Inferred, Reconstruction, Regions, probabilities
 from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
 from auditor.numerics.blocks import readable

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.given import Records
+from auditor.adversary.view import Records
 from auditor.audit.numeric.known_rows import Draw
 from auditor.audit.numeric.limits import KEPT_APART
 from auditor.numerics.blocks import Job, moment_groups, walk

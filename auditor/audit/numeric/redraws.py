@@ -21,9 +21,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.given import Records, SampleMoments
 from auditor.adversary.knowledge import Knowledge, KnownSample
-from auditor.adversary.view import View
+from auditor.adversary.view import Records, SampleMoments, View
 from auditor.audit.numeric.views import Gathered, as_seen
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.numerics.moments import Moments

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
@@ -39,7 +38,14 @@ from auditor.adversary.published_tree import (
     of_records,
     stated,
 )
-from auditor.adversary.view import View
+from auditor.adversary.view import (
+    NOTHING,
+    ExactMoments,
+    Given,
+    SampleMoments,
+    UnpairedRecords,
+    View,
+)
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
 from auditor.audit.numeric.known_rows import RowSelection, key_of
 from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock, Stripe

@@ -15,6 +15,15 @@ Poisson stream of rate b with tuples drawn uniformly, so its times need no sorti
 Levels below ``exp(−HORIZON)`` store nothing. Their values are found *backwards* from their time
 through regenerated segments until every tuple has an event, on average ``ln b`` units of time. So
 space is bounded for any level. At p = 0 the copy is an independent draw.
+
+The parameter ``replacement`` and the distribution ``π`` it denotes.
+
+| value | ``π`` |
+| --- | --- |
+| ``uniform`` | ``1/s`` each |
+| ``prior`` | the table's own share of every category; of several columns the product of each column's own |
+| ``[0.5, 0.3, 0.2]`` | of one column's categories, in their order |
+| ``{column: [...], ...}`` | of several columns, each replaced independently of the others: the product |
 """
 
 from __future__ import annotations
@@ -22,24 +31,27 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter, ValidationError
 
-from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, Attribute, CategoricalTable
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, check_each
 from auditor.schemes.replacement.draws import code_type, replacements
 from auditor.schemes.replacement.law import UniformLaw
+from auditor.text.column_names import counted, quoted
 from auditor.types import Array, Codes
 
 
@@ -351,3 +363,126 @@ class ProcessCopies(Copies):
         times = (place + sums[:count] / sums[count]) * STEP
         tuples = rng.integers(0, n, count, dtype=code_type(n))
         return Segment(times, tuples, replacements(rng, count, self.size, self.pi))
+
+
+Shares = Annotated[list[float], Field(min_length=1)]
+Replacement = Literal["uniform", "prior"] | Shares | dict[str, Shares]
+
+ROUNDING = 1e-9
+"""Tolerance of the sum of probabilities."""
+
+
+def checked(stated: Replacement) -> Replacement:
+    """Return the parameter, if it denotes a distribution.
+
+    Raises
+    ------
+    ValueError
+        A probability is negative, or the sum is not 1.
+    """
+    for name, shares in _columns(stated).items():
+        of = f"column {quoted(name)}: " if name else ""
+        if min(shares) < 0:
+            raise ValueError(f"{of}must be chances of at least 0; got {min(shares):g}")
+        if abs(sum(shares) - 1.0) > ROUNDING:
+            raise ValueError(f"{of}must be chances that sum to 1; got a sum of {sum(shares):.10g}")
+    return stated
+
+
+def parsed(stated: Any) -> Replacement:
+    """Return the parameter from an unchecked value.
+
+    Raises
+    ------
+    ValueError
+        It has none of the forms, or is no distribution.
+    """
+    try:
+        form: Replacement = TypeAdapter(Replacement).validate_python(stated, strict=True)
+    except ValidationError:
+        raise ValueError(
+            "replacement must be uniform, prior, a list of chances, or {column: [...]}"
+        ) from None
+    return checked(form)
+
+
+def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
+    return stated if isinstance(stated, dict) else {"": stated} if isinstance(stated, list) else {}
+
+
+def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
+    """Return ``π`` over a table's domain, shape (s,); None if uniform.
+
+    Raises
+    ------
+    AuditorError
+        The number of probabilities differs from a column's categories.
+    """
+    if stated == "uniform":
+        return None
+    parts = (
+        _marginals(table)
+        if stated == "prior"
+        else [np.asarray(shares) / sum(shares) for shares in _by_attribute(stated, table)]
+    )
+    return reduce(lambda pi, part: np.outer(pi, part).ravel(), parts)
+
+
+def _marginals(table: CategoricalTable) -> list[Array]:
+    whole = table.prior.reshape([attribute.size for attribute in table.attributes])
+    axes = range(whole.ndim)
+    return [
+        np.asarray(whole.sum(axis=tuple(other for other in axes if other != axis))) for axis in axes
+    ]
+
+
+def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:
+    held, names = _columns(stated), table.names
+    if "" in held and "" not in names:
+        if len(names) > 1:
+            every = ", ".join(map(quoted, names))
+            raise AuditorError(
+                f"replacement must be {{column: [...]}} for {counted(len(names), 'column')}: {every}"
+            )
+        held = {names[0]: held[""]}
+    check_columns(held, names, "replacement", "no chances")
+    return [_of(attribute, held[attribute.name]) for attribute in table.attributes]
+
+
+def check_columns(
+    held: Iterable[str], names: Sequence[str], what: str, none: str, remedy: str = ""
+) -> None:
+    """Refuse a parameter by column that lacks or adds a perturbed column.
+
+    Raises
+    ------
+    AuditorError
+        Naming the first unknown or missing column.
+    """
+    for name in held:
+        if name not in names:
+            raise AuditorError(
+                f"{what} names column {quoted(name)}, which is not perturbed{did_you_mean(name, names)}"
+            )
+    for name in names:
+        if name not in held:
+            raise AuditorError(f"{what} has {none} for column {quoted(name)}{remedy}")
+
+
+def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:
+    if len(shares) != attribute.size:
+        wanted = f"{attribute.size:,} chances, one for each category in order"
+        raise AuditorError(
+            f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
+        )
+    return shares
+
+
+def never_drawn(pi: Array | None) -> str:
+    """Return a warning about values that are never drawn, or ""."""
+    count = 0 if pi is None else int((pi == 0).sum())
+    if not count:
+        return ""
+    assert pi is not None
+    are = "is" if count == 1 else "are"
+    return f"{count:,} of {pi.size:,} values {are} never drawn as replacements: a copy that shows one shows the original, and ε is infinite"
