@@ -14,7 +14,7 @@ from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
 from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session, cell_context, cells_of
 from auditor.audit.categorical.attack_records import AttackRecords, Gap, GapJob, belief_gap
 from auditor.audit.categorical.first_pass import Counting
-from auditor.audit.categorical.other_rows import fitted_to_files, other_row_records
+from auditor.audit.categorical.other_rows import fitted_to_files
 from auditor.audit.categorical.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.categorical.posterior_pass import (
     Fit,
@@ -168,11 +168,8 @@ class CategoricalSession(Session):
 
     def later_records(self) -> list[Measurement]:
         """Return the information in other rows and columns, for copies from files."""
-        perfect = [state for state in self.scenario.knowledge if isinstance(state, Perfect)]
-        if not perfect:
-            return []
-        parts = parts_of(self.release.data, perfect[0])
-        return other_row_records(self.release, self.halves, parts) + fitted_to_files(self.release)
+        perfect = any(isinstance(state, Perfect) for state in self.scenario.knowledge)
+        return fitted_to_files(self.release) if perfect else []
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""
