@@ -5,6 +5,7 @@ Figures of a numeric release itself, and evidence on pooling.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -18,7 +19,7 @@ from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.attempts.cells import attack_outcome, number_counts
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.records import CellContext, noise_records, promise_records, scheme_record
+from auditor.audit.base.records import CellContext, promise_records, scheme_record
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
 from auditor.audit.base.session import (
@@ -46,16 +47,16 @@ from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.privacy import wanted_tally
 from auditor.audit.measures.released_as_is import blank_records, kept_records, shown_records
 from auditor.audit.measures.utility import column_of, geometry_records, utility_records
-from auditor.audit.numeric.known_rows import draws_of
 from auditor.audit.numeric.limits import TREE_ROWS
-from auditor.audit.numeric.moment_pass import MomentJob, Stripe
+from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
+from auditor.audit.numeric.views import EstimatedNoise
 from auditor.data.table import ShownColumn
 from auditor.numerics.blocks import added_up
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.evidence import InsiderGain, Pooling, ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement, Picture
+from auditor.results.records import Distribution, ErrorBar, Measurement, Picture
 from auditor.scenario.model import AttackUse
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 from auditor.types import Array, Coalition
@@ -87,6 +88,23 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     if asked("anonymity"):
         kept = release.scheme.promises(release.blocks(), opened.coalitions)
         yield from promise_records(context, kept)
+
+
+def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
+    """Return estimated levels, distances from schemes' laws, and dependence on the data."""
+    records, levels = [], zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True)
+    for place, (level, error) in enumerate(levels, start=1):
+        metric = f"estimated_level(copy {place})"
+        if np.isfinite(error):
+            bar: ErrorBar = "jackknife"
+            bounds = 0.0, math.inf
+            record = context.estimate(metric, (place,), level, error, bounds=bounds, error_bar=bar)
+        else:
+            record = context.record(metric, (place,), level)
+        records.append(record)
+    figures = {f"off_law({name})": distance for name, distance in noise.distances.items()}
+    figures["noise_on_data"] = noise.dependence
+    return records + [scheme_record(context, name, value) for name, value in figures.items()]
 
 
 def without_law_records(opened: Opened, context: CellContext) -> list[Measurement]:

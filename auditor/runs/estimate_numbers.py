@@ -14,8 +14,8 @@ from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAt
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
 from auditor.audit.numeric.error_bars import with_total
-from auditor.audit.numeric.known_rows import RowSelection, with_row_theory
 from auditor.audit.numeric.linear_errors import Maps, closed_form, held_out_theory
+from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import numbers_like

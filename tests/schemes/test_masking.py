@@ -12,9 +12,8 @@ from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.masking import multiplicative_noise
-from auditor.schemes.masking.coarsening import rounded
 from auditor.schemes.masking.groups import in_deviations, mdav, means
-from auditor.schemes.masking.swapping import partners
+from auditor.schemes.masking.masked import partners, rounded
 from auditor.testing import ContractError, check_scheme
 
 

@@ -29,7 +29,7 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.audit.numeric.error_tally import Tally, size_quantile
-from auditor.audit.numeric.known_rows import with_row_theory
+from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
 from auditor.errors import NotApplicable

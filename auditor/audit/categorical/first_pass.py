@@ -40,7 +40,7 @@ from auditor.audit.law_tests.categorical import (
     scored_rows,
     sources,
 )
-from auditor.audit.numeric.known_rows import Draw, draws_of
+from auditor.audit.numeric.moment_pass import Draw, draws_of
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy

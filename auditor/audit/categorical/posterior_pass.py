@@ -31,7 +31,7 @@ from auditor.audit.categorical.posterior_measures import (
     quantities,
 )
 from auditor.audit.categorical.release import Half, UniformRelease
-from auditor.audit.numeric.known_rows import Draw, key_of
+from auditor.audit.numeric.moment_pass import Draw, key_of
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.blocks import Job, readable, seal

@@ -13,7 +13,7 @@ from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import already_out, make_scheme, with_singles
 from auditor.audit.categorical.outcome_counts import CodeBlock
-from auditor.audit.numeric.known_rows import Draw
+from auditor.audit.numeric.moment_pass import Draw
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.errors import PluginError

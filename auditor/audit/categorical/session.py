@@ -30,7 +30,7 @@ from auditor.audit.categorical.posterior_pass import (
 )
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
-from auditor.audit.numeric.known_rows import Draw
+from auditor.audit.numeric.moment_pass import Draw
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.errors import AuditorError, NotApplicable

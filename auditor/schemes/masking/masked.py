@@ -1,21 +1,115 @@
-"""Base of masking schemes: a copy is a random function of the whole table.
+"""Masks: rounding, top coding, sampling and swapping.
+
+A copy is a random function of the whole table.
 
 No noise law is stated, so attacks that need a law do not apply, and figures have no closed form.
 The remaining attacks use the copy as the estimate, or learn from records known exactly.
+
+Rounding to multiples of a base, and top coding.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | the base ``b``, in standard deviations of each column | scalar | |
+| ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) | (N,) | |
+| ``t`` | ``(x − o) / b`` | | |
+| ``y`` | ``o + b·round(t)``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform | | dalenius1981 |
+
+Nearest rounding discloses an interval of width b: error ``b²/12`` for spread values. Fails if
+values lie on a lattice as coarse as the base, and against pooling: a value lies in the intersection
+of all copies' intervals. Unbiased rounding preserves expected totals, has a larger error, and
+averages out.
+
+Top and bottom coding: values beyond a quantile replaced by one code.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | share ``α`` of the records that are coded at each end | scalar in (0, 1) | hundepool2012, chapter 3 |
+| ``c`` | quantile ``1 − α`` of a column (``α`` at the bottom) | (N,) | |
+| ``y`` | ``x`` where ``x ≤ c``, else the code: c, or ``E[X | X > c]``, which keeps the column's mean | | |
+
+Protects extreme records only, which hold most of a skewed column's variance. A share ``1 − α`` of
+all values is unperturbed, although squared error may be large; `measures: [exact]` counts them. The
+copy of the smallest share makes all others useless.
+
+Sampling and resampling of records.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``f``, share of the records that are released | scalar in (0, 1] | skinner1994 |
+| ``m`` | ``⌈f n⌉`` records, drawn without replacement and anew for every copy | scalar | |
+| ``y`` | ``x`` of a record that is in the sample, else the sample's mean | (N,) | |
+
+A copy has a row for every record; rows outside the sample hold the sample's mean, the best estimate
+from the sample alone. Expected squared error is a share ``1 − f`` of the variance: sampled records
+are unprotected, and all others fully protected. Sampling protects membership, which no numeric
+error measures. `exact` counts the disclosed records; pooled copies disclose a share
+``1 − Π(1 − f_i)``.
+
+Resampling: values replaced by mean order statistics of samples.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``t``, number of samples with replacement, each of n values | scalar | heer1993 |
+| ``x*_s(r)`` | value of rank r in sample s of a column | scalar | |
+| ``y`` | ``(1/t) Σ_s x*_s(r)`` of the record whose own value has rank r | scalar | |
+
+A record keeps its rank in every column. Its value changes by a sample quantile's error, of order
+``√(q(1 − q)/(t n))`` over the density there. So large tables are protected only in the tails.
+Pooled copies average like additional samples.
+
+Data swapping and rank swapping.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``s``, share of a column's values that are exchanged | scalar in [0, 1] | dalenius1982 |
+| ``2h`` | ``2⌊s n / 2⌋`` records, drawn anew for every column and paired at random; each gets the other's value | scalar | |
+| ``within`` | unperturbed column in which the records of a pair agree | | |
+
+Every column keeps its distribution exactly; with ``within`` also jointly with that column. A share
+``1 − s`` of all values is released unperturbed. Squared error hides this, since a swapped value is
+an independent draw with error twice the variance. One copy does not show which values are swapped.
+Several independent copies mostly agree on the original.
+
+Rank swapping: values of a column exchanged with others of similar rank.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``p``, largest change of a value's rank, as a share of the records | scalar in [0, 1] | moore1996 |
+| ``w`` | ``⌊p n⌋`` | scalar | |
+| ``i ↔ j`` | from the lowest rank up: a free i is exchanged with a random free j among ``i + 1 … i + w`` | | |
+
+Every column keeps its distribution exactly; correlations shrink. A value is known to an interval of
+``2w`` ranks, which is narrow in the middle of a dense column. Copies are independent, so pooling
+intersects the intervals.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
-from auditor.schemes.base.scheme import Key, MadeCopies, Scheme, TableMoments
+from auditor.registry import PluginParameters, register
+from auditor.schemes.base.scheme import (
+    Key,
+    MadeCopies,
+    Scheme,
+    TableMoments,
+    check_shares,
+    check_sizes,
+)
 from auditor.text.column_names import counted
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 
 class MaskedScheme(Scheme):
@@ -74,3 +168,285 @@ class MaskedScheme(Scheme):
         if table.rows < least:
             needed = f"at least {counted(least, 'record')} at level {max(levels):g}"
             raise AuditorError(f"{self.name} needs {needed}; the table has {table.rows:,}")
+
+
+@register
+class Rounding(MaskedScheme):
+    """Values rounded to multiples of a base (level = base in deviations).
+
+    A copy discloses an interval, and two copies the intersection of their intervals.
+    """
+
+    name = "rounding"
+    claims = "Nothing under collusion: a value lies in the intersection of all intervals. One copy gives each value up to the base."
+    reference = "dalenius1981; hundepool2012, chapter 3"
+    assumes = "The base is coarse relative to the recording step, and recipients never pool copies of other bases or origins."
+    level_of_original = 0.0
+    trial_levels = (0.5, 1.0, 0.7)
+
+    class Parameters(PluginParameters):
+        """Rounding rule and origin."""
+
+        to: Literal["nearest", "unbiased"] = Field(
+            "nearest", description="the nearest multiple, or one of the two around with no bias"
+        )
+        origin: Literal["zero", "random"] = Field(
+            "zero",
+            description="whether multiples count from 0 or from a secret place in every copy",
+        )
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        base = level * X.std(axis=0)
+        origin = (
+            base * rng.random(X.shape[1])
+            if self.parameters.origin == "random"
+            else np.zeros(X.shape[1])
+        )
+        return rounded(X, base, origin, rng if self.parameters.to == "unbiased" else None)
+
+
+def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Array:
+    """Return values rounded to multiples of a base, shape (n, N).
+
+    To the nearest multiple, or unbiased with a generator.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, N)
+    base, origin : ndarrays of shape (N,)
+        In data units; a column of base 0 is unchanged.
+    rng : Generator, optional
+
+    Examples
+    --------
+    >>> rounded(np.array([[12.0], [18.0]]), np.array([10.0]), np.array([0.0])).ravel().tolist()
+    [10.0, 20.0]
+    """
+    step = np.where(base > 0, base, 1.0)
+    t = (X - origin) / step
+    multiple = np.rint(t) if rng is None else np.floor(t) + (rng.random(X.shape) < t - np.floor(t))
+    return np.where(base > 0, origin + step * multiple, X)
+
+
+@register
+class TopCoding(MaskedScheme):
+    """Values beyond a quantile replaced by one code (level = share coded).
+
+    The share is per end; all other values are unperturbed.
+    """
+
+    name = "top-coding"
+    claims = "Pooled copies disclose as much as the copy with the smallest coded share; values that are not coded are unperturbed."
+    reference = "hundepool2012, chapter 3"
+    assumes = "Only extreme values need protection."
+    trial_levels = (0.1, 0.3, 0.2)
+
+    class Parameters(PluginParameters):
+        """Ends to code, and the code."""
+
+        ends: Literal["top", "bottom", "both"] = Field(
+            "top", description="which end of every column is coded"
+        )
+        code: Literal["quantile", "mean"] = Field(
+            "quantile", description="the quantile, or the mean of what is coded: totals stay"
+        )
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_shares(levels, "the share of records coded at an end")
+        if self.parameters.ends == "both":
+            check_shares(
+                [2 * level for level in levels],
+                "twice the share of records coded at each of both ends",
+                one=True,
+            )
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        Y, ends, mean = X, self.parameters.ends, self.parameters.code == "mean"
+        if ends != "bottom":
+            Y = np.where(
+                X > (c := np.quantile(X, 1.0 - level, axis=0)), code_of(X, X > c, c, mean), Y
+            )
+        if ends != "top":
+            Y = np.where(X < (c := np.quantile(X, level, axis=0)), code_of(X, X < c, c, mean), Y)
+        return Y
+
+
+def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
+    """Return the code of values beyond a quantile, shape (N,).
+
+    The quantile, or their mean in each column that has any.
+    """
+    count = beyond.sum(axis=0)
+    return np.where(
+        mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile
+    )
+
+
+@register
+class Sampling(MaskedScheme):
+    """A random share of records (level) unperturbed. Broken under collusion.
+
+    Rows of all other records hold the sample's mean.
+    """
+
+    name = "sampling"
+    claims = "No protection for sampled records, full protection for all others; pooled copies release the records of every sample."
+    reference = "skinner1994; hundepool2012, chapter 3"
+    assumes = "The adversary does not know which records are sampled, and recipients never pool their copies."
+    level_of_original = 1.0
+    trial_levels = (0.3, 0.8, 0.5)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_shares(levels, "the share of records released", one=True)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        sampled = rng.permutation(len(X))[: math.ceil(level * len(X))]
+        Y = np.tile(X[sampled].mean(axis=0), (len(X), 1))
+        Y[sampled] = X[sampled]
+        return Y
+
+
+@register
+class Resampling(MaskedScheme):
+    """Values replaced by means of equal rank in t samples (level = t).
+
+    Samples are drawn with replacement, independent in every copy.
+    """
+
+    name = "resampling"
+    claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are accurate."
+    reference = "heer1993; hundepool2012, chapter 3"
+    assumes = "There are few records, so a sample's quantiles differ from the original's."
+    trial_levels = (1.0, 5.0, 3.0)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_sizes(levels, "the number of samples", least=1)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        Y = np.empty_like(X)
+        for j, x in enumerate(X.T):
+            samples = np.sort(x[rng.integers(0, len(x), (int(level), len(x)))], axis=1)
+            Y[np.argsort(x, kind="stable"), j] = samples.mean(axis=0)
+        return Y
+
+
+@register
+class DataSwapping(MaskedScheme):
+    """A share of each column's values (level) swapped between random records.
+
+    Independent in every copy.
+    """
+
+    name = "data-swapping"
+    claims = "Nothing under collusion: two of three copies agree on most originals. Every column keeps its values."
+    reference = "dalenius1982; hundepool2012, chapter 3"
+    assumes = "Doubt about the owner of a value is enough protection, and recipients never pool their copies."
+    level_of_original = 0.0
+    trial_levels = (0.2, 0.6, 0.4)
+
+    class Parameters(PluginParameters):
+        """Restriction on the pairs."""
+
+        within: str | None = Field(
+            None,
+            description="column whose value both records of a pair have; it is not swapped itself",
+        )
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_shares(levels, "the share of values exchanged", zero=True, one=True)
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        super().check_table(table, asked)
+        self._kept(table)
+
+    def _kept(self, table: Table) -> int | None:
+        name = self.parameters.within
+        if name is not None and name not in table.attributes:
+            raise AuditorError(
+                f"within: there is no attribute {name!r}{did_you_mean(name, table.attributes)}"
+            )
+        return None if name is None else table.attributes.index(name)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        Y, kept = X.copy(), None if self.table is None else self._kept(self.table)
+        strata = [np.arange(len(X))] if kept is None else rows_by_value(X[:, kept])
+        for j in (column for column in range(X.shape[1]) if column != kept):
+            for rows in strata:
+                one, other = pairs(rows, level, rng)
+                Y[one, j], Y[other, j] = X[other, j], X[one, j]
+        return Y
+
+
+def rows_by_value(x: Array) -> list[Indices]:
+    """Return the rows of each distinct value of a column, ascending.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
+    [[1], [0, 2]]
+    """
+    return np.split(
+        np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1]
+    )
+
+
+def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:
+    """Return random pairs of rows as two arrays, shapes (h,).
+
+    ``h = ⌊share · n / 2⌋``.
+    """
+    half = int(share * len(rows) / 2)
+    chosen = rng.permutation(rows)[: 2 * half]
+    return chosen[:half], chosen[half:]
+
+
+SWAP, SHIFT = 5e-7, 2e-11
+"""Seconds per exchange, and per rank of the window to close its gap."""
+
+
+@register
+class RankSwapping(MaskedScheme):
+    """Values swapped with others at most a share p of ranks away (level p).
+
+    Each column separately, independent in every copy.
+    """
+
+    name = "rank-swapping"
+    claims = "Nothing under collusion: a value's rank lies in the intersection of all intervals. Every column keeps its values."
+    reference = "moore1996; hundepool2012, chapter 3"
+    assumes = "Values of similar rank differ in size, and recipients never pool their copies."
+    level_of_original = 0.0
+    trial_levels = (0.05, 0.2, 0.1)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_shares(levels, "p, the share of all ranks that a value may move", zero=True, one=True)
+
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        return sum((SWAP + SHIFT * level * rows) * rows * width for level in levels)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        Y = np.empty_like(X)
+        for j, x in enumerate(X.T):
+            order = np.argsort(x, kind="stable")
+            Y[order, j] = x[order[partners(len(x), int(level * len(x)), rng)]]
+        return Y
+
+
+def partners(n: int, window: int, rng: Rng) -> Indices:
+    """Return the rank that every rank is exchanged with, shape (n,).
+
+    At most ``window`` away; its own rank if none is free.
+    """
+    other, u = np.arange(n), rng.random(n).tolist()
+    # Free ranks, ascending, from `free[first]` to the end of the window. One list slides over all
+    # ranks: a new search per window is a hundred times as slow for wide windows.
+    free, first, end = list[int](), 0, 0
+    while first < len(free) or end < n:
+        i = free[first] if first < len(free) else end
+        stop = min(i + window + 1, n)
+        free.extend(range(end, stop))
+        first, end = first + 1, max(end, stop)
+        if first < len(free):
+            j = free.pop(first + int(u[i] * (len(free) - first)))
+            other[i], other[j] = j, i
+    return other
