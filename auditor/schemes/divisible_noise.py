@@ -1,66 +1,13 @@
 """Laplace, geometric and Skellam noise, from processes or fresh draws.
 
-Two-sided geometric noise is the discrete form of Laplace noise.
+| noise | law at variance v | increment from ``v_b`` to ``v_c`` | source |
+| --- | --- | --- | --- |
+| Laplace | scale ``b = √(v/2)`` | 0 with probability ``v_b/v_c``, else Laplace of scale c | koufogiannis2015 |
+| geometric | ``(1 − q)/(1 + q)·q^{|k|}``, ``v = 2q/(1 − q)²`` | 0 with probability ``v_b/v_c``, else geometric of ``v_c`` | ghosh2009 |
+| Skellam | ``e^{−v} I_k(v)``: difference of two Poisson numbers | Skellam of ``v_c − v_b`` | skellam1946 |
 
-| symbol | meaning | source |
-| --- | --- | --- |
-| ``v_a ≤ v_b ≤ v_c`` | the noise's variances, in squared units, in the lower neighbour, the new copy and the upper neighbour | |
-| ``λ, q`` | ``q = e^{−λ}``, ``v = 2q/(1 − q)²``, so that ``λ = 2 arsinh(1/√(2v))`` | |
-| ``g(k)`` | ``(1 − q)/(1 + q)·q^{|k|}``, with ``g(0) = 1/√(2v + 1)`` | Ghosh, Roughgarden & Sundararajan 2009 |
-| ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
-| ``r_1, r_2`` | ``v_a/v_b`` and ``v_b/v_c``, the chances that a step is 0 | |
-
-The characteristic function of g is ``1/(1 + v(1 − cos u))``; that of c over that of b is
-``b/c + (1 − b/c)/(1 + c(1 − cos u))``. So from v_b to v_c the noise stays unchanged with
-probability ``v_b/v_c``, and else gains fresh noise of variance v_c. In terms of q the probability
-is ``((1 − q_c)/(1 − q_b))²·q_b/q_c``. Given D, each of the two steps stayed or was fresh. If both
-were fresh the split has weight ``q_b^{|u|} q_c^{|D − u|}``. It is geometric outside 0 … D, and
-inside with ratio ``ρ = q_b/q_c``. D = 0 may result from two steps that cancel.
-
-Weights are divided by ``q_c^{|D|}`` to avoid overflow and underflow.
-
-Laplace noise: a process with independent increments, or fresh draws.
-
-| symbol | meaning | source |
-| --- | --- | --- |
-| ``a < b < c`` | scales, ``√(v/2)`` of variances v | |
-| ``1/(1 + b²u²)`` | characteristic function of ``Z_b`` | |
-| ``r₁, r₂`` | ``a²/b²``, ``b²/c²`` | |
-| ``D, U`` | ``Z_c − Z_a``; ``Z_b − Z_a`` given D; below ``D > 0``, by symmetry | |
-| ``S`` | ``(1 − r₁)/(1 − r₁r₂)``: the chance that U is not 0 | |
-| ``q`` | ``(1 − b/c)/2`` | |
-| ``k, l`` | ``1/b + 1/c``, ``1/b − 1/c`` | |
-| ``t`` | ``e^{−lD}`` | |
-
-``(1 + b²u²)/(1 + c²u²) = r + (1 − r)/(1 + c²u²)`` with ``r = b²/c²``: the increment from b to c is
-0 with probability r, and else fresh noise of scale c. Both increments of a bridge are mixtures of
-this form. They can add up to D in three ways (only the second moves, only the first, both). Divided
-by the density of D this leaves
-
-    ``U = 0`` with probability ``1 − S``, and given that it is not:
-    below 0 with probability ``q``,         where ``−U`` is exponential of rate k,
-    between 0 and D with ``(1 − q)(1 − t)``, exponential of rate l, truncated at D,
-    exactly D with ``(1 − 2q)·t``,
-    beyond D with ``q·t``,                  where ``U − D`` is exponential of rate k.
-
-One uniform number chooses the side, and one exponential serves all sides: the excess of an
-exponential of rate l over D is again exponential. ``D = 0`` almost surely means two increments at
-rest, and gives ``U = 0``.
-
-Reference: koufogiannis2015 (the process); its bridge, for levels in any order, is derived here.
-
-Skellam noise: the difference of two Poisson processes.
-
-| symbol | meaning | source |
-| --- | --- | --- |
-| ``N_1, N_2`` | two independent Poisson processes, each of mean v/2 at variance v | |
-| ``Z_v`` | ``N_1 − N_2`` at v: ``P(k) = e^{−v} I_k(v)`` | Skellam 1946 |
-| ``v_a < v_b < v_c`` | variances, in squared units, of the noise of the lower neighbour, the new copy and the upper neighbour | |
-| ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
-
-Steps are Skellam numbers of the variances' difference. Given D the new copy's part has
-``P(u) = P_1(u) P_2(D − u)/P(D)``, with the laws of variances ``v_b − v_a``, ``v_c − v_b`` and
-``v_c − v_a``. It is log-concave, and its mean is ``D (v_b − v_a)/(v_c − v_a)``.
+A bridge draws a new copy between two neighbours, given their difference D. The bridges are derived
+here.
 """
 
 from __future__ import annotations
@@ -170,7 +117,9 @@ def split_weights(d: Array, low: float, middle: float, high: float) -> Split:
 def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
 
-    Variances ``low < middle < high``.
+    Each of the two steps stayed, or was fresh. If both were fresh the split has weight
+    ``q_b^{|u|} q_c^{|D − u|}``: geometric outside 0 … D, and inside with ratio ``ρ = q_b/q_c``. D = 0 may
+    result from two steps that cancel. Weights are divided by ``q_c^{|D|}`` against overflow.
     """
     ways = split_weights(d, low, middle, high)
     to_whole = ways.within + ways.whole
@@ -237,7 +186,16 @@ def laplace_increment(rng: Rng, low: float, high: float, size: int) -> Array:
 def laplace_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low ≥ 0``.
 
-    Shape (rows,); variances ``low < middle < high``.
+    Both increments of a bridge are mixtures of 0 and a Laplace number. With ``S = (1 − r₁)/(1 − r₁r₂)``,
+    ``r₁ = a²/b²``, ``r₂ = b²/c²``, ``q = (1 − b/c)/2``, ``k = 1/b + 1/c``, ``l = 1/b − 1/c`` and
+    ``t = e^{−lD}``, for ``D > 0``: ``U = 0`` with probability ``1 − S``, and else
+
+        below 0 with probability ``q``,         where ``−U`` is exponential of rate k,
+        between 0 and D with ``(1 − q)(1 − t)``, exponential of rate l, truncated at D,
+        exactly D with ``(1 − 2q)·t``,
+        beyond D with ``q·t``,                  where ``U − D`` is exponential of rate k.
+
+    One uniform number chooses the side, and one exponential serves all sides. ``D = 0`` gives ``U = 0``.
     """
     b, c = np.sqrt(middle / 2.0), np.sqrt(high / 2.0)
     apart = (high - middle) / (2.0 * (b + c))  # c − b without cancellation
@@ -290,7 +248,8 @@ def skellam_increment(rng: Rng, low: float, high: float, size: int) -> Array:
 def skellam_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
 
-    Variances ``low < middle < high``.
+    ``P(u) = P_1(u) P_2(D − u)/P(D)``, with the laws of variances ``v_b − v_a``, ``v_c − v_b`` and
+    ``v_c − v_a``. It is log-concave, with mean ``D (v_b − v_a)/(v_c − v_a)``.
     """
     first, second = middle - low, high - middle
 

@@ -1,24 +1,12 @@
 """Independent and linearly dependent noise, both broken by pooling.
 
-| symbol | meaning | shape | source |
+| scheme | ``Sigma`` | ``K_0`` by default | source |
 | --- | --- | --- | --- |
-| ``σ_i²`` | level of copy i | scalar | |
-| ``Sigma`` | ``diag(σ_1² … σ_M²)`` | (M, M) | li2012, Theorem 3 |
-| ``K_0`` | ``(tr K_X / N)·I`` by default: white noise | (N, N) | huang2005, sections 4 and 6.1 |
+| ``independent`` | ``diag(σ_1² … σ_M²)`` | ``(tr K_X / N)·I``: white noise | li2012, Theorem 3; huang2005, section 4 |
+| ``correlated`` | ``diag(σ_1² … σ_M²)`` | ``K_X``: no filter separates noise and data | huang2005, section 8 |
+| ``linearly-dependent`` | ``s sᵀ``, ``s = (σ_1 … σ_M)`` | ``K_X`` | li2012, section 4.2.2 |
 
-``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u`` with u uniform on ±√3: equal covariance,
-bounded noise (agrawal2000). ``correlated`` shapes the noise like the data, ``K_0 = K_X``, so no
-filter can separate them (huang2005, section 8). Broken by design as a multilevel scheme: a
-coalition gains with every copy (li2012, Theorem 3).
-
-Linearly dependent noise: one draw scaled to every level.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``s`` | ``(σ_1 … σ_M)`` | (M,) | |
-| ``Sigma`` | ``s sᵀ``, of rank 1 | (M, M) | li2012, section 4.2.2 |
-
-Broken by design: ``X = (σ_2 Y_1 − σ_1 Y_2) / (σ_2 − σ_1)`` exactly, for any two different levels.
+``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u``, u uniform on ±√3 (agrawal2000).
 """
 
 from __future__ import annotations
@@ -90,7 +78,7 @@ class Correlated(FreshNoise):
 class LinearlyDependent(AdditiveScheme):
     """One noise draw scaled to every level. Broken: two copies disclose all.
 
-    Z_i = σ_i·G, so two copies determine the table exactly.
+    ``X = (σ_2 Y_1 − σ_1 Y_2) / (σ_2 − σ_1)`` exactly, for any two different levels.
     """
 
     name = "linearly-dependent"

@@ -2,37 +2,11 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``M_i`` | orthogonal matrix of copy i, uniformly distributed (Haar) | (N, N) | liu2008, (12.4) |
+| ``M_i`` | rotation: Haar-distributed orthogonal matrix of copy i | (N, N) | liu2008, (12.4) |
+| | projection: independent N(0, σ²) entries, σ² = 1/n' by default | (n', N) | liu2008, section 4 |
 | ``t`` | translation, 0 or normal with the data's covariance | (N,) | chen2007 |
-| ``Z_i`` | 0, or white noise ``σ_i² (tr K_X/N) I``; fresh or corner-wave across copies | (N,) | li2012, section 5 |
-| ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) | |
-
-Rotations preserve distances, so k-means, nearest neighbours and support vector machines give equal
-results. ``rotation`` fails against an adversary with N independent known records, or with a sample
-of the population. Without a translation, lengths of records and the sum of squares of all
-attributes are also disclosed. Several copies have independent matrices. ``Y_2 = (M_2 M_1ᵀ) Y_1``,
-and the rows determine that product, so pooled copies disclose no more than one.
-
-Rotated white noise is white, so a copy of ``rotation-noise`` is ``M_i x + R_i`` with white ``R_i``.
-It fails against known records by regression, with the noise's error. Fresh noise also fails by
-collusion: recipients align their copies and average. Under corner-wave noise (li2012) the least
-noisy copy is sufficient for every coalition.
-
-Random projection: records multiplied by one secret normal matrix.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``n'`` | columns of a copy, ``dimensions`` | scalar | |
-| ``M`` | independent N(0, σ²) entries; σ² = 1/n' by default | (n', N) | liu2008, section 4 |
-| ``E‖M(x − x')‖²`` | ``σ² n' ‖x − x'‖²`` | scalar | |
-| ``C`` | orthonormal cosine transform (DCT-II) across a record's attributes | (N, N) | mukherjee2006 |
-
-``matrix: dct`` keeps the n' cosine coefficients with the largest mean square over the table, in a
-secret order.
-
-A smaller n' preserves distances less and discloses less: with n' < N no adversary can invert the
-map for all records. Each known record removes one more dimension of uncertainty. Several copies
-have independent matrices, so collusion stacks them to one projection with ``Σ n'`` rows.
+| ``Z_i`` | 0, or white noise ``σ_i² (tr K_X/N) I``, fresh or corner-wave | (N,) | li2012, section 5 |
+| ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) or (n',) | |
 """
 
 from __future__ import annotations
@@ -62,7 +36,9 @@ from auditor.types import Array
 class Rotation(TransformScheme):
     """One secret random rotation, Y = MX. Broken by a few known records.
 
-    A sample of the population also breaks it. Distances are preserved.
+    Distances are kept, so k-means, nearest neighbours and support vector machines give equal results. N
+    independent known records, or a sample of the population, break it. Without a translation, lengths
+    of records are disclosed too. Pooled copies disclose no more than one.
     """
 
     name = "rotation"
@@ -94,7 +70,9 @@ NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
 class RotationNoise(TransformScheme):
     """Secret rotation plus noise, Y = MX + R. Broken by known records.
 
-    The attack's error is the noise.
+    Rotated white noise is white, so a copy is ``M_i x + R_i``. Regression on known records breaks it, with
+    the noise's error. Recipients align copies of fresh noise and average them. Under corner-wave noise
+    the least noisy copy is sufficient.
     """
 
     name = "rotation-noise"
@@ -173,7 +151,10 @@ class BlurredSampler(NamedTuple):
 class RandomProjection(TransformScheme):
     """One secret random projection to n' dimensions. Broken by collusion.
 
-    Distances are preserved on average.
+    Distances are kept on average. With n' < N no adversary can invert the map for all records. Each
+    known record removes one dimension of uncertainty, and pooled copies stack to ``Σ n'`` rows.
+    ``matrix: dct`` keeps the n' cosine coefficients with the largest mean square, in a secret order
+    (mukherjee2006).
     """
 
     name = "random-projection"

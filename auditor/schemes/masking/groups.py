@@ -1,42 +1,7 @@
-"""Groups of k or more similar records: micro-aggregation, condensation.
+"""Groups of k or more similar records, replaced by means or draws.
 
-MDAV is the maximum distance to average vector.
-
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``Z`` | records, columns in units of their standard deviations | (n, N) |
-| ``k`` | least size of a group; n ≥ k | scalar |
-| ``g`` | number of each record's group, from 0 | (n,) |
-
-Time grows with ``n²/k`` for MDAV and nearest neighbours: some seconds for n = 20,000 and k = 3.
-
-Condensation: groups of k records replaced by draws of equal moments.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | ``k``, least size of a group | scalar | aggarwal2004 |
-| ``m, C`` | mean and covariance of a group (divisor its size) | (N,), (N, N) | |
-| ``C = P Λ Pᵀ`` | its principal components | | |
-| ``y`` | ``m + P Λ^½ u``, u independent and uniform on ±√3 | (N,) | aggarwal2004 |
-
-A group's draws are in its places in the table, in random order. The overall covariance is
-preserved. A copy discloses a record's group: the error is as large as the difference of two draws
-of the group, which is small for small k. Several copies have independent groups and draws, so
-pooling averages them.
-
-Micro-aggregation: records replaced by the mean of k or more neighbours.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | ``k``, least size of a group | scalar | domingo2002 |
-| ``mdav`` | groups of whole records, by distance in standard deviations (``groups.mdav``) | | domingo2002 |
-| ``univariate`` | groups of each column alone: runs of k in ascending order (``groups.runs``) | | |
-| ``y`` | mean of the record's group | (N,) | |
-
-Groups of whole records give k-anonymity in all columns. A group mean discloses nearly everything in
-a dense table. Per column there is no k-anonymity and little protection: with k = 3 a value is the
-mean of itself and two neighbours in rank. Means are preserved, variances shrink. Fails under
-collusion: copies of two k give two means, and a record lies in both groups.
+Groups are MDAV's (maximum distance to average vector), nearest neighbours, or runs of ranks. Time
+grows with ``n²/k``: some seconds for n = 20,000 and k = 3.
 """
 
 from __future__ import annotations
@@ -164,7 +129,9 @@ def _squares(Z: Array, centre: Array) -> Array:
 class Condensation(GroupScheme):
     """Groups of k records (level = k) replaced by draws of their moments.
 
-    Independent in every copy.
+    ``y = m + P Λ^½ u``, with m the group's mean, ``P Λ Pᵀ`` its covariance (divisor its size), and u
+    independent and uniform on ±√3. Draws are in the group's places, in random order. Pooled copies have
+    independent groups and draws, so they average out.
     """
 
     name = "condensation"
@@ -197,7 +164,9 @@ def drawn_alike(group: Array, rng: Rng) -> Array:
 class MicroAggregation(GroupScheme):
     """Records, or each column's values, replaced by means of k (level = k).
 
-    Groups have at least k members. Deterministic.
+    ``mdav``: groups of whole records by distance in standard deviations, k-anonymous in all columns.
+    ``univariate``: runs of k ranks of each column, with little protection. Deterministic: copies of two
+    k give two means.
     """
 
     name = "micro-aggregation"

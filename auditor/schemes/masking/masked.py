@@ -1,86 +1,7 @@
-"""Masks: rounding, top coding, sampling and swapping.
+"""Masks: rounding, top coding, sampling, resampling and swapping.
 
-A copy is a random function of the whole table.
-
-No noise law is stated, so attacks that need a law do not apply, and figures have no closed form.
-The remaining attacks use the copy as the estimate, or learn from records known exactly.
-
-Rounding to multiples of a base, and top coding.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | the base ``b``, in standard deviations of each column | scalar | |
-| ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) | (N,) | |
-| ``t`` | ``(x − o) / b`` | | |
-| ``y`` | ``o + b·round(t)``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform | | dalenius1981 |
-
-Nearest rounding discloses an interval of width b: error ``b²/12`` for spread values. Fails if
-values lie on a lattice as coarse as the base, and against pooling: a value lies in the intersection
-of all copies' intervals. Unbiased rounding preserves expected totals, has a larger error, and
-averages out.
-
-Top and bottom coding: values beyond a quantile replaced by one code.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | share ``α`` of the records that are coded at each end | scalar in (0, 1) | hundepool2012, chapter 3 |
-| ``c`` | quantile ``1 − α`` of a column (``α`` at the bottom) | (N,) | |
-| ``y`` | ``x`` where ``x ≤ c``, else the code: c, or ``E[X | X > c]``, which keeps the column's mean | | |
-
-Protects extreme records only, which hold most of a skewed column's variance. A share ``1 − α`` of
-all values is unperturbed, although squared error may be large; `measures: [exact]` counts them. The
-copy of the smallest share makes all others useless.
-
-Sampling and resampling of records.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | ``f``, share of the records that are released | scalar in (0, 1] | skinner1994 |
-| ``m`` | ``⌈f n⌉`` records, drawn without replacement and anew for every copy | scalar | |
-| ``y`` | ``x`` of a record that is in the sample, else the sample's mean | (N,) | |
-
-A copy has a row for every record; rows outside the sample hold the sample's mean, the best estimate
-from the sample alone. Expected squared error is a share ``1 − f`` of the variance: sampled records
-are unprotected, and all others fully protected. Sampling protects membership, which no numeric
-error measures. `exact` counts the disclosed records; pooled copies disclose a share
-``1 − Π(1 − f_i)``.
-
-Resampling: values replaced by mean order statistics of samples.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | ``t``, number of samples with replacement, each of n values | scalar | heer1993 |
-| ``x*_s(r)`` | value of rank r in sample s of a column | scalar | |
-| ``y`` | ``(1/t) Σ_s x*_s(r)`` of the record whose own value has rank r | scalar | |
-
-A record keeps its rank in every column. Its value changes by a sample quantile's error, of order
-``√(q(1 − q)/(t n))`` over the density there. So large tables are protected only in the tails.
-Pooled copies average like additional samples.
-
-Data swapping and rank swapping.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | ``s``, share of a column's values that are exchanged | scalar in [0, 1] | dalenius1982 |
-| ``2h`` | ``2⌊s n / 2⌋`` records, drawn anew for every column and paired at random; each gets the other's value | scalar | |
-| ``within`` | unperturbed column in which the records of a pair agree | | |
-
-Every column keeps its distribution exactly; with ``within`` also jointly with that column. A share
-``1 − s`` of all values is released unperturbed. Squared error hides this, since a swapped value is
-an independent draw with error twice the variance. One copy does not show which values are swapped.
-Several independent copies mostly agree on the original.
-
-Rank swapping: values of a column exchanged with others of similar rank.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | ``p``, largest change of a value's rank, as a share of the records | scalar in [0, 1] | moore1996 |
-| ``w`` | ``⌊p n⌋`` | scalar | |
-| ``i ↔ j`` | from the lowest rank up: a free i is exchanged with a random free j among ``i + 1 … i + w`` | | |
-
-Every column keeps its distribution exactly; correlations shrink. A value is known to an interval of
-``2w`` ranks, which is narrow in the middle of a dense column. Copies are independent, so pooling
-intersects the intervals.
+A copy is a random function of the whole table. No noise law is stated. So attacks that need a law do
+not apply, and figures have no closed form.
 """
 
 from __future__ import annotations
@@ -174,7 +95,14 @@ class MaskedScheme(Scheme):
 class Rounding(MaskedScheme):
     """Values rounded to multiples of a base (level = base in deviations).
 
-    A copy discloses an interval, and two copies the intersection of their intervals.
+    | symbol | meaning |
+    | --- | --- |
+    | level | base ``b``, in standard deviations of each column |
+    | ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) |
+    | ``y`` | ``o + b·round(t)``, ``t = (x − o)/b``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform |
+
+    A copy discloses an interval of width b: error ``b²/12`` for spread values. Pooled copies disclose
+    the intersection of their intervals. Unbiased rounding keeps expected totals and averages out.
     """
 
     name = "rounding"
@@ -232,7 +160,12 @@ def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Arr
 class TopCoding(MaskedScheme):
     """Values beyond a quantile replaced by one code (level = share coded).
 
-    The share is per end; all other values are unperturbed.
+    | symbol | meaning |
+    | --- | --- |
+    | level | share ``α`` of the records that are coded at each end |
+    | ``y`` | ``x`` up to the quantile ``c`` at ``1 − α``, else ``c`` or ``E[X | X > c]``, which keeps the mean |
+
+    A share ``1 − α`` of all values is unperturbed, although the squared error may be large.
     """
 
     name = "top-coding"
@@ -286,7 +219,9 @@ def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) ->
 class Sampling(MaskedScheme):
     """A random share of records (level) unperturbed. Broken under collusion.
 
-    Rows of all other records hold the sample's mean.
+    Rows of all other records hold the sample's mean. A share ``f`` of the records is drawn without
+    replacement, anew for every copy. The expected squared error is ``1 − f`` of the variance. Pooled
+    copies disclose a share ``1 − Π(1 − f_i)``.
     """
 
     name = "sampling"
@@ -310,7 +245,9 @@ class Sampling(MaskedScheme):
 class Resampling(MaskedScheme):
     """Values replaced by means of equal rank in t samples (level = t).
 
-    Samples are drawn with replacement, independent in every copy.
+    ``y = (1/t) Σ_s x*_s(r)``, with ``x*_s(r)`` the value of the record's rank in sample s of n values,
+    drawn with replacement. Ranks are kept, so large tables are protected only in the tails. Pooled
+    copies average like additional samples.
     """
 
     name = "resampling"
@@ -334,7 +271,9 @@ class Resampling(MaskedScheme):
 class DataSwapping(MaskedScheme):
     """A share of each column's values (level) swapped between random records.
 
-    Independent in every copy.
+    A share ``s`` of a column's records is paired at random, anew for every column and copy.
+    ``within``: both records of a pair agree in an unperturbed column. Every column keeps its
+    distribution. A share ``1 − s`` of all values is unperturbed.
     """
 
     name = "data-swapping"
@@ -408,7 +347,9 @@ SWAP, SHIFT = 5e-7, 2e-11
 class RankSwapping(MaskedScheme):
     """Values swapped with others at most a share p of ranks away (level p).
 
-    Each column separately, independent in every copy.
+    From the lowest rank up, a free i is exchanged with a random free j of ``i + 1 … i + ⌊p n⌋``. Every
+    column keeps its distribution; correlations shrink. Pooled copies disclose the intersection of rank
+    intervals.
     """
 
     name = "rank-swapping"
