@@ -1,7 +1,4 @@
-"""Attack interface: estimate the original from an adversary's view.
-
-Categorical attack interface: posteriors from an adversary's view.
-"""
+"""Attack interfaces: estimates of numbers, and posteriors of categories."""
 
 from __future__ import annotations
 

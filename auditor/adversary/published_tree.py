@@ -1,49 +1,26 @@
 """Moments of the data given a published regression or regression tree.
 
-A leaf states the target's mean and variance in a box of the predictors, and perhaps its share of
-the records. The adversary's estimate is a normal ``q``. In each box the predictors stay as under
-``q``. The target gets a regression with the published mean and variance, and with slopes scaled by
-the ratio of variances:
+The adversary's estimate is a normal ``q``. Published figures replace its own.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``O, t`` | predictors and target | (m,) |
-| ``π, μ, v`` | a leaf's share, and the target's mean and variance there, as published | scalars |
-| ``E, T`` | mean and covariance of the predictors in the leaf's box under ``q``; if known, the records' own | (m,), (m, m) |
-| ``b̂, ŝ²`` | coefficients and residual variance of the target on the predictors, as estimated | (m,), scalar |
-| ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1: published over estimated variance in the leaf | scalar |
-| ``b, a, s²`` | ``ρ b̂``, ``μ − b·E`` and ``v − bᵀTb``: the leaf's regression; ``with_model`` gives moments of all attributes | |
-
-In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with
-weights π, or ``q``'s masses if shares are not stated. The mixture's regression then replaces the
-estimated one, and ρ is recomputed once (a third pass changes errors by at most 0.001).
-
-With known predictors the error is close to the leaves' variance: 0.115 against 0.104 for a step,
-noise of ten variances and moments from 400 rows. The law nearest to ``q`` in relative entropy, ``ρ²
-b̂ᵀTb̂ + ρ ŝ² = v``, leaves 0.156.
-
-Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not checked:
-predictors normal within a box, and equal slopes within leaves up to ρ.
-
-Moments of the data given a published linear regression.
-
-The adversary's estimate is ``x_t = â + b̂·x_O + ê``. The published figures replace its own. The
-other attributes' moments and the residual's correlations stay as estimated.
-
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``O, t, U`` | the predictors, the target, all other attributes | |
-| ``a, b, s²`` | the published intercept, coefficients and residual variance; with a hat as estimated | scalar, (m,), scalar |
+| ``O, t, U`` | predictors, target, all other attributes | |
+| ``a, b, s²`` | published intercept, coefficients and residual variance; with a hat as estimated | scalar, (m,), scalar |
 | ``mu_t`` | ``a + b·mu_O`` | scalar |
 | ``K_tO, K_tt`` | ``bᵀK_OO``, ``bᵀK_OO b + s²`` | (m,), scalar |
 | ``K_tU`` | ``bᵀK_OU + (s/ŝ) Cov(ê, x_U)``, ``Cov(ê, x_U) = K̂_tU − b̂ᵀK̂_OU`` | (u,) |
-| ``M`` | ``K_OO^½ (K̂_OO^½)⁺``: for known predictors ``K_UO = K̂_UO Mᵀ``, as ``M x̂_O`` has their covariance | (m, m) |
+| ``M`` | ``K_OO^½ (K̂_OO^½)⁺``: for known predictors ``K_UO = K̂_UO Mᵀ`` | (m, m) |
+| ``π, μ, v`` | a leaf's share, and the target's mean and variance there | scalars |
+| ``E, T`` | mean and covariance of the predictors in the leaf's box; if known, the records' own | (m,), (m, m) |
+| ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1 | scalar |
+| | ``b = ρ b̂``, ``a = μ − b·E``, ``s² = v − bᵀTb``: the leaf's regression | |
 
-These are moments of linear functions of random variables, so they are positive semi-definite and
-bounded by the published figures.
+In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with weights
+π, or ``q``'s masses. The mixture's regression replaces the estimated one, and ρ is recomputed once: a
+third pass changes errors by at most 0.001.
 
-Source: huang2005 section 3 and kantarcioglu2004. Not checked: normal attributes. For others the
-regression is still the best linear estimate, with the stated error.
+Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not checked:
+predictors normal within a box, and equal slopes within leaves up to ρ.
 """
 
 from __future__ import annotations

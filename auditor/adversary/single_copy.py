@@ -1,28 +1,18 @@
-"""Combine a coalition's copies into one, and filter it about its mean.
+"""Combine copies into one and filter it; reconstruct one distribution.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w`` | (k,) | |
+| ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w``; equal without a law | (k,) | |
 | ``y`` | ``Σ w_i y_i``: the combined copy | (N,) | |
 | ``Sigma_r`` | covariance of its noise, ``v·K_0`` | (N, N) | huang2005 (14) |
-| ``F`` | the filter | (N, N) | |
-| ``x̂`` | ``m + F(y − m)`` | (N,) | liu2008, Protocols 2 and 3, with ERRATA's mean |
-
-For noise of one shape the combination is sufficient (``best_unbiased_combination``). Without a law
-the weights are equal.
-
-Reconstruct the distribution of one attribute from perturbed values.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
+| ``x̂`` | ``m + F(y − m)``, F the filter | (N,) | liu2008, Protocols 2 and 3, with ERRATA's mean |
 | ``π_b`` | probability that ``x`` lies in bin b | (B,) | |
 | ``c_m`` | perturbed values counted in cell m, ``n`` in all | (m,) | |
-| ``f_R`` | density of the noise | | |
-| ``L_mb`` | likelihood of cell m given bin b: ``f_R(y_m − x_b)`` at midpoints (iteration), averaged over the bin (EM) | (m, B) | |
+| ``L_mb`` | likelihood of cell m given bin b, at midpoints (iteration) or averaged (EM) | (m, B) | |
 | step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000; agrawal2001 |
 
-Agrawal and Srikant's iteration approximates EM, which never lowers the likelihood. Both stop at
-statistically insignificant gains: run to convergence, deconvolution makes spikes.
+The iteration approximates EM. Both stop at statistically insignificant gains, as convergence makes
+spikes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """An adversary's view: moments of its copies, noise law and knowledge.
 
-Data given to an adversary besides its copies, one class per kind.
-
-| knowledge | given |
+| knowledge | given besides the copies |
 | --- | --- |
 | ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
-| ``model`` | with the published regression: ``ModelledMoments`` of ``auditor.adversary.published_tree`` |
-| ``model`` of a tree | with the tree: ``TreeMoments`` of ``auditor.adversary.published_tree`` |
+| ``model`` | ``ModelledMoments`` or ``TreeMoments`` of ``auditor.adversary.published_tree`` |
 | ``known-records`` | original ``Records`` with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | original ``UnpairedRecords`` |
 

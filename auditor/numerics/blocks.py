@@ -1,7 +1,5 @@
 """Partition of a table's rows into blocks, stripes and row groups.
 
-By the table's shape alone, for any number of workers.
-
 | unit | use | size |
 | --- | --- | --- |
 | block | unit of reading, drawing and attacking, with its own random stream | 2¹⁸ values |
@@ -9,17 +7,8 @@ By the table's shape alone, for any number of workers.
 | row group | separate moments, for the jackknife | 32 to 64 in a table, or 64 runs of stripes |
 | piece, chunk | fits the cache during work | 2¹⁶ to 2¹⁸ values |
 
-Noise is keyed by block, and floating-point sums depend on their order. So the partition is part of
-a seed's meaning.
-
-A pass over a table's rows, block by block, with ordered sums.
-
-The table need not fit into memory. Each stripe is summed by one process, and stripes are added in
-order, so results are identical for any number of workers.
-
-Read-only arrays for plugins.
-
-They are shared with later attacks and later runs in one process.
+The partition depends on the table's shape alone, and is part of a seed's meaning. A pass sums each
+stripe in one process and adds stripes in order. So results are identical for any number of workers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """Records of one attack on categories, and gaps between beliefs.
 
-Squared gap between beliefs of a coalition and of its best copy.
-
-Source: xiao2009, eq. 15.
-
-For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy
+The squared gap between beliefs of a coalition and of its best copy is xiao2009, eq. 15. For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy
 posterior ``f`` there,
 
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``

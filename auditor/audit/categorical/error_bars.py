@@ -7,8 +7,6 @@ drawn again, with variance ``s²``, and the noise adds ``f w``, with ``w`` the j
 within the panel. Files without a law cannot be drawn again: a jackknife over row groups.
 
 Assumed, *not checked*: copies follow their law; for a panel, the rows to estimate from are others.
-
-Records of categorical cells, from sums over records and closed forms.
 """
 
 from __future__ import annotations

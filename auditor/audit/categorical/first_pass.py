@@ -1,7 +1,5 @@
 """First pass over a release of categories: counts, tests, figures.
 
-Figures of single copies of categories: fit to a law, shares, retention.
-
 | symbol | meaning |
 | --- | --- |
 | ``T`` | chance of each released value by original, shape (s, s) |

@@ -1,9 +1,7 @@
-"""Pass over categories: sums of attacks' posteriors, and closed forms.
+"""Attacks fitted to coalitions, one pass over categories, closed forms.
 
 A posterior is computed once for each outcome in a block. If outcomes are few, records are counted
 by outcome for a whole stripe first.
-
-Attacks on a release of categories, fitted to every coalition.
 """
 
 from __future__ import annotations

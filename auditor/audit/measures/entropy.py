@@ -7,32 +7,19 @@
 | ``I(X; Y)`` | ``h(Y) − h(Z)``: information in the coalition's copies | bits | |
 | ``2^{h(X) − I}`` | privacy left, ``entropy_privacy`` | std | |
 | ``1 − 2^{−I}`` | share of the privacy lost, ``privacy_loss`` | share | |
-
-``f`` is the table's histogram. Under noise on a lattice of unit u, it is the frequency of each
-lattice point, and ``h`` is ``−Σ p log₂(p/u)``. A property of the data and the coalition's copies,
-whatever the attack; each attribute's own copies only. Entropy weighs all values equally, squared
-error mostly distant ones, so the two may disagree.
-
-Bounds on errors: of any attack by entropies, of one by theorems.
-
-| symbol | meaning | unit | source |
-| --- | --- | --- | --- |
-| ``h(X|Y)`` | entropy of an attribute's value given all of a coalition's copies | nats | cover2006, ch. 8 |
-| ``e^{2h(X|Y)}/(2πe)`` | entropy power: the least mean squared error | squared data units | cover2006, ch. 8 |
-| ``I(X; Y)`` | ``h(X) − h(X|Y) = h(Y) − h(Y|X)`` | nats | |
+| ``e^{2h(X|Y)}/(2πe)`` | entropy power, the least mean squared error; ``h`` in nats | squared data units | cover2006, ch. 8 |
 | ``K, r`` | variance of a value, and of its noise, each given all other attributes | squared data units | |
-| ``J`` | ``½ ln 2πe r − h(Z)``: entropy that the noise lacks to normal noise of its variance | nats | |
+| ``J`` | ``½ ln 2πe r − h(Z)``: entropy that the noise lacks to normal noise | nats | |
 
-The laws of records and noise must be declared. For jointly normal records and noise, the bound is
-the error of the best linear estimate (li2012 (7)), which attains it.
+``f`` is the table's histogram. Under noise on a lattice of unit u, ``h`` is ``−Σ p log₂(p/u)``. Only
+the attribute's own copies count.
 
-Otherwise by attribute: ``h(X|Y)`` is at least ``h(X) − I`` given all other attributes, for a value of
-variance K under noise of variance r. For one copy, normal noise and one process, I is a convolution
-(``auditor.audit.measures.entropy``). For other fresh copies, I is at most the sum over single copies,
-and at most ``½ ln(1 + K Σ 1/r_i) + Σ J_i``.
+Bounds need declared laws of records and noise. For jointly normal ones, the bound is the error of
+the best linear estimate (li2012 (7)). Otherwise ``h(X|Y) ≥ h(X) − I`` given all other attributes. For
+one copy, normal noise and one process, I is a convolution. For other fresh copies, I is at most the
+sum over single copies, and at most ``½ ln(1 + K Σ 1/r_i) + Σ J_i``.
 
-The bound holds on average over tables. It does not hold for an adversary with known attributes, or
-with a leak outside the declared laws. All records are shares of variance, as ``normalized_error``.
+Bounds hold on average over tables, without known attributes or other leaks.
 """
 
 from __future__ import annotations

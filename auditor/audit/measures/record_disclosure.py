@@ -2,46 +2,27 @@
 
 | metric | meaning | theory |
 | --- | --- | --- |
-| ``claimed`` | share of records with a claimed value | |
-| ``disclosed`` | share of records with a correct claim | ``mean P(claim)`` |
+| ``claimed``, ``disclosed`` | share of records with a claimed value, and with a correct claim | ``mean P(claim)`` |
 | ``disclosed_beyond_chance`` | ``Σ (right − prior of the claim) / Σ (1 − prior of the truth)`` | likewise |
 | ``accuracy`` | share of records whose likeliest value is true | ``mean max P`` |
 | ``reconstruction_probability`` | mean probability of the true value | ``mean Σ P²`` |
 | ``posterior_max`` | mean of the largest probability | |
-| ``learning_gain`` | accuracy less that of the table's commonest value | ``mean max P − max prior`` |
-| ``delta_growth`` | largest growth of a probability, over records and values | |
+| ``learning_gain`` | accuracy less that of the commonest value | ``mean max P − max prior`` |
+| ``delta_growth`` | largest growth of a probability | |
 | ``linkage`` | mean probability of naming the record's own row | |
+| ``records_within`` | share of records with ``‖x̂ − x‖ ≤ ε·‖x‖``, averaged over guesses (liu2008, section 4.1) | |
+| ``most_exposed`` | share of guesses that hit the record of largest probability | |
+| ``rare_claimed``, ``rare_disclosed`` | share of records with a claimed region, and inside it | |
+| ``named`` | ``mean P(own row first)``: ``1/e`` if no row is likelier and e rows are as likely | |
+| ``named(k)`` | ``mean min(1, max(0, k − a)/e)``, with a likelier rows | |
+| ``named_gain`` | less chance, ``k/n`` of n rows | |
 
-Error bars are binomial, of ratios by the delta method.
+Error bars are binomial, of ratios by the delta method. A guess serves all records, so the error bar
+over guesses is their spread. Attacks that assign rows one to one are judged on the assignment of
+largest likeness.
 
-Records rebuilt as a whole, and rare records in a claimed region.
-
-| symbol | meaning | metric |
-| --- | --- | --- |
-| hit | ``‖x̂ − x‖ ≤ ε·‖x‖`` (liu2008, section 4.1) | |
-| share | hits over records, averaged over the attack's guesses | ``records_within`` |
-| claimed | share of records with a claimed region | ``rare_claimed`` |
-| disclosed | share of records inside their claimed region | ``rare_disclosed`` |
-| exposed | share of guesses that hit the record of largest probability | ``most_exposed`` |
-
-An attack that guesses is measured on many guesses from one release. A guess serves all records, so
-their hits are dependent: the error bar is the spread between guesses. Without guesses it is
-binomial, for independent records.
-
-Record linkage: how often an attack names the target's own row.
-
-| symbol | meaning | metric |
-| --- | --- | --- |
-| ``a, e`` | rows that seem likelier than the target's own, and rows as likely, its own included | |
-| named | ``mean P(own row first)``, ``1/e`` if ``a = 0`` | ``named`` |
-| among the first k | ``mean min(1, max(0, k − a)/e)`` | ``named(k)`` |
-| assigned | share of targets with their own row in the one-to-one assignment of largest likeness | ``named`` |
-| gain | less chance, ``k/n`` of n rows | ``named_gain``, ``named_gain(k)`` |
-
-Every target is sought among all rows. There are at most 2,000 targets, evenly spread: a share's
-standard error is 1.1 % at most. Above 130,000 rows there are fewer, down to 200 (3.5 %). An assignment
-uses the whole matrix, so it has fewer targets from 2,000 rows on. Noise in the adversary's knowledge is
-drawn once per target.
+At most 2,000 targets, evenly spread, are sought among all rows: a share's standard error is at most
+1.1 %. Above 130,000 rows there are fewer, down to 200 (3.5 %).
 """
 
 from __future__ import annotations

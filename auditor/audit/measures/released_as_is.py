@@ -1,4 +1,4 @@
-"""Values that a copy shows exactly, which a squared error may hide.
+"""Values that a copy shows exactly, and guesses of filled blanks.
 
 | symbol | meaning |
 | --- | --- |
@@ -10,22 +10,11 @@
 | ``C, A, B`` | records with ``u ≤ 1``, ``1 < u ≤ 2w + 1`` and ``2w + 1 < u ≤ 4w + 1``; A is 64 or more |
 | ``μ`` | hits by chance, for a smooth law: ``A/2 · 1/Σ_{k ≤ w} q^k``, ``q = (B/A)^(1/w)`` |
 | | or, if larger, hits by the cells of the 16 records with nearest but unequal cells |
+| ``d`` | ``|x̂ − m|``: distance of the best linear estimate from the column's mean |
+| ``t`` | distance within which most guesses «blank» are right |
 
-A copy cut off at its 97th percentile keeps 90 % of a long tail's variance unknown, and shows 97 % of
-the values. ``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do not count.
-
-Guesses of blank cells that were filled by the column's mean.
-
-The best linear estimate of a column from a coalition's copies is nearer to the mean where the cell
-was filled. A recipient guesses «blank» within a distance of the mean.
-
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``d`` | ``|x̂ − m|``: distance of the estimate from the mean | (n,) |
-| ``t`` | distance within which most guesses are right, from one half of the records | scalar |
-
-Estimate and ``t`` are fitted on one half of the records and judged on the other. All records within
-``t = ∞``, or none, is the best guess without copies.
+``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do not count. Blanks hold
+the mean. ``t`` is fitted on one half of the records and judged on the other.
 """
 
 from __future__ import annotations

@@ -1,18 +1,7 @@
-"""Errors of linear attacks from second moments alone.
+"""Errors of linear attacks from second moments, measured and expected.
 
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``R, c`` | residual weights and offsets of the maps: ``auditor.audit.numeric.linear_errors`` | (B, N, d), (B, N) |
-| ``P, t`` | moments of ``v`` over the rows: ``auditor.numerics.moments`` | (d, d), (d,) |
-
-The measured error is ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``. Under a law, closed forms
-add the theory, and the error bar of maps that do not depend on the noise. Estimated maps are fitted
-and measured again in other draws (``auditor.audit.numeric.redraws``).
-
-Affine maps of many coalitions, and closed forms of their errors.
-
-Maps are padded with zeros to all copies. So the errors of a thousand coalitions are one product
-of a (1000·N) × d matrix with the moments of all copies.
+Maps are padded with zeros to all copies. So the errors of a thousand coalitions are one product of a
+(1000·N) × d matrix with the moments of all copies.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -20,13 +9,15 @@ of a (1000·N) × d matrix with the moments of all copies.
 | ``V`` | weights on true values that the adversary knows, usually none | (B, N, N) |
 | ``c`` | offset, for rows centred on the table's mean | (B, N) |
 | ``R`` | ``[I − V, −W]``: the error is ``R v − c`` for a centred row ``v`` of ``[X, Y_1 … Y_M]`` | (B, N, d) |
+| ``P, t`` | moments of ``v`` over the rows (``auditor.numerics.moments``) | (d, d), (d,) |
 | ``H`` | ``[I … I]ᵀ``, from ``Y = H x + Z`` | (MN, N) |
 | ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: squared bias | (B, N, N) |
 | ``S`` | ``W K_Z Wᵀ``: variance | (B, N, N) |
 
-The expected error is ``diag(A + S)`` (li2012 (7) for the best W). With weights independent of the
-noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and
-likewise for each attribute: exact for any table, also for a map estimated from other records.
+The measured error is ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``, the expected one
+``diag(A + S)`` (li2012 (7) for the best W). With weights independent of the noise, the variance over
+noise draws is ``(2 tr S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in
+other draws (``auditor.audit.numeric.redraws``).
 """
 
 from __future__ import annotations

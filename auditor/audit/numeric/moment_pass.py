@@ -1,6 +1,4 @@
-"""Moments of all rows and of known rows, gathered in one pass.
-
-Rows that each adversary knows, sees copies of, and is judged on.
+"""Rows known to each adversary, and moments of all rows in one pass.
 
 | knowledge | given to the adversary | judged on |
 | --- | --- | --- |

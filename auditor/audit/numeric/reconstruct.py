@@ -1,12 +1,7 @@
 """Row-level reconstruction, block by block.
 
-For attacks that are not linear, for shares of records recovered, and for distributions of errors.
-Only averages over records are kept (``auditor.audit.numeric.error_tally``).
-
-Blocks with neighbouring rows, for attacks that use them.
-
-An estimate depends on no row further away than the attack asks for, so the division of a table into
-blocks does not change it.
+For attacks that are not linear, shares of records recovered, and distributions of errors. An estimate
+depends on no row further away than the attack requests, so the division into blocks changes nothing.
 """
 
 from __future__ import annotations

@@ -1,32 +1,20 @@
-"""Moments of one release, and the view of each adversary on it.
+"""Moments of one release, its estimated noise, and adversaries' views.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``M_i, t_i`` | matrix and translation of copy i, if copies were transformed | (N, N), (N,) |
 | ``u_i`` | ``M_i⁻¹ (y_i − t_i) = x + Z_i`` | (N,) |
 | ``T`` | ``diag(I, M_1 … M_M)``: ``T P Tᵀ`` has the moments of ``[x, y_1 …]`` | (d, d) |
-
-The audit gathers moments of ``u`` about the table's mean. An adversary is given ``T P Tᵀ``. Its map
-``W`` is ``W_i M_i`` in the audit's coordinates, where the theory of additive noise holds.
-
-Noise of copies from files, estimated from original and copies.
-
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``Z_i`` | ``Y_i − X`` | (n, N) |
-| ``K̂`` | covariance of all Z, divisor n | (MN, MN) |
+| ``K̂`` | covariance of all ``Z_i = Y_i − X``, divisor n | (MN, MN) |
 | ``σ̂_i²`` | level of copy i: mean over attributes of ``var(Z_ij) / var(X_j)`` | scalar |
 | ``d(K)`` | distance from a law: largest ``|K̂ − K|`` over both standard deviations | scalar |
 | ``r`` | largest correlation of an attribute with any of the noise | scalar |
 
-Attacks that need a law get the nearest scheme's shape, with the covariance across copies
+The audit gathers moments of ``u`` about the table's mean. An adversary is given ``T P Tᵀ``.
 
-    ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``
-
-if its distance is at most `NEAR` or explained by chance; else ``K̂`` itself. This is an insider's
-knowledge, and recipients have less. If the noise depends on the data (``r``: rounded, top-coded or
-shrunk copies), there is no noise law. An estimated law proves nothing: no closed form or claim
-rests on it.
+For files without a law, attacks get the nearest scheme's shape with ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``.
+If its distance exceeds `NEAR` and chance, they get ``K̂``. If the noise depends on the data (``r``),
+there is no noise law. An estimated law proves nothing.
 """
 
 from __future__ import annotations

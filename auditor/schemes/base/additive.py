@@ -15,7 +15,7 @@ A double rounds ``x + z`` to its last bits, so the possible last bits depend on 
 ``g`` far above these bits is reachable from every ``x``. Rounding adds ``g²/12`` to the noise
 variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴.
 
-Serially dependent noise: one autoregression for copies and attributes.
+With ``serial`` one autoregression serves all copies and attributes.
 
 | symbol | meaning | shape |
 | --- | --- | --- |

@@ -1,36 +1,22 @@
 """Differential privacy of a coalition's copies, from the noise law.
 
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``Δ`` | a change of one record, ``|Δ_j| ≤ high_j − low_j`` | (N,) |
-| ``H`` | identities stacked, one per copy held: every copy changes by Δ | (kN, N) |
-| ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, covariance of the noise in the best unbiased combination of the copies (sufficient) | (N, N) |
-| ``Q`` | ``diag(spans) C⁻¹ diag(spans)``: the squared length of the corner with signs v is ``vᵀQv`` | (N, N) |
-| ``μ`` | ``max_Δ √(Δᵀ C⁻¹ Δ)``, the largest Mahalanobis length of a change | scalar |
-
-With ``serial:``, ``K_Z`` is the conditional covariance of a record's noise given the noise of all
-other records.
-
-The length is convex, so its maximum is at a corner of the box. In one process only the least
-perturbed copy counts. Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3).
-
-*Not checked*: that ``K_Z`` is public and does not depend on the record. Noise scaled by the table's
-own covariance depends on the table. The guarantee is then conditional on that scale;
-``noise: bounds`` avoids this.
-
-Privacy loss of one change of a record, for each kind of noise.
-
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``μ`` | distinguishing two records is as hard as ``N(0, 1)`` from ``N(μ, 1)``, or harder: μ-Gaussian differential privacy | dong2022 |
+| ``Δ`` | a change of one record, ``|Δ_j| ≤ high_j − low_j``; on a lattice d units | |
+| ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, H stacked identities: covariance of the noise in the best combination | |
+| ``Q`` | ``diag(spans) C⁻¹ diag(spans)``: the squared length of the corner with signs v is ``vᵀQv`` | |
+| ``μ`` | ``max_Δ √(Δᵀ C⁻¹ Δ)``: distinguishing two records is as hard as ``N(0, 1)`` from ``N(μ, 1)`` | dong2022 |
 | ``ε`` | largest log-ratio of the probabilities of any output under two records | |
 | ``(ε, δ)`` | ``P(E|x) ≤ e^ε P(E|x') + δ`` for every event E | dwork2006 |
-| ``ρ`` | Rényi divergence of order α at most ``αρ`` for every α > 1: zero-concentrated differential privacy | bun2016 |
-| ``F, z`` | distribution function of the noise, and ``z = Φ⁻¹(F)`` | |
-| ``d`` | a change, in units of noise on a lattice | |
+| ``ρ`` | Rényi divergence of order α at most ``αρ`` for every α > 1 | bun2016 |
 
-A value's noise is symmetric and its likelihood ratio is monotone, so the most powerful tests have
-the form ``y ≥ t``.
+The length is convex, so its maximum is at a corner of the box. In one process only the least
+perturbed copy counts. Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3). With
+``serial:``, ``K_Z`` is conditional on the noise of all other records. A value's noise is symmetric
+with monotone likelihood ratio, so the most powerful tests have the form ``y ≥ t``.
+
+*Not checked*: that ``K_Z`` is public and does not depend on the record. Noise scaled by the table's
+own covariance does; ``noise: bounds`` avoids this.
 """
 
 from __future__ import annotations

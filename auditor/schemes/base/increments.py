@@ -2,36 +2,22 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``σ_i²`` | level of copy i: its noise's variance over ``K_0`` | scalar | |
 | ``Sigma`` | ``min(σ_i², σ_j²)`` of one process, ``diag(σ_i²)`` of independent ones | (M, M) | li2011 (19); li2012, Theorem 3 |
 | ``K_0`` | ``diag(K_X)`` by default: each attribute by its own deviation | (N, N) | |
 | ``v`` | variance of one attribute's noise, ``σ²·K_0[j, j]``: the process's time | scalar | |
-| ``Z_v`` | the noise at v, independent of the increments after v; ``Z_0 = 0`` | | |
 | ``a < b < c`` | the variances next below a new copy, its own, and next above | scalars | |
 | ``D`` | ``Z_c − Z_a``, the difference of the two neighbours | (rows,) | |
+| ``unit`` | lattice step of each attribute: its recording step, or a divisor of it | (N,) | |
 
-For any law of the increments, each copy is the least perturbed one plus independent noise, so that
-copy is sufficient. Given its two neighbours a new copy is independent of all others. So
-``Y_b = Y_a + U`` with U drawn from the conditional law of ``Z_b − Z_a`` given D, and ``X`` the copy
-at level 0. Beyond the last copy U is an increment.
+Each copy is the least perturbed one plus independent noise, so that copy is sufficient. Given its two
+neighbours a new copy is independent of all others: ``Y_b = Y_a + U``, U from the law of ``Z_b − Z_a``
+given D. Beyond the last copy U is an increment. ``X`` is the copy at level 0.
 
-Increments of many laws are 0 with positive probability, so two copies share their noise in some
-cells. A copy with ``U = D`` is set equal to its upper neighbour: ``Y_a + (Y_c − Y_a)`` may differ
-in the last bit, and later draws between both must find a gap of 0.
+A copy with ``U = D`` is set equal to its upper neighbour, as ``Y_a + (Y_c − Y_a)`` may differ in the
+last bit. Attributes are independent, since only Gaussian noise keeps its law under mixing. A filter
+that uses the data's correlations removes more of it than of corner-wave noise.
 
-Attributes are independent, since only Gaussian noise keeps its law under mixing. A filter that uses
-the data's correlations removes more of this noise than of corner-wave noise.
-
-Schemes with whole-number noise: released values are whole multiples.
-
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``unit`` | lattice step of each attribute's values and noise: its recording step, or a divisor of it | (N,) |
-| ``v`` | variance of the noise in squared units, ``σ²·K_0[j, j]/unit²``: the time of the process | (N,) |
-
-Sums of whole numbers are exact, and values beyond 2⁵⁰ units are refused. So a released value is a
-function of whole numbers alone. The unit is public: it is the recording step of a column, visible
-in the copies.
+On a lattice sums are exact, and values beyond 2⁵⁰ units are refused. The unit is public.
 """
 
 from __future__ import annotations

@@ -1,29 +1,17 @@
-"""Base of uniform schemes: categorical copies and their exact law.
+"""Base of uniform schemes, the replacement process, and replacements.
 
-Replacement process: copies as look-ups in one random event stream.
+At time ``t = −ln p`` replacements arrive at rate 1 per tuple, each from the distribution ``π``. The
+value released at ``p`` is the last one before ``−ln p``, or the original. So copies are the Markov
+chain of xiao2009, Lemma 1, for levels in any order. Events of all tuples are in segments of equal
+length with a snapshot at each start; a release replays one segment. Below ``exp(−HORIZON)`` values are
+found backwards from their time through regenerated segments. At p = 0 the copy is independent.
 
-At time ``t = −ln p`` replacements arrive at rate 1 per tuple, and each draws uniformly from the
-domain, or from another distribution ``π``. The value released at ``p`` is the last one before
-``−ln p``, or the original if none. So ``P(no event in (t_l, t)) = p/p_l`` and copies are the Markov
-chain of xiao2009, Lemma 1, for levels in any order.
-
-Events of all tuples are in one array sorted by time, in segments of equal length with a snapshot of
-all values at each segment's start. A release copies the snapshot before its time and replays the
-rest, at a cost independent of the number of copies. By superposition the events of b tuples are one
-Poisson stream of rate b with tuples drawn uniformly, so its times need no sorting.
-
-Levels below ``exp(−HORIZON)`` store nothing. Their values are found *backwards* from their time
-through regenerated segments until every tuple has an event, on average ``ln b`` units of time. So
-space is bounded for any level. At p = 0 the copy is an independent draw.
-
-The parameter ``replacement`` and the distribution ``π`` it denotes.
-
-| value | ``π`` |
+| ``replacement`` | ``π`` |
 | --- | --- |
 | ``uniform`` | ``1/s`` each |
-| ``prior`` | the table's own share of every category; of several columns the product of each column's own |
+| ``prior`` | the table's own share of every category; of several columns the product |
 | ``[0.5, 0.3, 0.2]`` | of one column's categories, in their order |
-| ``{column: [...], ...}`` | of several columns, each replaced independently of the others: the product |
+| ``{column: [...], ...}`` | of several columns, each replaced independently: the product |
 """
 
 from __future__ import annotations
