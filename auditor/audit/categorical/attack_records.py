@@ -1,7 +1,8 @@
 """Records of one attack on categories, and gaps between beliefs.
 
-The squared gap between beliefs of a coalition and of its best copy is xiao2009, eq. 15. For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy
-posterior ``f`` there,
+The squared gap between beliefs of a coalition and of its best copy is xiao2009, eq. 15. For an outcome
+o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy posterior ``f``
+there,
 
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
 
@@ -18,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.adversary.attack import CategoricalView, Inference
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
@@ -38,13 +38,7 @@ from auditor.audit.categorical.error_bars import (
     redrawn_bars,
     variance,
 )
-from auditor.audit.categorical.outcome_counts import (
-    CodeBlock,
-    Counts,
-    Packing,
-    chosen,
-    halvings_for,
-)
+from auditor.audit.categorical.outcome_counts import MOST_CELLS, CodeBlock, Counts, Packing
 from auditor.audit.categorical.posterior_measures import Expected, Sums, error_without_copies
 from auditor.audit.categorical.posterior_pass import (
     Fit,
@@ -83,85 +77,62 @@ class Gap(NamedTuple):
     largest: float
 
 
-class Outcomes:
-    """Records by outcome and original value; in long tables for a sample of outcomes.
-
-    Parameters
-    ----------
-    rows, size, copies : int
-        ``n``, ``s`` and ``k``.
-    """
-
-    def __init__(self, rows: int, size: int, copies: int) -> None:
-        self._outcome, self._packing = Packing([size] * copies), Packing([size] * (copies + 1))
-        self._counts, self._halvings = Counts(self._packing.dtype), halvings_for(rows, size, copies)
-
-    def take(self, x: Codes, copies: Sequence[Codes]) -> None:
-        """Count records: originals and copies, each of shape (b,)."""
-        if self._halvings:
-            some = chosen(self._outcome.pack(copies), self._halvings)
-            x, copies = x[some], [copy[some] for copy in copies]
-        self._counts.take(self._packing.pack([*copies, x]))
-
-    def add(self, other: Outcomes) -> None:
-        """Add what others counted."""
-        self._counts.add(other._counts)
-
-    def cells(
-        self,
-    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Return the copies of each outcome, shape (u,), and of each cell its outcome, original value and records, shape (c,)."""
-        keys, counts = self._counts.all()
-        *shown, x = self._packing.unpack(keys)
-        _, first, outcome = np.unique(
-            self._outcome.pack(shown), return_index=True, return_inverse=True
-        )
-        return [copy[first] for copy in shown], outcome, x, counts.astype(np.float64)
-
-
 @dataclass
 class Gaps:
-    """Outcomes of several coalitions."""
+    """Counts of outcomes with original values, by coalition."""
 
-    outcomes: dict[Coalition, Outcomes]
+    counts: dict[Coalition, Counts]
 
     def add(self, other: Gaps) -> None:
         """Add what others counted."""
-        for coalition, outcomes in other.outcomes.items():
-            self.outcomes[coalition].add(outcomes)
+        for coalition, counts in other.counts.items():
+            self.counts[coalition].add(counts)
 
 
 @dataclass(frozen=True)
 class GapJob(Job[Gaps]):
-    """Counts the outcomes of several coalitions in a table of ``rows`` records and ``size`` values."""
+    """Counts of outcomes among the first ``MOST_CELLS`` records; ``size`` is s."""
 
-    rows: int
     size: int
     coalitions: tuple[Coalition, ...]
     exact = True
 
     def begin(self) -> Gaps:
         """Return empty counts."""
-        return Gaps({c: Outcomes(self.rows, self.size, len(c)) for c in self.coalitions})
+        return Gaps({c: Counts(packing_of(c, self.size).dtype) for c in self.coalitions})
 
     def take(self, block: CodeBlock, into: Gaps) -> None:
         """Count one block."""
-        for coalition, outcomes in into.outcomes.items():
-            outcomes.take(block.x, [block.copy(number) for number in coalition])
+        for coalition, counts in into.counts.items() if block.first < MOST_CELLS else ():
+            columns = [*(block.copy(number) for number in coalition), block.x]
+            counts.take(packing_of(coalition, self.size).pack(columns))
 
 
-def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: Inference) -> Gap:
+def packing_of(coalition: Coalition, size: int) -> Packing:
+    """Return the keys of a coalition's values and the original one."""
+    return Packing([size] * (len(coalition) + 1))
+
+
+def belief_gap(
+    counted: Counts, coalition: Coalition, law: UniformLaw, together: Inference, alone: Inference
+) -> Gap:
     """Return the gap.
 
     Parameters
     ----------
+    counted : Counts
+        By outcome and original value.
     law : UniformLaw
         As it is stated of these copies.
     together, alone : Inference
         Bayes' rule with all copies, and with the best one.
     """
     s, best = together.prior.size, law.best - 1
-    copies, outcome, x, c = outcomes.cells()
+    keys, number = counted.all()
+    *columns, x = packing_of(coalition, s).unpack(keys)
+    c = number.astype(np.float64)
+    new = np.any([np.diff(column, prepend=-1) != 0 for column in columns], axis=0)
+    copies, outcome = [column[new] for column in columns], np.cumsum(new) - 1
     counts = np.asarray(np.bincount(outcome, c), dtype=np.float64)
     shown, kind = copies[best], code_type(s)
     f = np.zeros((s, s))

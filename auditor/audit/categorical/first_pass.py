@@ -55,8 +55,6 @@ from auditor.types import Array, Codes
 
 LEAST_EXPECTED = 5.0
 """Fewest expected records of a cell in the chi-square test; smaller cells are pooled."""
-ENOUGH = 100
-"""Fewest records of a value in ``off_uniform``: chances then have errors of 0.1 at most."""
 
 PairCounts = NDArray[np.integer[Any]]
 
@@ -169,15 +167,6 @@ def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:
 
 def _level(x: Codes, y: Codes, size: int) -> float:
     return float(np.clip(retention(x, y, size)[0], 0.0, 1.0))
-
-
-def off_uniform(x: Codes, y: Codes, size: int) -> float:
-    """Return the largest ``|n_xy/n_x − T(p̂)[x, y]|`` over values of `ENOUGH` records; or 0."""
-    counts = np.bincount(x.astype(np.intp) * size + y, minlength=size * size).reshape(size, size)
-    common = counts.sum(axis=1) >= ENOUGH
-    chances = counts[common] / counts[common].sum(axis=1, keepdims=True)
-    law = transition_matrix(_level(x, y, size), size)
-    return float(np.abs(chances - law[common]).max(initial=0.0))
 
 
 def off_law(x: Codes, copies: Sequence[Codes], size: int, multilevel: bool) -> float:

@@ -16,7 +16,6 @@ from auditor.audit.categorical.first_pass import (
     chances,
     gap_of_chances,
     off_law,
-    off_uniform,
     retention,
     share_gap,
 )
@@ -128,7 +127,6 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cel
         for name, value, error in [whole, *(each if len(each) > 1 else [])]:
             bar = Bar.normal(error, "closed-form")
             cell.add(f"estimated_retention(copy {number})", value, bar, attribute=name)
-        cell.add(f"off_uniform(copy {number})", off_uniform(x, y, size))
     cells.append(cell := Cell(release.context, release.context.everybody))
     for known in schemes_held_against("categorical") if len(copies) > 1 else ():
         cell.add(f"off_law({known.name})", off_law(x, copies, size, known.multilevel))

@@ -111,13 +111,13 @@ class CategoricalSession(Session):
             return
         several = [c for c in release.needed if len(c) > 1]
         for batch in batches([(c, min(possible_cells(n, s, len(c)), MOST_CELLS)) for c in several]):
-            counted = release.go_through(GapJob(n, s, tuple(batch))).outcomes
-            for coalition, outcomes in counted.items():
+            counted = release.go_through(GapJob(s, tuple(batch))).counts
+            for coalition, counts in counted.items():
                 law = release.law.of(coalition)
                 for name, fit in fitted.items():
                     with noted(self._failed, name):
                         alone = fit.inferences[(coalition[law.best - 1],)]
-                        gap = belief_gap(outcomes, law, fit.inferences[coalition], alone)
+                        gap = belief_gap(counts, coalition, law, fit.inferences[coalition], alone)
                         self._gaps.setdefault(name, {})[coalition] = gap
 
     def attempt(
