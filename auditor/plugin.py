@@ -75,10 +75,9 @@ from auditor.results.renderer import Renderer
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transform
 from auditor.schemes.base.plans import Step
 from auditor.schemes.base.scheme import Case, Key, Sampler, Scheme, TableMoments
-from auditor.schemes.base.transform import Transform
 from auditor.schemes.replacement.base import Copies, UniformScheme
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, ClassRecords, Coalition, Codes, Indices

@@ -26,9 +26,8 @@ from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.multiplicative import TransformScheme
-from auditor.schemes.base.noise_law import NoiseLaw, psd_root
+from auditor.schemes.base.noise_law import NoiseLaw, Transform, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.schemes.base.transform import Transform
 from auditor.types import Array
 
 

@@ -27,7 +27,7 @@ from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
 from auditor.process.deferred import scipy
-from auditor.schemes.base.transform import Transformed
+from auditor.schemes.base.noise_law import Transformed
 from auditor.types import Array, Block, Blocks, Coalition, Indices
 
 MOST_STACKED = 2**20

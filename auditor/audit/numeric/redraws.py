@@ -27,8 +27,7 @@ from auditor.audit.numeric.views import Gathered, as_seen
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
-from auditor.schemes.base.noise_law import NoiseLaw, psd_root
-from auditor.schemes.base.transform import Transformed
+from auditor.schemes.base.noise_law import NoiseLaw, Transformed, psd_root
 from auditor.types import Array
 
 STRIP = 512

@@ -58,9 +58,8 @@ from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.moments import Awaited, Moments, of_rows
 from auditor.numerics.statistics import jackknife_error
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
 from auditor.schemes.base.scheme import TableMoments, schemes_held_against
-from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Blocks
 
 NEAR = 0.05
