@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.density import Histogram, Method, reconstruct
+from auditor.adversary.single_copy import Histogram, Method, reconstruct
 from auditor.plugin import Array, NoiseDensity, Reconstruction, View, scipy, stream
 
 from ._channel import Channel, Combined, Product, by_attribute

@@ -26,7 +26,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.density import Histogram, Method
+from auditor.adversary.single_copy import Histogram, Method
 from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
 from ._channel import Channel, channels

@@ -16,7 +16,7 @@ averaged over known records. For ``p ≤ kN`` the minimum-norm map is used, with
 variance 1. Near ``p = kN + 1`` plain least squares is worse than the mean; use ``ridge: gcv``.
 
 Theory is the closed form for the fitted map over the other records
-(``auditor.audit.numeric.linear_maps``). Transformed copies are judged in the original coordinates.
+(``auditor.audit.numeric.linear_errors``). Transformed copies are judged in the original coordinates.
 For copies of another width theory is 0 if the known records undo the matrix, else unknown.
 
 Reference: li2012 (6) with moments of the known records; known input–output pairs: liu2008, section

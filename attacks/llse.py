@@ -24,8 +24,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from auditor.adversary.given import SampleMoments
-from auditor.adversary.view import combinations, grain_of_copies, without_noise
+from auditor.adversary.view import SampleMoments, combinations, grain_of_copies, without_noise
 from auditor.numerics.combination import Levels, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (

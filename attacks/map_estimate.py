@@ -9,7 +9,7 @@ A Gaussian prior gives the linear Bayes estimate, a flat prior the released valu
 | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
 | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
 
-``histogram`` is reconstructed (``auditor.adversary.density``) and flat in every bin. ``kde`` is the
+``histogram`` is reconstructed (``auditor.adversary.single_copy``) and flat in every bin. ``kde`` is the
 histogram smoothed by a normal kernel one bin wide. ``known`` is the table's own value shares, with
 ``perfect`` knowledge: ``P(x | y) ∝ π_x Π_i f_i(y_i − x)`` over the distinct values, exact for any
 law. These three treat attributes one at a time, and so does the Gaussian prior under other noise.
@@ -29,7 +29,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.density import Method
+from auditor.adversary.single_copy import Method
 from auditor.numerics.blocks import evenly
 from auditor.plugin import (
     Array,

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.adversary.given import Originals
+from auditor.adversary.view import Originals
 from auditor.plugin import (
     Array,
     KnownRecords,

@@ -30,7 +30,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.given import Originals
+from auditor.adversary.view import Originals
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (

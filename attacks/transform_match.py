@@ -35,7 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.given import Originals
+from auditor.adversary.view import Originals
 from auditor.plugin import (
     Array,
     ExactMoments,
@@ -93,7 +93,7 @@ class TransformMatch(RowAttack):
         if view.scheme.get("matrix") != "dct":
             raise NotApplicable(SECRET)
         # imported here for start-up time
-        from auditor.schemes.random_projection import cosine_transform
+        from auditor.schemes.linear_maps import cosine_transform
 
         C, given = cosine_transform(view.width), view.given
         first = ([copies[0]] for copies in blocks)

@@ -14,7 +14,7 @@ The benchmark for the information in correlations.
 ``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear estimate
 from one attribute for any. ``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the
 mean of its rows. ``prior: reconstructed`` is the paper's: ``f_X`` is estimated from the copies
-(``auditor.adversary.density``, flat in every bin) and the integrals are exact, for noise of any
+(``auditor.adversary.single_copy``, flat in every bin) and the integrals are exact, for noise of any
 law.
 
 Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). A
@@ -33,8 +33,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.density import Method
-from auditor.adversary.single_copy import combined_noise, filter_map
+from auditor.adversary.single_copy import Method, combined_noise, filter_map
 from auditor.plugin import (
     Affine,
     Array,

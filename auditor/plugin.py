@@ -28,22 +28,16 @@ from __future__ import annotations
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import (
     Attack,
+    CategoricalAttack,
+    CategoricalView,
     Cost,
+    Inference,
     Inferred,
     LinearAttack,
     Reconstruction,
     Regions,
     RowAttack,
-)
-from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, mask
-from auditor.adversary.given import (
-    ExactMoments,
-    KnownPairs,
-    Prior,
-    Records,
-    SampleCounts,
-    SampleMoments,
-    UnpairedRecords,
+    mask,
 )
 from auditor.adversary.knowledge import (
     Estimated,
@@ -57,7 +51,16 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
-from auditor.adversary.view import View
+from auditor.adversary.view import (
+    ExactMoments,
+    KnownPairs,
+    Prior,
+    Records,
+    SampleCounts,
+    SampleMoments,
+    UnpairedRecords,
+    View,
+)
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
@@ -72,10 +75,9 @@ from auditor.results.renderer import Renderer
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_density import NoiseDensity
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transform
 from auditor.schemes.base.plans import Step
 from auditor.schemes.base.scheme import Case, Key, Sampler, Scheme, TableMoments
-from auditor.schemes.base.transform import Transform
 from auditor.schemes.replacement.base import Copies, UniformScheme
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, ClassRecords, Coalition, Codes, Indices

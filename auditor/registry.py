@@ -38,12 +38,17 @@ HOMES = {
 }
 """Built-in packages by kind; without third-party packages, others need not be imported."""
 SHARED = {
-    "independent": ("correlated",),
-    "geometric": ("geometric-multilevel",),
+    "independent": ("correlated", "linearly-dependent"),
+    "divisible_noise": (
+        "geometric",
+        "geometric-multilevel",
+        "laplace",
+        "laplace-multilevel",
+        "skellam",
+        "skellam-multilevel",
+    ),
     "k_anonymity": ("k-anonymity-multilevel",),
-    "laplace": ("laplace-multilevel",),
-    "rotation": ("rotation-noise",),
-    "skellam": ("skellam-multilevel",),
+    "linear_maps": ("random-projection", "rotation", "rotation-noise"),
     "uniform": ("uniform-multilevel",),
     "masking": (
         "condensation",

@@ -9,8 +9,13 @@ from auditor import registry
 from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan
 from auditor.schemes.base.scheme import Case
 from auditor.schemes.corner_wave import CornerWave
-from auditor.schemes.geometric import GeometricMultilevel
-from auditor.schemes.laplace import LAPLACE, LaplaceMultilevel, increment
+from auditor.schemes.divisible_noise import (
+    LAPLACE,
+    GeometricMultilevel,
+    LaplaceMultilevel,
+    SkellamMultilevel,
+    laplace_increment,
+)
 from auditor.schemes.planted import (
     Bands,
     MaxForMin,
@@ -21,7 +26,6 @@ from auditor.schemes.planted import (
     UnperturbedRows,
     draw_from,
 )
-from auditor.schemes.skellam import SkellamMultilevel
 
 __all__ = ["Bands", "MaxForMin", "PeriodicGenerator", "ScaleByRecord", "UnperturbedRows", "draw_from"]  # fmt: skip
 
@@ -297,7 +301,7 @@ class RestlessIncrements(Case, LaplaceMultilevel):
 
     name, lawful = "restless-increments", True
     process = LAPLACE._replace(
-        increment=lambda rng, low, high, size: increment(rng, 0.0, high - low, size)
+        increment=lambda rng, low, high, size: laplace_increment(rng, 0.0, high - low, size)
     )
 
 

@@ -1,26 +1,23 @@
-"""Moments and leaf distributions given a published regression tree.
+"""Moments of the data given a published regression or regression tree.
 
-A leaf states the target's mean and variance in a box of the predictors, and perhaps its share of
-the records. The adversary's estimate is a normal ``q``. In each box the predictors stay as under
-``q``. The target gets a regression with the published mean and variance, and with slopes scaled by
-the ratio of variances:
+The adversary's estimate is a normal ``q``. Published figures replace its own.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``O, t`` | predictors and target | (m,) |
-| ``π, μ, v`` | a leaf's share, and the target's mean and variance there, as published | scalars |
-| ``E, T`` | mean and covariance of the predictors in the leaf's box under ``q``; if known, the records' own | (m,), (m, m) |
-| ``b̂, ŝ²`` | coefficients and residual variance of the target on the predictors, as estimated | (m,), scalar |
-| ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1: published over estimated variance in the leaf | scalar |
-| ``b, a, s²`` | ``ρ b̂``, ``μ − b·E`` and ``v − bᵀTb``: the leaf's regression; ``with_model`` gives moments of all attributes | |
+| ``O, t, U`` | predictors, target, all other attributes | |
+| ``a, b, s²`` | published intercept, coefficients and residual variance; with a hat as estimated | scalar, (m,), scalar |
+| ``mu_t`` | ``a + b·mu_O`` | scalar |
+| ``K_tO, K_tt`` | ``bᵀK_OO``, ``bᵀK_OO b + s²`` | (m,), scalar |
+| ``K_tU`` | ``bᵀK_OU + (s/ŝ) Cov(ê, x_U)``, ``Cov(ê, x_U) = K̂_tU − b̂ᵀK̂_OU`` | (u,) |
+| ``M`` | ``K_OO^½ (K̂_OO^½)⁺``: for known predictors ``K_UO = K̂_UO Mᵀ`` | (m, m) |
+| ``π, μ, v`` | a leaf's share, and the target's mean and variance there | scalars |
+| ``E, T`` | mean and covariance of the predictors in the leaf's box; if known, the records' own | (m,), (m, m) |
+| ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1 | scalar |
+| | ``b = ρ b̂``, ``a = μ − b·E``, ``s² = v − bᵀTb``: the leaf's regression | |
 
-In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with
-weights π, or ``q``'s masses if shares are not stated. The mixture's regression then replaces the
-estimated one, and ρ is recomputed once (a third pass changes errors by at most 0.001).
-
-With known predictors the error is close to the leaves' variance: 0.115 against 0.104 for a step,
-noise of ten variances and moments from 400 rows. The law nearest to ``q`` in relative entropy, ``ρ²
-b̂ᵀTb̂ + ρ ŝ² = v``, leaves 0.156.
+In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with weights
+π, or ``q``'s masses. The mixture's regression replaces the estimated one, and ρ is recomputed once: a
+third pass changes errors by at most 0.001.
 
 Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not checked:
 predictors normal within a box, and equal slopes within leaves up to ρ.
@@ -35,12 +32,98 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.given import SampleMoments
 from auditor.adversary.knowledge import Leaf, Split
-from auditor.adversary.published_model import LinearModel, least_squares, with_model
-from auditor.numerics.linear_algebra import regression
+from auditor.adversary.view import SampleMoments
+from auditor.numerics.linear_algebra import regression, symmetric_root
 from auditor.numerics.truncated_normal import Inside, inside
 from auditor.types import Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearModel:
+    """``x_t = a + b·x_O + residual``, with attributes by index.
+
+    Attributes
+    ----------
+    target : int
+    on : ndarray of shape (m,)
+        Indices of the predictors.
+    coefficients : ndarray of shape (m,)
+    intercept, variance : float
+        ``a`` in the target's units, and ``s²`` in their square, ≥ 0.
+    """
+
+    target: int
+    on: NDArray[np.intp]
+    coefficients: Array
+    intercept: float
+    variance: float
+
+
+def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.intp]) -> LinearModel:
+    """Return the regression of an attribute on others, from their moments."""
+    b = regression(covariance[[target]][:, on], covariance[np.ix_(on, on)])[0]
+    s2 = max(0.0, float(covariance[target, target] - b @ covariance[on, target]))
+    return LinearModel(target, on, b, float(mean[target] - b @ mean[on]), s2)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelledMoments(SampleMoments):
+    """Sample moments and a published regression.
+
+    Attributes
+    ----------
+    model : LinearModel
+    predictors : tuple of ndarrays of shapes (m,) and (m, m), or None
+        Exact mean and covariance of the predictors, if known.
+    """
+
+    model: LinearModel
+    predictors: tuple[Array, Array] | None = None
+
+    def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+        """Return moments with the published regression."""
+        return with_model(mean, covariance, self.model, self.predictors)
+
+
+def with_model(
+    mean: Array,
+    covariance: Array,
+    model: LinearModel,
+    predictors: tuple[Array, Array] | None = None,
+) -> tuple[Array, Array]:
+    """Return mean, (N,), and covariance, (N, N), under a published regression.
+
+    Parameters
+    ----------
+    mean, covariance : ndarrays of shapes (N,) and (N, N)
+        As estimated; the covariance may be singular.
+    model : LinearModel
+    predictors : tuple of ndarrays, optional
+        Mean and covariance of the predictors, in place of the estimates.
+    """
+    O, t, b = model.on, model.target, model.coefficients  # noqa: E741 - the symbols above
+    own = least_squares(mean, covariance, t, O)
+    residual = covariance[t] - own.coefficients @ covariance[O]  # Cov(ê, x)
+    mu, K = mean.copy(), covariance.copy()
+    if predictors is not None:
+        mu[O] = predictors[0]
+        K[O] = (
+            symmetric_root(predictors[1])
+            @ np.linalg.pinv(symmetric_root(K[np.ix_(O, O)]), rcond=1e-7, hermitian=True)
+            @ K[O]
+        )
+        K[:, O] = K[O].T
+        K[np.ix_(O, O)] = predictors[1]
+    mu[t] = model.intercept + b @ mu[O]
+    K[t] = (
+        b @ K[O] + (np.sqrt(model.variance / own.variance) if own.variance > 0 else 0.0) * residual
+    )
+    K[t, O] = b @ K[np.ix_(O, O)]  # exact where ê is uncorrelated with x_O
+    K[t, t] = b @ K[t, O] + model.variance
+    K[:, t] = K[t]
+    return mu, K
+
 
 LEAST_IN_LEAF = 7
 """Fewest records in a leaf of a grown tree: the default of R's rpart."""

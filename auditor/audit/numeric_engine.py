@@ -9,17 +9,18 @@ from functools import cached_property, partial
 import numpy as np
 
 from auditor import registry
-from auditor.adversary.categorical_attack import CategoricalAttack
+from auditor.adversary.attack import CategoricalAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.cells import attack_outcome, number_counts
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.joint_counts import PER_DEVIATION, JointCounts
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
 from auditor.audit.base.session import (
     INSIDER,
+    PER_DEVIATION,
+    JointCounts,
     Session,
     cell_context,
     cells_of,
@@ -32,15 +33,14 @@ from auditor.audit.law_tests.numeric import law_tests
 from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
 from auditor.audit.measures.privacy import wanted_tally
 from auditor.audit.measures.utility import column_of
-from auditor.audit.numeric.known_rows import draws_of
-from auditor.audit.numeric.moment_pass import MomentJob, Stripe
+from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
 from auditor.audit.numeric_release import (
     learnt_gains,
     pooling,
     release_records,
     without_law_records,
 )
-from auditor.numerics.passes import added_up
+from auditor.numerics.blocks import added_up
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement, Picture

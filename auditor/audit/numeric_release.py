@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from auditor.adversary.handed_back import check_real
+from auditor.adversary.affine import check_real
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.records import CellContext, noise_records, promise_records, scheme_record
+from auditor.audit.base.records import CellContext, promise_records, scheme_record
 from auditor.audit.insider.fitted import fitted_records
 from auditor.audit.insider.gain import MOST_VALUES, insider_gains
 from auditor.audit.insider.noise_gain import noise_gains, unresolved
 from auditor.audit.insider_noise.records import insider_noise_records
 from auditor.audit.law_tests.numeric import law_rows, looked_at
-from auditor.audit.measures.blank_guesses import blank_records
 from auditor.audit.measures.diagnosis import column_figures, noise_figures
 from auditor.audit.measures.empirical_guarantee import release_guarantees
-from auditor.audit.measures.entropy import entropy_records
-from auditor.audit.measures.entropy_bound import floor_records
+from auditor.audit.measures.entropy import entropy_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
-from auditor.audit.measures.released_as_is import kept_records, shown_records
+from auditor.audit.measures.released_as_is import blank_records, kept_records, shown_records
 from auditor.audit.measures.utility import column_of, geometry_records, utility_records
 from auditor.audit.numeric.limits import TREE_ROWS
+from auditor.audit.numeric.views import EstimatedNoise
 from auditor.data.table import ShownColumn
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.evidence import InsiderGain, Pooling
-from auditor.results.records import Measurement
+from auditor.results.records import ErrorBar, Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 from auditor.types import Array, Coalition
 
@@ -59,6 +59,23 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     if asked("anonymity"):
         kept = release.scheme.promises(release.blocks(), opened.coalitions)
         yield from promise_records(context, kept)
+
+
+def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
+    """Return estimated levels, distances from schemes' laws, and dependence on the data."""
+    records, levels = [], zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True)
+    for place, (level, error) in enumerate(levels, start=1):
+        metric = f"estimated_level(copy {place})"
+        if np.isfinite(error):
+            bar: ErrorBar = "jackknife"
+            bounds = 0.0, math.inf
+            record = context.estimate(metric, (place,), level, error, bounds=bounds, error_bar=bar)
+        else:
+            record = context.record(metric, (place,), level)
+        records.append(record)
+    figures = {f"off_law({name})": distance for name, distance in noise.distances.items()}
+    figures["noise_on_data"] = noise.dependence
+    return records + [scheme_record(context, name, value) for name, value in figures.items()]
 
 
 def without_law_records(opened: Opened, context: CellContext) -> list[Measurement]:

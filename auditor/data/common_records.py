@@ -6,6 +6,7 @@ They are audited; notes describe the rest.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.text import closest, counted, listed, quoted
 from auditor.types import Indices
 
+T = TypeVar("T")
 NEARER = 1e-4
 """P-value of the rank test that excluded records were perturbed less."""
 
@@ -74,18 +76,19 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     )
 
 
-def remembered(key: Hashable, find: Callable[[], Audited]) -> Audited:
+def remembered(key: Hashable, find: Callable[[], T]) -> T:
     """Return a cached result; the key must contain all it depends on."""
     if key not in _remembered:
         _remembered.update({key: find()})
         while len(_remembered) > REMEMBERED:
             del _remembered[next(iter(_remembered))]
-    return _remembered[key]
+    found: T = _remembered[key]
+    return found
 
 
-_remembered: dict[Hashable, Audited] = {}
+_remembered: dict[Hashable, Any] = {}
 REMEMBERED = 4
-"""Number of tables cached per process."""
+"""Number of tables and releases cached per process."""
 
 
 def _too_few(found: int, copies: Sequence[Copy]) -> str:

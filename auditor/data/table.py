@@ -16,8 +16,7 @@ from auditor.data.columns.checks import check_variance, check_varied, missing_co
 from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scale, Scan, scan
-from auditor.numerics.blocks import row_blocks
-from auditor.numerics.read_only import seal
+from auditor.numerics.blocks import row_blocks, seal
 from auditor.types import Array, Indices
 
 if TYPE_CHECKING:  # used by few tables, whose builders import it

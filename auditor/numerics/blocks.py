@@ -1,7 +1,5 @@
 """Partition of a table's rows into blocks, stripes and row groups.
 
-By the table's shape alone, for any number of workers.
-
 | unit | use | size |
 | --- | --- | --- |
 | block | unit of reading, drawing and attacking, with its own random stream | 2¹⁸ values |
@@ -9,14 +7,20 @@ By the table's shape alone, for any number of workers.
 | row group | separate moments, for the jackknife | 32 to 64 in a table, or 64 runs of stripes |
 | piece, chunk | fits the cache during work | 2¹⁶ to 2¹⁸ values |
 
-Noise is keyed by block, and floating-point sums depend on their order. So the partition is part of
-a seed's meaning.
+The partition depends on the table's shape alone, and is part of a seed's meaning. A pass sums each
+stripe in one process and adds stripes in order. So results are identical for any number of workers.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 BLOCK_VALUES = 2**18
 """Values (rows × attributes) in a block: seeding a stream is 5 % of filling it, and it fits the
@@ -141,3 +145,89 @@ def moment_groups(rows: int, width: int, columns: int = 0) -> list[list[tuple[in
 def _split(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
     cuts = [start + math.floor((stop - start) * k / parts) for k in range(parts + 1)]
     return [(a, b) for a, b in itertools.pairwise(cuts) if b > a]
+
+
+class Part(Protocol):
+    """Result of a pass over some stripes."""
+
+    def add(self, other: Any) -> None:
+        """Add the result of later records."""
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Job(ABC, Generic[P]):
+    """Computation of a pass; sent to the processes that read the rows.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether parts are whole numbers, which may be added in any order.
+    drawn : bool
+        Whether the generators of the copies are used, not only the copies.
+    """
+
+    exact: ClassVar[bool] = False
+    drawn: ClassVar[bool] = False
+
+    @abstractmethod
+    def begin(self) -> P:
+        """Return an empty result."""
+
+    @abstractmethod
+    def take(self, block: Any, into: P) -> None:
+        """Process one block."""
+
+    def end(self, into: P) -> None:
+        """Process the end of a stripe."""
+
+
+def added_up(job: Job[P], parts: Iterable[P]) -> P:
+    """Return a job's result for the whole table, from its parts in order."""
+    whole = job.begin()
+    for part in parts:
+        whole.add(part)
+    return whole
+
+
+def walk(
+    job: Job[P],
+    block: Callable[[int, bool], Any],
+    rows: int,
+    width: int,
+    first: int = 0,
+    stop: int | None = None,
+) -> Iterator[P]:
+    """Process stripes ``first`` to ``stop`` of a table; all by default.
+
+    ``block`` returns a block by number, with its generators if wanted. Yields the part of each
+    stripe; an exact job yields one part at the end.
+    """
+    into = None
+    for a, b in stripes(rows, width)[first:stop]:
+        into = job.begin() if into is None or not job.exact else into
+        for index in range(a, b):
+            job.take(block(index, job.drawn), into)
+        job.end(into)
+        if not job.exact:
+            yield into
+    if job.exact and into is not None:
+        yield into
+
+
+A = TypeVar("A", bound=NDArray[Any])
+
+
+def seal(*arrays: Any) -> None:
+    """Make arrays permanently read-only; ignore other objects."""
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+
+
+def readable(arrays: Sequence[A]) -> list[A]:
+    """Return read-only views of writable arrays."""
+    views = [array.view() for array in arrays]
+    seal(*views)
+    return views

@@ -193,32 +193,10 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
         return 1.0, 0.0
     F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
     noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
-    below = noncentral_f(F, degrees, rest, noncentrality)
+    # SciPy gives NaN for one in 200 arguments with values below some 1e-100
+    below = float(np.nan_to_num(scipy.special.ncfdtr(degrees, rest, noncentrality, F)))
     as_small = float(scipy.special.fdtr(degrees, rest, F))
     return (min(1.0, below / as_small) if as_small > 0.0 else 1.0), 1.0 - below
-
-
-def noncentral_f(F: float, degrees: int, rest: int, noncentrality: float) -> float:
-    """Return the distribution function of noncentral F, or a bound on it.
-
-    SciPy gives NaN for one in 200 arguments with values below some 1e-100. The result is then a
-    bound below 1e-30: a central F with ``degrees + 2 j`` for Poisson j of mean
-    ``noncentrality / 2``, over j within 12 standard deviations, plus the rest's probability.
-    """
-    found = float(scipy.special.ncfdtr(degrees, rest, noncentrality, F))
-    if math.isfinite(found):
-        return found
-    mean = noncentrality / 2.0
-    reach = 12.0 * math.sqrt(mean) + 60.0
-    first, last = max(0, math.floor(mean - reach)), math.ceil(mean + reach)
-    j = np.arange(first, last + 1)
-    chance = np.exp(scipy.special.xlogy(j, mean) - mean - scipy.special.gammaln(j + 1.0))
-    among = float(
-        chance
-        @ scipy.special.betainc(degrees / 2.0 + j, rest / 2.0, degrees * F / (degrees * F + rest))
-    )
-    fewer = float(scipy.special.pdtr(first - 1, mean)) if first else 0.0
-    return min(1.0, among + fewer + float(scipy.special.pdtrc(last, mean)))
 
 
 def observations_needed(regressors: int, margin: float, level: float, power: float) -> int:

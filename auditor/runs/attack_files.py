@@ -16,7 +16,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.adversary.knowledge import Perfect
-from auditor.audit.numeric.estimated_noise import estimated_noise
+from auditor.audit.numeric.views import estimated_noise
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.file_kinds import SAID

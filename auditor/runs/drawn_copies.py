@@ -35,8 +35,7 @@ from auditor.runs.perturb import add_codes, checked_levels
 from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
-from auditor.schemes.replacement.base import UniformScheme
-from auditor.schemes.replacement.distribution import never_drawn
+from auditor.schemes.replacement.base import UniformScheme, never_drawn
 from auditor.text import listed, quoted
 from auditor.types import Array
 

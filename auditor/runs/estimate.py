@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.attack import Attack
-from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView
-from auditor.adversary.given import NOTHING, Given, KnownPairs, Prior, SampleCounts
+from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.categorical.posterior_measures import KnownPart
 from auditor.data.microdata import as_categories, as_table, categories_like, copy_values, in_order
 from auditor.errors import AuditorError, DataError, NotApplicable

@@ -9,23 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.affine import Affine
+from auditor.adversary.affine import Affine, check_affine
 from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAttack
-from auditor.adversary.handed_back import check_affine
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
 from auditor.audit.numeric.error_bars import with_total
-from auditor.audit.numeric.known_rows import RowSelection, with_row_theory
-from auditor.audit.numeric.linear_maps import Maps, closed_form, held_out_theory
-from auditor.audit.numeric.neighbours import rows_of
-from auditor.audit.numeric.reconstruct import CopyBlocks
+from auditor.audit.numeric.linear_errors import Maps, closed_form, held_out_theory
+from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
+from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import numbers_like
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable
-from auditor.numerics.blocks import row_blocks
+from auditor.numerics.blocks import readable, row_blocks
 from auditor.numerics.moments import Moments
-from auditor.numerics.read_only import readable
 from auditor.parameters import is_number
 from auditor.process.environment import one_thread
 from auditor.schemes.base.noise_law import NoiseLaw

@@ -52,8 +52,14 @@ from auditor.schemes.draw import (
     key_of,
     whole_columns,
 )
-from auditor.schemes.replacement.base import BlockedCopies, Copies, UniformScheme, code_blocks, fork
-from auditor.schemes.replacement.distribution import never_drawn
+from auditor.schemes.replacement.base import (
+    BlockedCopies,
+    Copies,
+    UniformScheme,
+    code_blocks,
+    fork,
+    never_drawn,
+)
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.multi_pert import MultiPertCopies
 from auditor.types import Array, Codes, Microdata

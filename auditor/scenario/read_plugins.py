@@ -8,8 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, field_validator
 
 from auditor import registry
-from auditor.adversary.attack import Attack, RowAttack
-from auditor.adversary.categorical_attack import CategoricalAttack
+from auditor.adversary.attack import Attack, CategoricalAttack, RowAttack
 from auditor.adversary.coalitions import MOST_COALITIONS, NAMED, Coalitions
 from auditor.adversary.knowledge import Knowledge
 from auditor.errors import NotApplicable, PluginError, PluginFailed

@@ -27,11 +27,10 @@ from auditor.process.containment import contained
 from auditor.scenario.model import SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.guarantees import Figure, Guarantees
+from auditor.schemes.base.guarantees import Figure, Guarantees, root
 from auditor.schemes.base.increments import ProcessScheme
 from auditor.schemes.base.noise_density import LATTICE
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.privacy_loss import root
 from auditor.types import Array
 
 METRIC = {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"}

@@ -33,11 +33,10 @@ from auditor.errors import AuditorError
 from auditor.numerics.autoregression import Autoregression
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.additive import SERIAL, AdditiveScheme, Serial, serial_law
 from auditor.schemes.base.noise_shapes import NoiseShape
 from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan, min_covariance, upward_plan
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.base.serial import SERIAL, Serial, serial_law
 from auditor.types import Array
 
 

@@ -169,7 +169,7 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
         return None
     if scale is not None:
         # for start-up: few schemes have a lattice, and theirs imports it
-        from auditor.schemes.base.lattice import units_of
+        from auditor.schemes.base.increments import units_of
 
         units_of(
             dict(zip(table.attributes, law.units.tolist(), strict=True)),

@@ -1,32 +1,24 @@
 """k-anonymity: quasi-identifiers coarsened until classes have k records.
 
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| level | k of a copy | scalar | samarati2001 |
-| copy | the class of each record, and the range of each of its attributes (``auditor.schemes.generalisation.classes``) | (n,) records | |
-| file | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | 2q + (N − q) + 1 columns | |
+| symbol | meaning | source |
+| --- | --- | --- |
+| level | k of a copy | samarati2001 |
+| copy | class of each record, and ranges of its attributes (``auditor.schemes.generalisation.classes``) | |
+| file | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | |
 
 ``method: mondrian`` cuts the table at medians while the rules allow. ``full-domain`` gives every
-quasi-identifier bins of one width: the lowest rungs that satisfy the rules after suppression of a
-share of the records. A column with a hierarchy (``data: hierarchies:``) is generalised node by
-node. Its bounds are the first and last leaf of a node. t-closeness of a sensitive column with a
-hierarchy uses it.
+quasi-identifier bins of one width: the lowest rungs that satisfy the rules after suppression. A column
+with a hierarchy (``data: hierarchies:``) is generalised node by node.
 
-Sensitive attributes are released unperturbed: k-anonymity hides identity, not content. Fails if a
-class's sensitive values are equal (homogeneity), skewed (skewness) or close in meaning
-(similarity); options ℓ, α, h, e and t address this. A quasi-identifier missing from the list is an
-attack route. Several copies do not compose: classes of different copies intersect in fewer than k
-records. ``measures: [anonymity]`` reports the remaining promises.
+Sensitive attributes are unperturbed. Fails if a class's sensitive values are equal (homogeneity),
+skewed or close in meaning; options ℓ, α, h, e and t address this. Several copies do not compose:
+their classes intersect in fewer than k records.
 
-``k-anonymity-multilevel`` nests the classes. With ``P_f, P_c`` the earlier copies of the next
-smaller and the next larger k, every class of ``P_k`` is a union of classes of ``P_f`` and lies
-within one of ``P_c``. Without ``P_f`` the classes of ``P_c`` are cut as Mondrian cuts the whole
-table (lefevre2006); otherwise the cuts separate whole classes of ``P_f``. Two records share a class
-in all copies held exactly if they share one in the finest, and every union of classes keeps k, ℓ, α
-and t. So a coalition sees its finest copy's classes and ranges only (docs/method.md, «Several
-levels of k»). In ascending order of k, all copies are functions of the first. In descending order
-coarse copies lose less utility. Classes released before a finer copy may disclose that Mondrian
-cuts were refused; no attack here uses that.
+``k-anonymity-multilevel`` nests the classes (lefevre2006). With ``P_f, P_c`` the earlier copies of the
+next smaller and next larger k, every class of ``P_k`` is a union of classes of ``P_f`` within one of
+``P_c``. So a coalition sees its finest copy's classes only (docs/method.md, «Several levels of k»). In
+ascending order of k, all copies are functions of the first. Classes released before a finer copy may
+disclose that cuts were refused; no attack here uses that.
 """
 
 from __future__ import annotations

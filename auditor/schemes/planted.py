@@ -21,7 +21,7 @@ from auditor.schemes.base.noise_law import psd_root
 from auditor.schemes.base.plans import ORIGINAL, Step
 from auditor.schemes.base.scheme import Case, Key, Sampler, TableMoments
 from auditor.schemes.corner_wave import CornerWave
-from auditor.schemes.geometric import GeometricMultilevel
+from auditor.schemes.divisible_noise import GeometricMultilevel
 from auditor.schemes.replacement.base import Copies, FreshCopies
 from auditor.schemes.uniform import UniformMultilevel
 from auditor.types import Array, Codes

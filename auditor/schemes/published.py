@@ -1,7 +1,7 @@
 """Published copies: files made elsewhere, audited as they are.
 
 No statement about them is trusted. Without a stated law, attacks use a law estimated from original
-and copies (``auditor.audit.numeric.estimated_noise``), and pooling is judged by the best linear
+and copies (``auditor.audit.numeric.views``), and pooling is judged by the best linear
 attack fitted to the originals. With ``law`` (a scheme's name and parameters, or a covariance file)
 attacks use the stated law; a wrong law appears as a contradiction between theory and measurement.
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
+from auditor.data.common_records import remembered
 from auditor.data.copies import JOIN_REMEDY, CodeCopy, read_codes, with_sets
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, Table
@@ -32,8 +33,14 @@ from auditor.registry import register
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.published import FileScheme, misplaced_rows, warn_of_rows
-from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
-from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
+from auditor.schemes.replacement.base import (
+    Copies,
+    UniformScheme,
+    categories_of,
+    distribution,
+    never_drawn,
+    parsed,
+)
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.text import counted, quoted
@@ -184,21 +191,12 @@ class PublishedCategories(FileScheme, UniformScheme):
         return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
 
     def held(self) -> list[Codes]:
-        """Return all copies of the audited records.
-
-        One release is cached for later passes.
-        """
+        """Return all copies of the audited records; cached for later passes."""
         whole = self.audited_table.whole
         stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
-        key = (categories_of(whole).fingerprint(), self.parameters.key, *stamps)
-        if key not in _read:
-            _read.clear()
-            _read[key] = [copy.codes for copy in self.read(whole)]
-        return [self.audited_table.cut_out(codes) for codes in _read[key]]
-
-
-_read: dict[Any, list[Codes]] = {}
-"""By fingerprint of the original and files; holds one release."""
+        key = ("codes", categories_of(whole).fingerprint(), self.parameters.key, *stamps)
+        made = remembered(key, lambda: [copy.codes for copy in self.read(whole)])
+        return [self.audited_table.cut_out(codes) for codes in made]
 
 
 class FileCopies(Copies):

@@ -36,10 +36,18 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import Copies, FreshCopies, UniformScheme, categories_of
-from auditor.schemes.replacement.distribution import Replacement, checked, distribution, never_drawn
+from auditor.schemes.replacement.base import (
+    Copies,
+    FreshCopies,
+    ProcessCopies,
+    Replacement,
+    UniformScheme,
+    categories_of,
+    checked,
+    distribution,
+    never_drawn,
+)
 from auditor.schemes.replacement.multi_pert import MultiPertCopies
-from auditor.schemes.replacement.process import ProcessCopies
 from auditor.types import Array, Codes
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from auditor import registry
+from auditor.adversary.affine import checked
 from auditor.adversary.attack import Attack, RowAttack
-from auditor.adversary.handed_back import checked
-from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
@@ -25,7 +24,8 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
-from auditor.audit.numeric.neighbours import shown, with_known
+from auditor.adversary.published_rules import check_knowledge
+from auditor.audit.numeric.reconstruct import shown, with_known
 from auditor.data.columns.checks import Series
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table

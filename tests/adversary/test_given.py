@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from auditor.adversary.given import ExactMoments, Records, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import Estimated, KnownRecords, Perfect
-from auditor.adversary.view import View
+from auditor.adversary.view import ExactMoments, Records, SampleMoments, UnpairedRecords, View
 from auditor.errors import NotApplicable
 from auditor.numerics.moments import Moments
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.adversary.knowable import check_knowledge
-from auditor.adversary.published_model import LinearModel, least_squares, with_model
+from auditor.adversary.published_rules import check_knowledge
+from auditor.adversary.published_tree import LinearModel, least_squares, with_model
 from auditor.data.microdata import as_table
 from auditor.errors import DataError
 from auditor.scenario.read_knowledge import parse_knowledge

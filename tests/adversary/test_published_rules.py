@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import auditor
-from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import PublishedRules, Tree
 from auditor.adversary.published_rules import (
     PublishedTable,
+    check_knowledge,
     grown,
     maximum_entropy,
     published_prior,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import auditor
-from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import Leaf, Split
+from auditor.adversary.published_rules import check_knowledge
 from auditor.adversary.published_tree import RegressionTree, TreeMoments, grown, stated
 from auditor.data.microdata import as_table
 from auditor.errors import DataError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.adversary.density import Histogram, reconstruct
+from auditor.adversary.single_copy import Histogram, reconstruct
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Overlap
 from auditor_attacks.distribution_analysis import median, shortest_interval

@@ -94,7 +94,7 @@ def test_leaks_between_components_deviate_as_written_out():
 
 
 def unmatched(X, count, seed):
-    from auditor.audit.numeric.known_rows import draws_of
+    from auditor.audit.numeric.moment_pass import draws_of
     from auditor.scenario.read_knowledge import parse_knowledge
 
     knows = parse_knowledge({"unmatched-records": count})

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.adversary.knowledge import KnownRecords
-from auditor.audit.numeric.known_rows import chosen_rows
+from auditor.audit.numeric.moment_pass import chosen_rows
 from auditor_attacks.known_io_regression import RIDGES, ridge_map
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)

@@ -81,7 +81,7 @@ def test_the_sample_is_not_among_the_rows_that_are_attacked():
     changed = X.copy()
     release = perturb(X, "rotation", [0], seed=5)
     from auditor.adversary.knowledge import KnownSample
-    from auditor.audit.numeric.known_rows import chosen_rows
+    from auditor.audit.numeric.moment_pass import chosen_rows
 
     rows = chosen_rows(KnownSample(100), 500, 0, 1)
     changed[rows] += 0.0

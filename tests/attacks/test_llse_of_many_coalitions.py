@@ -8,10 +8,9 @@ import pytest
 
 from auditor import registry
 from auditor.adversary.affine import AffineStack
-from auditor.adversary.given import SampleMoments
 from auditor.adversary.knowledge import Estimated, PublishedModel
-from auditor.adversary.published_model import ModelledMoments
-from auditor.adversary.view import View
+from auditor.adversary.published_tree import ModelledMoments
+from auditor.adversary.view import SampleMoments, View
 from auditor.errors import NotApplicable
 from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import Moments

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.adversary.density import Histogram
+from auditor.adversary.single_copy import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Combined, Overlap
 from auditor_attacks._posterior import histogram_mean, histogram_mode

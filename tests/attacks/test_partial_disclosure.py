@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.adversary.affine import Affine
-from auditor.adversary.handed_back import check_affine
-from auditor.audit.numeric.known_rows import RowSelection
+from auditor.adversary.affine import Affine, check_affine
+from auditor.audit.numeric.moment_pass import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, PluginError

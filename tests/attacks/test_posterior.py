@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from auditor.adversary.categorical_attack import CategoricalView
-from auditor.adversary.given import Prior, SampleCounts
+from auditor.adversary.attack import CategoricalView
 from auditor.adversary.knowledge import Estimated, UniformPrior
+from auditor.adversary.view import Prior, SampleCounts
 from auditor.audit.categorical.posterior_measures import (
     Frame,
     breaches,

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.adversary.density import Histogram
-from auditor.adversary.given import ExactMoments
 from auditor.adversary.knowledge import Perfect
-from auditor.adversary.view import View
+from auditor.adversary.single_copy import Histogram
+from auditor.adversary.view import ExactMoments, View
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 import auditor
-from auditor.adversary.given import ExactMoments
 from auditor.adversary.knowledge import KnownAttributes
-from auditor.adversary.view import View
-from auditor.audit.measures import naming
-from auditor.audit.measures.naming import Naming
+from auditor.adversary.view import ExactMoments, View
+from auditor.audit.measures import record_disclosure
+from auditor.audit.measures.record_disclosure import Naming
 from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
@@ -168,7 +167,7 @@ def assigned(likeness, seed=0):
             return likeness[:, copies[0][:, 0].astype(int)]
 
     one, rows = Naming(), np.arange(len(likeness), dtype=float)[:, None]
-    naming.name_rows(
+    record_disclosure.name_rows(
         [one],
         [Whole()],
         [(1,)],

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.adversary.knowledge import KnownSample
-from auditor.audit.numeric.known_rows import chosen_rows
+from auditor.audit.numeric.moment_pass import chosen_rows
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Product
 from auditor_attacks.sample_estimate import Kernel, OverRecords

@@ -5,7 +5,7 @@ import pytest
 
 import auditor
 from auditor.errors import NotApplicable
-from auditor.schemes.random_projection import cosine_transform
+from auditor.schemes.linear_maps import cosine_transform
 from auditor_attacks.transform_match import Named
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.adversary.density import Histogram
+from auditor.adversary.single_copy import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Overlap
 from auditor_attacks._posterior import histogram_mean

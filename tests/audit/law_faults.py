@@ -19,7 +19,7 @@ from auditor.audit.law_tests.numeric import law_tests
 from auditor.data.microdata import as_table
 from auditor.numerics.blocks import row_blocks
 from auditor.results.evidence import LawTest
-from auditor.schemes import laplace as laplace_noise
+from auditor.schemes import divisible_noise as laplace_noise
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.selftest import CaseTable
@@ -32,7 +32,9 @@ Change = Callable[[Array, Sequence[Array], NoiseLaw, np.random.Generator], Seque
 def increment(rng: Any, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
     """Return Laplace increments of all columns, shape (rows, N)."""
     variances = zip(low.tolist(), high.tolist(), strict=True)
-    return np.column_stack([laplace_noise.increment(rng, a, b, shape[0]) for a, b in variances])
+    return np.column_stack(
+        [laplace_noise.laplace_increment(rng, a, b, shape[0]) for a, b in variances]
+    )
 
 
 def table(kind: str, rows: int, seed: int = 14) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.measures.empirical_guarantee import ShiftTest, audited
+from auditor.audit.measures.empirical_guarantee import audited, best_test
 from auditor.data.bounds import Recorded
 from auditor.errors import ScenarioError
 from auditor.registry import _plugins, register
@@ -16,9 +16,8 @@ from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
-from auditor.schemes.geometric import GeometricMultilevel
+from auditor.schemes.divisible_noise import GeometricMultilevel, LaplaceMultilevel
 from auditor.schemes.independent import Correlated
-from auditor.schemes.laplace import LaplaceMultilevel
 
 K = np.array([[1.0, 0.5], [0.5, 2.0]])
 SPANS = np.array([10.0, 16.0])
@@ -72,8 +71,8 @@ def laplace(levels, one_process):
 
 def test_the_shift_test_is_the_likelihood_ratio_of_the_best_combination():
     law = KroneckerNoise(np.diag([0.5, 2.0]), K)
-    test, rng = ShiftTest(law, np.array([1.0, -2.0]), [(1, 2)]), np.random.default_rng(2)
-    copies = rng.normal(size=(400, 2, 2))
+    test, rng = best_test(Guarantees(law, SPANS, 1e-5), law, [(1, 2)]), np.random.default_rng(2)
+    copies = 9.0 * rng.normal(size=(400, 2, 2))
     H, inverse = np.vstack([np.eye(2)] * 2), np.linalg.inv(law.covariance)
     y, change = copies.reshape(400, 4), H @ test.change
     ratio = y @ inverse @ change - 0.5 * change @ inverse @ change

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from auditor.audit.measures.entropy_bound import entropy_power, least_errors
+from auditor.audit.measures.entropy import entropy_power, least_errors
 from auditor.data.source import RecordLaw
 from auditor.data.sources.components import SHAPES, Intervals
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity

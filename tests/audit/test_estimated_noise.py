@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.numeric.estimated_noise import estimated_noise, noise_levels, with_noise
+from auditor.audit.numeric.views import estimated_noise, noise_levels, with_noise
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import TableMoments

@@ -5,7 +5,7 @@ import pytest
 
 from auditor.adversary.attack import Inferred
 from auditor.audit.base.records import CellContext
-from auditor.audit.measures.inferences import Inferences, inference_records
+from auditor.audit.measures.record_disclosure import Inferences, inference_records
 from auditor.results.records import Measurement
 from auditor.types import Array
 

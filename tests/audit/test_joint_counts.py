@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import auditor
-from auditor.audit.base.joint_counts import CELLS, PER_DEVIATION, bins
+from auditor.audit.base.session import CELLS, PER_DEVIATION, bins
 from auditor.results.model import AuditResult
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.numeric.linear_errors import audit_linear
-from auditor.audit.numeric.linear_maps import Maps, closed_form, crossed, spread
+from auditor.audit.numeric.linear_errors import Maps, audit_linear, closed_form, crossed, spread
 from auditor.numerics.moments import Moments, centred
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor_attacks.llse import llse_weights

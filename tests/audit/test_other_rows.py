@@ -31,7 +31,7 @@ def audit(folder, x, copies, attacks=("posterior",), **fields):
     })  # fmt: skip
 
 
-def told(result, metric="accuracy", coalition=(1,), attack="other-rows"):
+def told(result, coalition=(1,), attack="fitted-to-originals", metric="normalized_error"):
     found = [
         r
         for r in result.measurements
@@ -58,10 +58,7 @@ def test_values_of_the_row_before_are_no_safe_copy(tmp_path):
     x = values(6)
     copy = np.where(RNG(7).random(x.size) < 0.75, np.roll(x, 1), x)
     result = audit(tmp_path, x, [copy], attacks=("posterior", "serial-posterior"))
-    found = told(result)
-    by_next = float(np.mean(np.roll(copy, -1) == x))
-    assert found.value > by_next - 2 * found.std_error
-    assert found.value > told(result, attack="posterior").value + 0.2
+    assert told(result).value < told(result, attack="posterior").value - 0.2
     assert result.expectations[0].status == "fails"
 
 
@@ -72,19 +69,19 @@ def test_moved_rows_are_rebuilt(move, tmp_path):
     result = audit(
         tmp_path, x, [np.roll(x, 1) if move == "by one" else x[::-1], RNG(9).permutation(x)]
     )
-    assert told(result).value == told(result, coalition=(1, 2)).value == 1.0
-    assert told(result, coalition=(2,)) is None
+    assert max(told(result).value, told(result, coalition=(1, 2)).value) < 0.01
+    assert told(result, coalition=(2,)).value > 0.95
     assert result.expectations[0].status == "fails"
 
 
 @QUIETLY
-def test_shuffled_rows_and_stated_laws_have_no_such_figures(tmp_path):
+def test_shuffled_rows_and_stated_laws_stay_safe(tmp_path):
     x = values(10)
     shuffled = audit(tmp_path, x, [RNG(11).permutation(x)])
-    assert told(shuffled) is None
+    assert told(shuffled).value > 0.95
     assert shuffled.expectations[0].status == "holds"
     kept = np.where(RNG(12).random(x.size) < 0.3, x, RNG(13).integers(0, 4, x.size))
-    assert told(audit(tmp_path, x, [kept], levels=[0.3], law={"scheme": "uniform"})) is None
+    assert told(audit(tmp_path, x, [kept], levels=[0.3], law={"scheme": "uniform"})).value > 0.85
 
 
 def sharing(x, rows, seed, p=0.5, values=4):
@@ -98,13 +95,8 @@ def sharing(x, rows, seed, p=0.5, values=4):
 @pytest.mark.parametrize("rows", [2, 5])
 def test_noise_that_several_rows_share_is_no_safe_copy(rows, tmp_path):
     x = RNG(30).choice(4, 20_000)
-    result = audit(tmp_path, x, [sharing(x, rows, 31, p=0.68)])
-    assert (
-        told(result, "normalized_error").value
-        < 0.49
-        < 0.51
-        < told(result, "normalized_error", attack="posterior").value
-    )
+    result = audit(tmp_path, x, [sharing(x, rows, 31, p=0.69)])
+    assert told(result).value < 0.49 < 0.51 < told(result, attack="posterior").value
     assert result.expectations[0].status == "fails"
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.numeric.linear_maps import Maps, closed_form
+from auditor.audit.numeric.linear_errors import Maps, closed_form
 from auditor.registry import _plugins, register
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.laplace import Laplace, LaplaceMultilevel, increment
+from auditor.schemes.divisible_noise import Laplace, LaplaceMultilevel, laplace_increment
 
 LEVELS = (0.5, 1.0)
 
@@ -63,7 +63,10 @@ class Sized(LaplaceMultilevel):
                 own.block(index, x, out, existing)
                 rng = np.random.default_rng(index)
                 step = np.column_stack(
-                    [increment(rng, levels[0] * each, levels[1] * each, len(x)) for each in v]
+                    [
+                        laplace_increment(rng, levels[0] * each, levels[1] * each, len(x))
+                        for each in v
+                    ]
                 )
                 ranked = np.empty_like(step)
                 np.put_along_axis(

@@ -3,10 +3,10 @@
 import numpy as np
 
 from auditor.adversary.attack import Reconstruction
-from auditor.adversary.given import UnpairedRecords
 from auditor.adversary.knowledge import KnownSample
-from auditor.audit.measures.record_hits import WholeRecords
-from auditor.audit.numeric.known_rows import RowSelection
+from auditor.adversary.view import UnpairedRecords
+from auditor.audit.measures.record_disclosure import WholeRecords
+from auditor.audit.numeric.moment_pass import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.runs.run_scenario import run_scenario

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.numeric.known_rows import Originals
+from auditor.audit.numeric.moment_pass import Originals
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 

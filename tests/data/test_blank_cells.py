@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.measures.blank_guesses import guessed
+from auditor.audit.measures.released_as_is import guessed
 from auditor.data.columns.checks import missing_codes
 from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.load import file_notes, load_table

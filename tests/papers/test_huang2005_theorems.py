@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.adversary.density import Histogram
-from auditor.adversary.single_copy import estimated_covariance
+from auditor.adversary.single_copy import Histogram, estimated_covariance
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Channel, Combined, Overlap, Product
 from auditor_attacks._posterior import histogram_mean, histogram_mode

@@ -6,8 +6,13 @@ import numpy as np
 import pandas as pd
 
 from auditor.adversary.affine import Affine
-from auditor.adversary.attack import LinearAttack, Reconstruction, RowAttack
-from auditor.adversary.categorical_attack import CategoricalAttack, Inference
+from auditor.adversary.attack import (
+    CategoricalAttack,
+    Inference,
+    LinearAttack,
+    Reconstruction,
+    RowAttack,
+)
 from auditor.data.source import Source
 from auditor.expectations.base import Expectation, Judgement
 from auditor.results.renderer import Renderer

@@ -20,7 +20,7 @@ import yaml
 import auditor
 from auditor import registry
 from auditor.adversary.attack import Inferred
-from auditor.audit.measures.inferences import check_inferred
+from auditor.audit.measures.record_disclosure import check_inferred
 from auditor.cli import main
 from auditor.errors import (
     AuditorError,

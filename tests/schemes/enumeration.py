@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import HORIZON, SEGMENTS, STEP, ProcessCopies, Segment
 from auditor.schemes.replacement.draws import Coin, Draws
-from auditor.schemes.replacement.process import HORIZON, SEGMENTS, STEP, ProcessCopies, Segment
 from auditor.types import Codes
 
 

@@ -20,8 +20,7 @@ from auditor.schemes.base.plans import (
 )
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave, conditional_gaussian
-from auditor.schemes.independent import Correlated, Independent
-from auditor.schemes.linearly_dependent import LinearlyDependent
+from auditor.schemes.independent import Correlated, Independent, LinearlyDependent
 
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
 EPS = np.finfo(float).eps

@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 from scipy.stats import norm, skellam
 
-from auditor.schemes.base.guarantees import Guarantees, combined_noise, largest_length
-from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
-from auditor.schemes.base.privacy_loss import (
+from auditor.schemes.base.guarantees import (
+    Guarantees,
+    combined_noise,
     gaussian_delta,
     gaussian_epsilon,
     geometric_rho,
     laplace_epsilon,
+    largest_length,
     shift_mu,
     skellam_delta,
     skellam_epsilon,
     skellam_rho,
 )
+from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 
 ACCOUNTANT = json.loads((Path(__file__).parent / "accountant.json").read_text())
 """What Google's dp-accounting says; made by ``record_accountant.py``."""

@@ -10,7 +10,7 @@ import auditor
 from auditor.audit.law_tests.chosen_rows import rows_of
 from auditor.audit.law_tests.numeric import row_tests
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.laplace import LAPLACE, Laplace, LaplaceMultilevel, increment
+from auditor.schemes.divisible_noise import LAPLACE, Laplace, LaplaceMultilevel, laplace_increment
 
 FALSE_ALARM = 1e-4
 
@@ -35,7 +35,7 @@ def density(v):
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (0.5, 2.0), (1.9, 2.0)])
 def test_an_increment_has_the_characteristic_function_of_the_law(low, high):
-    Z = increment(Quantiles(), low, high, Quantiles().u.size)
+    Z = laplace_increment(Quantiles(), low, high, Quantiles().u.size)
     for u in (0.3, 1.0, 3.0):
         assert abs(np.cos(u * Z).mean() - (1 + low * u**2 / 2) / (1 + high * u**2 / 2)) < 2e-3
     assert abs((Z == 0).mean() - low / high) < 1e-3
@@ -125,8 +125,8 @@ def test_any_order_of_release_gives_the_same_joint_law(levels):
 def test_a_million_draws_of_increments_and_of_bridges_follow_the_law():
     n, low, middle, high = 1_000_000, 0.5, 1.0, 4.0
     rng = np.random.default_rng(3)
-    first = increment(rng, 0.0, low, n)
-    D = increment(rng, low, high, n)
+    first = laplace_increment(rng, 0.0, low, n)
+    D = laplace_increment(rng, low, high, n)
     U = LAPLACE.between(rng, D, low, middle, high)
     V = np.where(U == D, 0.0, D - U)
     p = [stats.kstest(z[z != 0], stats.laplace(0, np.sqrt(v / 2)).cdf).pvalue

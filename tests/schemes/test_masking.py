@@ -13,8 +13,7 @@ from auditor.registry import get
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.masking import multiplicative_noise
 from auditor.schemes.masking.groups import in_deviations, mdav, means
-from auditor.schemes.masking.rank_swapping import partners
-from auditor.schemes.masking.rounding import rounded
+from auditor.schemes.masking.masked import partners, rounded
 from auditor.testing import ContractError, check_scheme
 
 

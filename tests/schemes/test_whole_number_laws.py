@@ -9,9 +9,8 @@ from scipy import stats
 from scipy.special import ive
 
 from auditor.numerics.random_streams import stream
-from auditor.schemes import geometric, skellam
 from auditor.schemes.base.noise_density import geometric_rate, log_skellam
-from auditor.schemes.geometric import rate_gap, split_weights
+from auditor.schemes.divisible_noise import GEOMETRIC, SKELLAM, rate_gap, split_weights
 
 REACH = 60
 K = np.arange(-REACH, REACH + 1)
@@ -41,8 +40,7 @@ def skellam_step(k, low, high):
 
 
 STEP = {"geometric": geometric_step, "skellam": skellam_step}
-MODULE = {"geometric": geometric, "skellam": skellam}
-PROCESS = {"geometric": geometric.GEOMETRIC, "skellam": skellam.SKELLAM}
+PROCESS = {"geometric": GEOMETRIC, "skellam": SKELLAM}
 
 
 def geometric_bridge(u, gap, low, middle, high):
@@ -129,9 +127,9 @@ def bridged(law, rng, gap, *levels):
 
 
 def joint_counts(law, rows, seed):
-    levels, rng, module, z = (0.4, 0.9, 1.6), stream(seed, law), MODULE[law], np.arange(-2, 3)
-    low = module.increment(rng, 0.0, levels[0], rows)
-    gap = module.increment(rng, levels[0], levels[2], rows)
+    levels, rng, process, z = (0.4, 0.9, 1.6), stream(seed, law), PROCESS[law], np.arange(-2, 3)
+    low = process.increment(rng, 0.0, levels[0], rows)
+    gap = process.increment(rng, levels[0], levels[2], rows)
     copies = low, low + bridged(law, rng, gap, *levels), low + gap
     inside = np.all([np.abs(copy) <= 2 for copy in copies], axis=0)
     places = np.ravel_multi_index([(copy[inside] + 2).astype(int) for copy in copies], (5, 5, 5))

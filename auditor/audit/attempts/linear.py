@@ -7,23 +7,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.affine import Affine, AffineStack
+from auditor.adversary.affine import Affine, AffineStack, check_finite_maps, check_shape
 from auditor.adversary.attack import LinearAttack
-from auditor.adversary.handed_back import check_finite_maps, check_shape
 from auditor.adversary.knowledge import Knowledge, KnownRecords
 from auditor.adversary.view import View
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.numeric.error_bars import Errors, holding, rounded_off, with_total
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.limits import REDRAWS
-from auditor.audit.numeric.linear_errors import OnRows, audit_linear, squared_errors
-from auditor.audit.numeric.linear_maps import Maps, held_out_theory
+from auditor.audit.numeric.linear_errors import (
+    Maps,
+    OnRows,
+    audit_linear,
+    held_out_theory,
+    squared_errors,
+)
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
 from auditor.process.deferred import scipy
-from auditor.schemes.base.transform import Transformed
+from auditor.schemes.base.noise_law import Transformed
 from auditor.types import Array, Block, Blocks, Coalition, Indices
 
 MOST_STACKED = 2**20

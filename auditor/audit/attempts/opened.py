@@ -12,12 +12,10 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release, WhiteRelease, open_release
 from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise
-from auditor.audit.numeric.estimated_noise import estimated_noise
-from auditor.audit.numeric.known_rows import RowSelection
 from auditor.audit.numeric.limits import MOST_AGAIN, ROWS_AGAIN
-from auditor.audit.numeric.moment_pass import Stripe
+from auditor.audit.numeric.moment_pass import RowSelection, Stripe
 from auditor.audit.numeric.redraws import Redraws, seed_of
-from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.audit.numeric.views import Gathered, ReleasedCopies, estimated_noise
 from auditor.data.table import Table
 from auditor.errors import PluginError
 from auditor.numerics.blocks import BLOCK_VALUES

@@ -11,9 +11,16 @@ from auditor.adversary.attack import Reconstruction, RowAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.records import Cells
-from auditor.audit.measures.inferences import Inferences, inference_records
-from auditor.audit.measures.naming import Naming, name_rows, naming_records
-from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
+from auditor.audit.measures.record_disclosure import (
+    Inferences,
+    Naming,
+    WholeRecords,
+    inference_records,
+    name_rows,
+    naming_records,
+    wanted_hits,
+    whole_record_records,
+)
 from auditor.audit.numeric.error_bars import (
     Errors,
     from_groups,
@@ -22,7 +29,7 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.audit.numeric.error_tally import Tally, size_quantile
-from auditor.audit.numeric.known_rows import with_row_theory
+from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
 from auditor.errors import NotApplicable

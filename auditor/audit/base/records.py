@@ -11,7 +11,6 @@ import numpy as np
 
 from auditor.audit.numeric.error_bars import Errors, Figure, with_total
 from auditor.audit.numeric.error_tally import Tally, spread_shares
-from auditor.audit.numeric.estimated_noise import EstimatedNoise
 from auditor.numerics.statistics import quantile
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.records import Distribution, ErrorBar, Measurement, Status
@@ -218,23 +217,6 @@ def promise_records(
         for coalition, kept in promises.items()
         for metric, value in kept.items()
     ]
-
-
-def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
-    """Return estimated levels, distances from schemes' laws, and dependence on the data."""
-    records, levels = [], zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True)
-    for place, (level, error) in enumerate(levels, start=1):
-        metric = f"estimated_level(copy {place})"
-        if np.isfinite(error):
-            bar: ErrorBar = "jackknife"
-            bounds = 0.0, math.inf
-            record = context.estimate(metric, (place,), level, error, bounds=bounds, error_bar=bar)
-        else:
-            record = context.record(metric, (place,), level)
-        records.append(record)
-    figures = {f"off_law({name})": distance for name, distance in noise.distances.items()}
-    figures["noise_on_data"] = noise.dependence
-    return records + [scheme_record(context, name, value) for name, value in figures.items()]
 
 
 def error_records(cells: Cells, errors: Errors) -> Measurements:

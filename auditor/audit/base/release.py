@@ -19,10 +19,9 @@ from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import row_blocks
 from auditor.process.containment import known
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
+from auditor.schemes.base.additive import whitened
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
-from auditor.schemes.base.serial import whitened
-from auditor.schemes.base.transform import Transformed
 from auditor.schemes.draw import released_grid
 from auditor.types import Array, Block
 

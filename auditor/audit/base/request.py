@@ -13,8 +13,7 @@ from auditor import registry
 from auditor.audit.base.records import CellContext
 from auditor.data.table import Audited, Table
 from auditor.errors import PluginError
-from auditor.numerics.blocks import stripes
-from auditor.numerics.passes import Job, walk
+from auditor.numerics.blocks import Job, stripes, walk
 from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, Pairs, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Picture

@@ -19,7 +19,8 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.records import CellContext
-from auditor.audit.categorical.cell_records import Cell, cell_records, closed_bars, gain_record
+from auditor.audit.categorical.error_bars import Cell, cell_records, closed_bars, gain_record
+from auditor.audit.categorical.outcome_counts import batches
 from auditor.audit.categorical.posterior_measures import (
     Expected,
     Frame,
@@ -28,7 +29,6 @@ from auditor.audit.categorical.posterior_measures import (
     group_of,
     quantities,
 )
-from auditor.audit.counts.outcome_counts import batches
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import Table
 from auditor.errors import NotApplicable

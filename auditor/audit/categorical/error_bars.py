@@ -1,174 +1,360 @@
-"""Error bars of attacks on categories without closed forms, by redraws.
+"""Records of categorical cells and their error bars.
 
-A figure V depends on the noise of the attacked records, and on the adversary's estimates. The
-audit draws the adversary's data again, fits the attack, and measures V.
+A figure depends on the noise of the attacked records, and on the adversary's estimates. The audit
+draws both again by the law, fits the attack, and measures the figure. A panel represents large
+tables: a share ``f`` of the records with one draw of copies. Then only the adversary's data are
+drawn again, with variance ``s²``, and the noise adds ``f w``, with ``w`` the jackknife's variance
+within the panel. Files without a law cannot be drawn again: a jackknife over row groups.
 
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``v(x, y)`` | the figure of one record, given the estimates of one redraw | |
-| ``n_x`` | attacked records by value, ``N`` in total | (s,) |
-| ``m`` | ``Σ_x n_x E[v|x] / N``: mean of V given the estimates | scalar |
-| ``w`` | ``Σ_x n_x Var[v|x] / N²``: variance of V given the estimates | scalar |
-| ``c, f`` | counts of each value among r rows to estimate from, and probability: ``E c = r·f`` | (s,) |
-| ``C`` | covariance of such a row's indicators: ``diag f − f fᵀ − g (diag q − q qᵀ)`` | (s, s) |
-| ``g`` | ``p²(r − 1)/(n − 1)`` | scalar |
-| ``a`` | covariance of a row's ``v − E[v|x]`` with its indicators | (s,) |
-
-Rows to estimate from are attacked too, so c and V share noise. The best linear prediction of V from
-c is ``β·(c − r f)/n`` with ``Cβ = a``; it explains ``r a·β/n²`` of w. Known rows are not attacked.
-
-By the law of total variance ``Var V = Var m + E w``. Given the estimates V is normal about m, as N
-is large. So V is a mixture of normals. The interval extends from V as far as ``0.95 (R + 1)/R`` of
-the mixture from its mean. V and the R redraws are exchangeable, so it contains the redraws' mean 95
-times in 100. If nine in ten redraws agree, the interval extends to the furthest one, as rarer events
-cannot be counted.
-
-``E[v|x]`` and ``Var[v|x]`` are over a panel of simulated records, equal in every redraw. Attacks
-that use neighbouring records have no such panel: the whole release is drawn again. Files without a
-law cannot be drawn again: a jackknife over row groups.
-
-Assumed, *not checked*: copies follow their law, and an attack learns most from the least perturbed
-copy.
+Assumed, *not checked*: copies follow their law; for a panel, the rows to estimate from are others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.adversary.categorical_attack import CategoricalView, Inference
-from auditor.adversary.given import KnownPairs, SampleCounts
+from auditor.adversary.attack import CategoricalView
 from auditor.adversary.knowledge import Estimated, KnownRecords
-from auditor.audit.categorical.cell_records import Bar, Bars
-from auditor.audit.categorical.posterior_measures import Frame, Sums, quantities
-from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS, Fitted, MeasureJob, Try
-from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.counts.outcome_counts import Packing
-from auditor.audit.numeric.error_bars import reaches
-from auditor.audit.numeric.redraws import seed_of
+from auditor.adversary.view import KnownPairs, SampleCounts
+from auditor.audit.base.records import ALL, CellContext
+from auditor.audit.categorical.outcome_counts import CodeBlock
+from auditor.audit.categorical.posterior_measures import Expected, Sums, worst_growth
+from auditor.audit.categorical.posterior_pass import Fit, Fitted, MeasureJob
+from auditor.audit.numeric.error_bars import redraw_bars
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.errors import NotApplicable
-from auditor.numerics.statistics import jackknife_error
-from auditor.process.containment import contained
-from auditor.process.deferred import scipy
-from auditor.results.evidence import ROW_REDRAWS
-from auditor.results.records import FEWEST_REPLICATES
+from auditor.numerics.statistics import jackknife_error, quantile
+from auditor.results.records import BELIEVED, ErrorBar, Measurement
 from auditor.schemes.replacement.draws import code_type, replacements, sent_through
-from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
-from auditor.types import Array, Coalition, Codes, Indices
+from auditor.schemes.replacement.law import UniformLaw, step
+from auditor.types import Array, Coalition, Codes
 
-Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
-"""Fits an attack to a view of all copies and a coalition."""
+PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
+
+ONE_RELEASE = "one release does not tell how far this would vary: ask for five replicates or more"
+FILES = "copies from files do not tell how far this would vary: what the adversary learnt or was given would be other the next time"
+"""Reasons for a figure without an interval."""
+
+
+class Bar(NamedTuple):
+    """Error bar: standard error, half-width of the 95 % interval, and source."""
+
+    std_error: float
+    reach: float
+    source: ErrorBar
+
+    @classmethod
+    def normal(cls, std_error: float, source: ErrorBar, degrees: float = math.inf) -> Bar:
+        """Return the bar of a normal figure, or by Student's t."""
+        return cls(std_error, quantile(0.975, degrees) * std_error, source)
+
+    def times(self, factor: float) -> Bar:
+        """Return the bar of a multiple of the figure."""
+        return Bar(self.std_error * factor, self.reach * factor, self.source)
+
+
+Bars = Mapping[str, Bar]
+"""By quantity, or metric."""
+
+
+class Value(NamedTuple):
+    """A measured value, with its error bar and theory, if any."""
+
+    value: float
+    bar: Bar | None = None
+    theory: float | None = None
+
+    def over(self, scale: float) -> Value:
+        """Return the value divided by a scale."""
+        theory = None if self.theory is None else self.theory / scale
+        return Value(self.value / scale, self.bar and self.bar.times(1.0 / scale), theory)
+
+    def beyond(self, chance: float) -> Value:
+        """Return the difference from a constant."""
+        theory = None if self.theory is None else self.theory - chance
+        return Value(self.value - chance, self.bar, theory)
+
+    def root(self) -> Value:
+        """Return the square root, with a standard error by the delta method."""
+        root = math.sqrt(self.value)
+        bar = self.bar and self.bar.times(0.5 / root if root > 0 else 0.0)
+        return Value(root, bar, None if self.theory is None else math.sqrt(self.theory))
+
+
+class Cell:
+    """The records of one coalition under one attack.
+
+    ``unknown`` is the reason for figures without an interval.
+    """
+
+    def __init__(
+        self, context: CellContext, coalition: Coalition, unknown: str = ONE_RELEASE
+    ) -> None:
+        self._context, self._coalition, self._unknown = context, coalition, unknown
+        self.records: list[Measurement] = []
+
+    def add(
+        self,
+        metric: str,
+        value: float,
+        bar: Bar | None = None,
+        theory: float | None = None,
+        attribute: str = ALL,
+        bounds: tuple[float, float] = (-math.inf, math.inf),
+        varies: bool = False,
+    ) -> None:
+        """Add one record, with its interval cut at the metric's bounds.
+
+        ``varies``: without an error bar, the record states the reason.
+        """
+        interval: tuple[float | None, float | None] = None, None
+        if bar is not None:
+            interval = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
+        self.records.append(
+            self._context.record(
+                metric,
+                self._coalition,
+                value,
+                bar and bar.std_error,
+                interval,
+                theory,
+                attribute=attribute,
+                reason=self._unknown if varies and bar is None else None,
+                error_bar=bar.source if bar else "none",
+            )
+        )
+
+
+def closed_bars(closed: Mapping[str, Expected]) -> Bars:
+    """Return the error bars from closed forms."""
+    return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
+
+
+def variance(prior: Array, scores: Array | None) -> float:
+    """Return the variance of scores under shares of shape (s,), or of indicators in total."""
+    return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
+
+
+def cell_records(
+    cell: Cell,
+    sums: Sums,
+    closed: Mapping[str, Expected] | None,
+    bars: Bars,
+    prior: Any,
+    scores: Any,
+    odds: Array | None,
+    parts: Mapping[str, Array] | None = None,
+) -> None:
+    """Add the records of every mean, and of the growth of belief.
+
+    Parameters
+    ----------
+    closed : dict or None
+        Closed forms by quantity.
+    bars : dict
+        Error bars by quantity.
+    prior : ndarray of shape (s,)
+        The table's own.
+    scores : ndarray of shape (s,) or None
+        A number for each value; None: the normalized error is over indicators, whose variances sum
+        to ``1 − Σ q²``.
+    odds : ndarray of shape (s,) or None
+        Factor on the odds of a value that all copies show, if the adversary's prior is the table's.
+    parts : dict of str to ndarray, optional
+        In a domain of several attributes, the shares of each attribute's values.
+    """
+    positive = (0.0, math.inf)
+    for name in sums.means:
+        theory = None if closed is None else closed[name].value
+        found, (metric, _, about) = (
+            Value(sums.mean(name), bars.get(name), theory),
+            name.partition("/"),
+        )
+        about = about or ALL
+        shares = (parts or {}).get(about, prior)
+        if metric == "squared_error":
+            own = None if about != ALL else scores
+            if about == ALL:
+                # mean over indicators if there are no scores
+                each = found.over(1 if scores is not None else prior.size)
+                cell.add("distortion", *each, bounds=positive, varies=True)
+                cell.add("rmse", *each.root(), bounds=positive, varies=True)
+            if (whole := variance(shares, own)) > 0:
+                cell.add("normalized_error", *found.over(whole), about, positive, True)
+            continue
+        bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
+        cell.add(metric, *found, about, bounds, True)
+        if metric == "accuracy":
+            cell.add("accuracy_gain", *found.beyond(float(shares.max())), about, varies=True)
+    for name, growth in sums.growth.items():
+        theory = worst_growth(prior, odds) if odds is not None and name == ALL else None
+        cell.add("delta_growth", growth, None, theory, name)
+
+
+def belief_record(cell: Cell, sums: Sums, prior: Array) -> None:
+    """Add the largest growth of belief in a true value, if the prior is the table's."""
+    if "mutual_information" in sums.means and prior.size == sums.counts.size:
+        believed = sums.most_believed(prior)
+        if believed is not None:
+            cell.add(BELIEVED, believed[0], Bar.normal(believed[1], "sampling"), bounds=(0.0, 1.0))
+
+
+def gain_record(
+    cell: Cell, sums: Sums, best: Sums, theory: float | None, bars: Bars | None = None
+) -> None:
+    """Add the collusion gain in reconstruction error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``.
+
+    Without ``bars``, with a jackknife error.
+    """
+    together, alone = sums.errors, best.errors
+    total = alone.sum()
+    if total <= 0:  # the best copy is the original
+        cell.add("collusion_gain", 0.0, Bar(0.0, 0.0, "jackknife"), theory)
+        return
+    gain = float(1.0 - together.sum() / total)
+    if bars is not None:
+        cell.add("collusion_gain", gain, bars.get("collusion_gain"), theory, varies=True)
+        return
+    left = total - alone
+    left_out = 1.0 - np.divide(
+        together.sum() - together, left, out=np.ones_like(left), where=left > 0
+    )
+    error = float(jackknife_error(left_out)) if left.size > 1 else 0.0
+    bar = Bar.normal(error, "jackknife", max(1, left.size - 1))
+    cell.add("collusion_gain", gain, bar, theory)
+
 
 REDRAWS = 59
-"""``0.95·60/59`` of 59 are the 57 nearest to their mean."""
-PANEL, FEWEST, PANEL_NUMBERS = 2048, 256, 2**21
-"""Most and fewest simulated records, and numbers in their posteriors: a variance from 2,048 records
+"""Redraws that all miss an event of probability 1/20 in 5 % of audits."""
+MOST_RECORDS, FEWEST, MOST_NUMBERS = 2**11, 2**8, 2**21
+"""Most and fewest records of a panel, and numbers in their posteriors: a variance from 2,048 records
 has an error of 3 %."""
-HALVINGS = 50
-MOSTLY, SAME = 0.9, 1e-9
-"""Share of redraws with equal m from which the others are too few to estimate their frequency; and
-largest relative difference of equal m."""
-MOST_RECORDS = 2**16
-"""Most records of a release that is drawn again; for more, replicates are needed."""
+MOST_IN_ORDER = 2**16
+"""Most records of a release that is drawn again for attacks on neighbouring records."""
+GROUPS = 32
+"""Row groups of a redraw."""
 
 
 def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
     """Return jackknife error bars of every mean, over row groups, with estimates held fixed."""
-    return {coalition: _jackknife(each) for coalition, each in sums.items()}
-
-
-def _jackknife(sums: Sums) -> Bars:
-    sizes, some, bars = sums.sizes, sums.sizes > 0, dict[str, Bar]()
-    for name, groups in sums.by_group.items() if some.sum() > 1 else ():
-        left_out = (groups.sum() - groups[some]) / (sizes.sum() - sizes[some])
-        bars[name] = Bar.normal(float(jackknife_error(left_out)), "jackknife", int(some.sum()) - 1)
-    return bars
-
-
-def release_bars(
-    release: UniformRelease, name: Try, fitted: Fitted, sums: Mapping[Coalition, Sums]
-) -> dict[Coalition, Bars]:
-    """Return error bars from redraws of the whole release.
-
-    None for long tables and files, and if there are replicates.
-    """
-    if (
-        not release.scheme.makes_copies
-        or release.data.rows > MOST_RECORDS
-        or release.scenario.replicates >= FEWEST_REPLICATES
-    ):
-        return {}
-    again, key = [], release.key
-    with contained() as failure:
-        for number in range(ROW_REDRAWS):
-            seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
-            other = replace(release, key=replace(key, seed=seed), share=None, _kept={})
-            job = MeasureJob(release.data.size, release.groups, {name: fitted}, {})
-            again.append(_figures(other.go_through(job).sums[name]))
-    if failure.error is not None:
-        return {}
-    bars: dict[Coalition, Bars] = {}
-    for coalition, figures in _figures(sums).items():
-        others = {
-            metric: np.array([draw[coalition][metric] for draw in again]) for metric in figures
+    return {
+        coalition: {
+            name: Bar.normal(float(jackknife_error(each[1:])), "jackknife", each.size - 2)
+            for name, each in figures.items()
+            if each.size > 2
         }
-        bars[coalition] = {
-            metric: Bar(
-                float(others[metric].std(ddof=1)),
-                float(np.maximum(*reaches(np.asarray(figure), others[metric]))),
-                "redraws",
-            )
-            for metric, figure in figures.items()
-        }
-    return bars
+        for coalition, figures in _figures(sums).items()
+    }
 
 
-def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, float]]:
-    left = {coalition: float(each.errors.sum()) for coalition, each in sums.items()}
+def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]]:
+    """Return every mean and the gain: of all records, then without each row group, (1 + G,)."""
+
+    def left_out(each: Sums, groups: Array) -> Array:
+        return groups.sum() - np.append(0.0, groups[each.sizes > 0])
+
     found = {}
     for coalition, each in sums.items():
-        best = min(left[(copy,)] for copy in coalition)
-        gain = 1.0 - left[coalition] / best if best > 0 else 0.0
-        found[coalition] = {name: each.mean(name) for name in each.means} | {"collusion_gain": gain}
+        rows = left_out(each, each.sizes)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found[coalition] = {
+                name: left_out(each, groups) / rows for name, groups in each.by_group.items()
+            }
+        singles = [sums[copy,] for copy in coalition if (copy,) in sums]
+        if len(singles) == len(coalition):
+            best = min(singles, key=lambda one: float(one.errors.sum()))
+            together, alone = left_out(each, each.errors), left_out(best, best.errors)
+            ratio = np.divide(together, alone, out=np.ones_like(alone), where=alone > 0)
+            found[coalition]["collusion_gain"] = 1.0 - ratio
     return found
 
 
-class Redraw(NamedTuple):
-    """Data of one redraw: view, attacked records by value, and rows to estimate from."""
+def redrawn_bars(
+    view: CategoricalView,
+    data: CategoricalTable,
+    sums: Mapping[Coalition, Sums],
+    fit: Fit,
+    rng: np.random.Generator,
+    many: int = REDRAWS,
+) -> dict[Coalition, Bars]:
+    """Return error bars of all figures of an attack, by coalition.
 
-    view: CategoricalView
-    attacked: Array
-    rows: int
+    Parameters
+    ----------
+    view : CategoricalView
+        Of all copies, in the release itself.
+    sums : dict of tuple of int to Sums
+        The attack's sums in the release, for every coalition and its single copies.
+    many : int
+        Redraws.
+    """
+    most = (
+        min(MOST_RECORDS, max(FEWEST, MOST_NUMBERS // view.size)) if many == REDRAWS else data.rows
+    )
+    panel, share = None, min(1.0, most / data.rows)
+    if share < 1.0:  # values in proportion, dealt to the groups
+        place = (np.argsort(np.arange(most) % GROUPS, kind="stable") + 0.5) / most
+        x = np.searchsorted(np.cumsum(data.prior), place).clip(max=view.size - 1)
+        panel = x.astype(code_type(view.size)), simulated(view.law, x, rng)
+    again = [_figures(_redrawn(view, data, sums, fit, rng, panel)) for _ in range(many)]
+    bars: dict[Coalition, Bars] = {}
+    for coalition, figures in _figures(sums).items():
+        found = dict[str, Bar]()
+        for name, figure in figures.items():
+            drawn = np.array([each[coalition][name] for each in again])
+            if panel is None:
+                error, low, high = redraw_bars(figure[:1], drawn[:, :1], 1.0)
+                found[name] = Bar(float(error[0]), float(max(low[0], high[0])), "redraws")
+            else:
+                noise = share * (jackknife_error(drawn[:, 1:].T) ** 2).mean()
+                error = np.sqrt(drawn[:, 0].var(ddof=1) + noise)
+                found[name] = Bar.normal(float(error), "redraws", many - 1)
+        bars[coalition] = found
+    return bars
 
 
-def redrawn(
-    view: CategoricalView, data: CategoricalTable, rng: np.random.Generator
-) -> Iterator[Redraw]:
-    """Yield views in other draws of rows and noise; a single one without estimates."""
-    counts, known = np.rint(data.prior * data.rows).astype(np.int64), view.knowledge
-    if not isinstance(known, Estimated | KnownRecords):
-        yield Redraw(view, counts.astype(np.float64), 0)
-        return
-    rows = known.rows if isinstance(known, Estimated) else known.count
-    for _ in range(REDRAWS):
-        chosen = rng.multivariate_hypergeometric(counts, rows, method="marginals")
-        x = rng.permutation(np.repeat(np.arange(view.size), chosen)).astype(code_type(view.size))
-        copies = simulated(view.law, x, rng)
-        if isinstance(known, KnownRecords):
-            yield Redraw(
-                replace(view, given=KnownPairs(x, tuple(copies))),
-                (counts - chosen).astype(np.float64),
-                0,
-            )
-        else:
-            sample = tuple(
-                np.bincount(copy, minlength=view.size).astype(np.float64) for copy in copies
-            )
-            yield Redraw(replace(view, given=SampleCounts(sample)), counts.astype(np.float64), rows)
+def _redrawn(
+    view: CategoricalView,
+    data: CategoricalTable,
+    coalitions: Mapping[Coalition, Sums],
+    fit: Fit,
+    rng: np.random.Generator,
+    panel: tuple[Codes, list[Codes]] | None,
+) -> Mapping[Coalition, Sums]:
+    """Return the sums of one redraw."""
+    known, rows = view.knowledge, 0
+    if isinstance(known, Estimated | KnownRecords):
+        rows = known.rows if isinstance(known, Estimated) else known.count
+    if panel is None:
+        x, places = data.read(0, data.rows), rng.choice(data.rows, rows, replace=False)
+    else:
+        drawn = rng.choice(view.size, rows, p=data.prior)
+        x, places = drawn.astype(code_type(view.size)), np.arange(rows)
+    copies = simulated(view.law, x, rng)
+    chosen = tuple(copy[places] for copy in copies)
+    if isinstance(known, KnownRecords):
+        view = replace(view, given=KnownPairs(x[places], chosen))
+    elif isinstance(known, Estimated):
+        counts = (np.bincount(copy, minlength=view.size).astype(np.float64) for copy in chosen)
+        view = replace(view, given=SampleCounts(tuple(counts)))
+    if panel is not None:
+        x, copies = panel
+    elif isinstance(known, KnownRecords):
+        x, copies = np.delete(x, places), [np.delete(copy, places) for copy in copies]
+    fits = {coalition: fit(view, coalition) for coalition in coalitions}
+    fitted = Fitted({c: one for c, (one, _) in fits.items()}, {c: f for c, (_, f) in fits.items()})
+    ends = np.linspace(0, x.size, GROUPS + 1).astype(np.intp).tolist()
+    groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
+    job = MeasureJob(view.size, [groups], {("", ""): fitted}, {})
+    shown = dict(zip(view.copies, copies, strict=True))
+    found = job.begin()
+    job.take(CodeBlock(0, 0, x, shown.__getitem__), found)
+    job.end(found)
+    return found.sums["", ""]
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
@@ -190,215 +376,3 @@ def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes
         )
         before, high = copies[place], law.levels[place]
     return copies
-
-
-class Panel:
-    """Simulated records, in proportion to the table, with two of each value at least.
-
-    Parameters
-    ----------
-    law : UniformLaw
-        Of the copies ``numbers``.
-    """
-
-    def __init__(
-        self,
-        data: CategoricalTable,
-        law: UniformLaw,
-        numbers: Sequence[int],
-        rng: np.random.Generator,
-    ) -> None:
-        half = int(np.clip(PANEL_NUMBERS // law.size, FEWEST, PANEL)) // 2
-        values, present = (
-            np.searchsorted(np.cumsum(data.prior), (np.arange(half) + 0.5) / half),
-            np.flatnonzero(data.prior),
-        )
-        values = np.concatenate([present, values]) if present.size <= half else values
-        self.x, self.size = np.repeat(np.minimum(values, law.size - 1), 2), law.size
-        self.copies = dict(
-            zip(numbers, simulated(law, self.x.astype(code_type(law.size)), rng), strict=True)
-        )
-        self._seen: dict[Coalition, Seen] = {}
-
-    def seen(self, coalition: Coalition) -> Seen:
-        """Return the panel in one coalition's view."""
-        if coalition not in self._seen:
-            self._seen[coalition] = Seen(
-                self.x, [self.copies[number] for number in coalition], self.size
-            )
-        return self._seen[coalition]
-
-
-class Seen:
-    """The panel's records, grouped by value and outcome.
-
-    Attributes
-    ----------
-    first, cell : ndarrays of shape (c,) and (m,)
-        A record of each cell, and the cell of each record; cells are ordered by value.
-    """
-
-    def __init__(self, x: Indices, copies: Sequence[Codes], size: int) -> None:
-        self.size = size
-        _, first, outcome = np.unique(
-            Packing([size] * len(copies)).pack(copies), return_index=True, return_inverse=True
-        )
-        self._table = [copy[first] for copy in copies]
-        found = np.unique(
-            x * first.size + outcome, return_index=True, return_inverse=True, return_counts=True
-        )
-        _, self.first, self.cell, self._many = found
-        self._x, self._outcome = x[self.first], outcome[self.first]
-        self._starts = np.flatnonzero(np.diff(self._x, prepend=-1))
-        self._lengths = np.diff(self._starts, append=self._x.size)
-        self._counts = np.add.reduceat(self._many, self._starts)
-
-    def figures(self, inference: Inference, frame: Frame) -> dict[str, Array]:
-        """Return every figure of each cell, shape (c,)."""
-        rows = max(64, BLOCK_NUMBERS // self.size)
-        found: dict[str, Array] = {}
-        for a in range(0, self._table[0].size, rows):
-            some = np.flatnonzero((self._outcome >= a) & (self._outcome < a + rows))
-            measured = quantities(
-                inference.checked([part[a : a + rows] for part in self._table]), frame
-            )
-            for name, lookup in measured.lookups.items():
-                found.setdefault(name, np.empty(self._x.size))[some] = lookup(
-                    self._outcome[some] - a, self._x[some]
-                )
-        return found
-
-    def spread(self, v: Array, attacked: Array) -> tuple[Array, Array, Array]:
-        """Return m and w, shape (F,), of figures (F, c), and weighted ``v − E[v|x]``."""
-        share = attacked[self._x[self._starts]]
-        share = share / share.sum()
-        mean = np.add.reduceat(v * self._many, self._starts, axis=1) / self._counts
-        off = v - np.repeat(mean, self._lengths, axis=1)
-        variance = np.add.reduceat(off**2 * self._many, self._starts, axis=1) / (self._counts - 1)
-        return (
-            mean @ share,
-            variance @ share / attacked.sum(),
-            off * np.repeat(share / self._counts, self._lengths) * self._many,
-        )
-
-    def by_value(self, off: Array, place: int) -> Array:
-        """Return ``a``, shape (F, s): sums of weighted figures by one copy's value."""
-        shown = self._table[place][self._outcome]
-        return np.stack([np.bincount(shown, row, self.size) for row in off])
-
-
-@dataclass
-class Redraws:
-    """m and w of every figure, by redraw."""
-
-    panel: Panel
-    data: CategoricalTable
-    drawn: dict[Coalition, dict[str, list[tuple[float, float]]]] = field(default_factory=dict)
-
-    def add(self, redraw: Redraw, fit: Fit, coalitions: Sequence[Coalition]) -> None:
-        """Add one redraw; members alone come before their coalitions."""
-        alone = {}
-        for coalition in coalitions:
-            seen = self.panel.seen(coalition)
-            figures = seen.figures(*fit(redraw.view, coalition))
-            error = 1.0 - figures["reconstruction_probability"]
-            total = float(seen.spread(error[None], redraw.attacked)[0][0])
-            if len(coalition) == 1:
-                alone[coalition[0]] = error, total
-            number = min(coalition, key=lambda one: alone[one][1])
-            best, least = alone[number]
-            if least > 0:  # 1 − Σ(1 − P_C)/Σ(1 − P_b), to first order in the records' noise
-                best = best[self.panel.seen((number,)).cell[seen.first]]
-                figures["collusion_gain"] = (
-                    1.0 - total / least - (error - total / least * best) / least
-                )
-            m, w = self._given(redraw, coalition, seen, np.stack(list(figures.values())))
-            for name, pair in zip(figures, zip(m.tolist(), w.tolist(), strict=True), strict=True):
-                self.drawn.setdefault(coalition, {}).setdefault(name, []).append(pair)
-
-    def _given(
-        self, redraw: Redraw, coalition: Coalition, seen: Seen, v: Array
-    ) -> tuple[Array, Array]:
-        m, w, off = seen.spread(v, redraw.attacked)
-        sample = redraw.view.given
-        if not redraw.rows or not isinstance(sample, SampleCounts):
-            return m, w
-        if not redraw.view.law.by_retention:
-            raise NotApplicable(
-                "the prediction from a sample of copies is known for retention-replacement alone"
-            )
-        best = redraw.view.coalition(coalition).law.best - 1
-        place = redraw.view.copies.index(coalition[best])
-        a = seen.by_value(off, best)
-        n, r, p = self.data.rows, redraw.rows, redraw.view.law.levels[place]
-        fresh = fresh_chances(p, seen.size, redraw.view.law.pi)
-        beta = prediction(a, self.data.prior, p, p * p * (r - 1) / max(1, n - 1), fresh)
-        f = p * self.data.prior + fresh
-        return m + beta @ (sample.counts[place] - r * f) / n, np.maximum(
-            0.0, w - r * (a * beta).sum(axis=1) / n**2
-        )
-
-    def bars(self) -> dict[Coalition, Bars]:
-        """Return the bar of every figure of every coalition."""
-        return {
-            c: {name: mixture_bar(*np.array(found).T) for name, found in figures.items()}
-            for c, figures in self.drawn.items()
-        }
-
-
-def prediction(a: Array, q: Array, p: float, g: float, fresh: float | Array) -> Array:
-    """Return ``β`` with ``Cβ = a``, for a of shape (F, s) with rows that sum to 0.
-
-    ``f = p q + fresh``. With ``D = f − g q``, ``(diag D + g q qᵀ) β = a`` gives ``f·β = Σ a = 0``, so
-    ``f fᵀ`` drops out; Sherman–Morrison solves it.
-    """
-    D = p * q + fresh - g * q
-    # 0: a copy without noise
-    over_D = np.divide(1.0, D, out=np.zeros_like(D), where=D > 1e-12)
-    beta = a * over_D
-    return beta - np.outer(beta @ q, g * q * over_D / (1.0 + g * float(q @ (q * over_D))))
-
-
-def mixture_bar(m: Array, w: Array) -> Bar:
-    """Return the bar of a mixture of R normals with means m and variances w, shape (R,).
-
-    If nearly all means agree, it extends to the furthest one.
-    """
-    R = m.size
-    if R == 1:
-        return Bar.normal(float(np.sqrt(w[0])), "redraws")
-    off, std = m - m.mean(), np.maximum(np.sqrt(w), 1e-300)
-    share, low, high = 0.95 * (R + 1) / R, 0.0, float((np.abs(off) + 10.0 * std).max())
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        inside = float(
-            (
-                scipy.special.ndtr((middle - off) / std) - scipy.special.ndtr((-middle - off) / std)
-            ).mean()
-        )
-        low, high = (low, middle) if inside >= share - 1e-12 else (middle, high)
-    if (np.abs(m - np.median(m)) <= SAME * np.abs(m).max()).mean() >= MOSTLY:
-        high = max(high, float(np.abs(off).max()))
-    return Bar(float(np.sqrt(off @ off / (R - 1) + w.mean())), high, "redraws")
-
-
-def bars_of(
-    release_view: CategoricalView,
-    data: CategoricalTable,
-    coalitions: Sequence[Coalition],
-    fit: Fit,
-    rng: np.random.Generator,
-) -> dict[Coalition, Bars]:
-    """Return error bars of all figures of an attack, by coalition.
-
-    Parameters
-    ----------
-    release_view : CategoricalView
-        Of all copies, in the release itself.
-    coalitions : sequence of tuple of int
-        By size, with every member alone.
-    """
-    found = Redraws(Panel(data, release_view.law, release_view.copies, rng), data)
-    for redraw in redrawn(release_view, data, rng):
-        found.add(redraw, fit, coalitions)
-    return found.bars()

@@ -1,4 +1,14 @@
-"""Information in other rows, for copies of categories without a law.
+"""The attack ``fitted-to-originals`` on categories in files, by boosted trees.
+
+Each half of the records is predicted by trees fitted to the other half. Features of a record:
+
+| feature | finds |
+| --- | --- |
+| all audited columns of all copies | values that depend on other columns (latent classes) |
+| sums and differences of copies modulo the number of values | values split over copies |
+| shown columns, and shares of each value among equal codes | columns in clear, households |
+| place in the file, and its remainders | values kept in every second row |
+| cells of conspicuous other rows | moved rows, rows that share their noise |
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -7,126 +17,207 @@
 | ``μ``, ``v`` | mean and variance of ``A_k`` for random pairing, with a_v records and b_v cells of value v | |
 | | ``μ = Σ a_v·b_v / n``, ``v = (Σ a_v(n − a_v)b_v(n − b_v) + (Σ a_v·b_v)² − Σ (a_v·b_v)²) / (n²(n − 1))`` | |
 | ``C_k`` | ``Σ_v Σ_t e_tv e_(t+k)v``, ``e_tv = [y_t = v] − T[x_t, v]``, T the copy's shares given the original | scalar |
-| ``P`` | posterior given the cells of a record and of conspicuous rows; the law is estimated from the other half | (n, s) |
 
-Fourier transforms of each value's indicator count all distances at once. Conspicuous rows count as
-one more copy each, as do blocks of moved rows. Rows with shared noise agree more often than their
-originals. *Not found*: moved rows with recoded values.
+Fourier transforms of each value's indicator count all distances at once.
+
+*Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, moved rows
+with recoded values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.audit.categorical.cell_records import FILES, Cell, belief_record, cell_records
-from auditor.audit.categorical.error_bars import jackknifed
-from auditor.audit.categorical.fitted import fitted_category_records
-from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
-from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
-from auditor.audit.categorical.release import Half, UniformRelease
+from auditor.audit.categorical.error_bars import Bar, Cell
+from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.features.moved_rows import LOOKED_AT, WINDOW, parts, places
-from auditor.audit.insider.fitted import fitted_records
+from auditor.audit.insider.fitted import fitted_records, halves_of
 from auditor.data.columns.categorical_table import split
 from auditor.data.table import ShownColumn, Table
 from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
-from auditor.results.records import Measurement
+from auditor.results.evidence import FITTED
+from auditor.results.records import KEPT, Measurement
 from auditor.schemes.published_categories import PublishedCategories
-from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated
-from auditor.types import Array, Codes, Indices
+from auditor.types import Array, Coalition, Codes, Indices
 
-NAME, KNOWLEDGE = "other-rows", "perfect"
-"""Attack and knowledge in records."""
+MOST_ROWS, FEWEST_ROWS = 10_000, 200
+"""Most and fewest records that trees are fitted to and judged on."""
+MOST_VALUES, MOST_CODES = 32, 255
+"""Values of an attribute that are told apart, and codes that trees take as categories."""
+STAGES = (8, 20, 60)
+"""Numbers of trees for each value; the best is used."""
+TREES = 480
+"""Trees of one attribute at most, over all its values."""
+MOST_SUMMED, MOST_COPIES = 3, 12
+"""Copies that are summed modulo the number of values, and copies that are features."""
+REMAINDERS = (2, 3, 4, 5, 7)
+CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
+"""Belief and accuracy from which shown values count as kept, and the fewest of them."""
+
+
+class Features(NamedTuple):
+    """Columns for trees, shape (n, f), and whether each is a code."""
+
+    values: Array
+    codes: list[bool]
+
+
+def fitted_category_records(
+    release: UniformRelease, shown: Sequence[ShownColumn]
+) -> list[Measurement]:
+    """Return errors of single copies and of all together, by attribute, for copies from files."""
+    data, scheme = release.data, release.scheme
+    if not isinstance(scheme, PublishedCategories) or data.rows < FEWEST_ROWS:
+        return []
+    rows = np.arange(data.rows)[:: -(-data.rows // MOST_ROWS)]
+    files = dict(enumerate(scheme.held(), start=1))
+    copies = {k: split(data, codes) for k, codes in files.items()}
+    moved = {
+        k: [split(data, cells) for cells in elsewhere(data.codes, codes, data.size)]
+        for k, codes in files.items()
+    }
+    everybody = tuple(copies)
+    asked = [one for one in release.coalitions if len(one) == 1 or one == everybody]
+    several, found = len(data.attributes) > 1, list[Measurement]()
+    for one in asked[: MOST_COPIES + 1]:
+        held = [copies[k] for k in one[:MOST_COPIES]]
+        others = [cells for k in one[:MOST_COPIES] for cells in moved[k]]
+        beside = [column for column in shown if column.copy in (0, *one)]
+        for place, (attribute, x) in enumerate(
+            zip(data.attributes, split(data, data.codes), strict=True)
+        ):
+            P = predicted(x.astype(np.intp), attribute.size, place, held, others, beside, rows)
+            name = attribute.name if several else "*"
+            shows = [columns[place][rows].astype(np.intp) for columns in held]
+            found += _records(release, one, name, x[rows].astype(np.intp), P, shows)
+    return found
+
+
+def predicted(
+    x: Indices,
+    size: int,
+    place: int,
+    held: Sequence[Sequence[Any]],
+    others: Sequence[Sequence[Any]],
+    beside: Sequence[ShownColumn],
+    rows: Indices,
+) -> Array:
+    """Return cross-fitted probabilities of an attribute's values, shape (len(rows), size).
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,)
+    size : int
+        Number of values.
+    place : int
+        Of the attribute among the columns of a copy.
+    held, others : sequences of copies, each a sequence of ndarrays of shape (n,)
+        The copies, and their cells of conspicuous other rows.
+    """
+    # here, since importing it takes a second
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    features = features_of(size, place, held, others, beside, len(x))
+    prior = np.bincount(x[rows], minlength=size) / len(rows)
+    common = np.argsort(-prior, kind="stable")[:MOST_VALUES]
+    # rarer values are one class, shared out by their frequencies
+    classes = np.full(size, len(common))
+    classes[common] = np.arange(len(common))
+    within = np.zeros((len(common) + 1, size))
+    within[classes, np.arange(size)] = prior
+    within /= np.maximum(within.sum(axis=1, keepdims=True), 1e-300)
+    P = np.tile(prior, (len(STAGES), len(rows), 1))
+    parts = halves_of(rows, [(column.name, column.values) for column in beside])
+    for taught, tested in zip(parts, parts[::-1], strict=True):
+        y = classes[x[rows[taught]]]
+        met = np.unique(y)
+        if len(met) < 2:
+            continue
+        trees = HistGradientBoostingClassifier(
+            max_iter=min(STAGES[-1], max(STAGES[0], TREES // len(met))),
+            max_leaf_nodes=8,
+            learning_rate=0.12,
+            min_samples_leaf=20,
+            l2_regularization=1.0,
+            categorical_features=features.codes,
+            early_stopping=False,
+            random_state=0,
+        ).fit(features.values[rows[taught]], y)
+        chances = list(trees.staged_predict_proba(features.values[rows[tested]]))
+        for stage, found in zip(STAGES, P, strict=True):
+            found[tested] = chances[min(stage, len(chances)) - 1] @ within[trees.classes_]
+    errors = [(found**2).sum() - 2 * found[np.arange(len(rows)), x[rows]].sum() for found in P]
+    return P[int(np.argmin(errors))]
+
+
+def features_of(
+    size: int,
+    place: int,
+    held: Sequence[Sequence[Any]],
+    others: Sequence[Sequence[Any]],
+    beside: Sequence[ShownColumn],
+    n: int,
+) -> Features:
+    """Return the columns that trees see; parameters as of ``predicted``."""
+    found: list[tuple[Any, bool]] = [(column, True) for copy in (*held, *others) for column in copy]
+    own = [copy[place].astype(np.intp) for copy in held]
+    for signs in product((1, 0, -1), repeat=min(len(own), MOST_SUMMED)):
+        used = [sign for sign in signs if sign]
+        if len(used) > 1 and used[0] > 0:
+            total = sum(sign * y for sign, y in zip(signs, own, strict=False) if sign)
+            found += [(total % size, True), (-total % size, True)]
+    for column in beside:
+        v = column.values
+        found.append((v, v.dtype.kind in "iu"))
+        if v.dtype.kind in "iu":
+            counts = np.bincount(v)
+            for y in own[:1]:
+                shares = [
+                    np.bincount(v, y == value) / np.maximum(counts, 1) for value in range(size)
+                ]
+                found += [(share[v], False) for share in shares[:MOST_VALUES]]
+    rows = np.arange(n)
+    found += [(rows, False), *((rows % k, True) for k in REMAINDERS if n > 20 * k)]
+    codes = [code and int(np.max(v)) < MOST_CODES for v, code in found]
+    return Features(np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found]), codes)
+
+
+def _records(
+    release: UniformRelease,
+    coalition: Coalition,
+    name: str,
+    x: Indices,
+    P: Array,
+    shows: Sequence[Indices],
+) -> list[Measurement]:
+    cell, n = Cell(release.context.under(FITTED, "perfect"), coalition), len(x)
+    shares = np.bincount(x, minlength=P.shape[1]) / n
+    variance = 1.0 - float(shares @ shares)
+    if variance <= 0:
+        return []
+    errors = ((P**2).sum(axis=1) - 2.0 * P[np.arange(n), x] + 1.0) / variance
+    bar = Bar.normal(float(errors.std() / np.sqrt(n)), "sampling")
+    cell.add("normalized_error", float(errors.mean()), bar, None, name, (0.0, np.inf))
+    best, certain = P.argmax(axis=1), P.max(axis=1) >= CERTAIN
+    certain &= np.any([y == best for y in shows], axis=0) & (shares.max() < CERTAIN)
+    if certain.sum() >= FEWEST_KEPT and (best == x)[certain].mean() >= RIGHT:
+        share = float(certain.mean())
+        bar = Bar.normal(np.sqrt(share * (1.0 - share) / n), "sampling")
+        cell.add(KEPT, share, bar, None, name, (0.0, 1.0))
+    return cell.records
+
+
 FEWEST_TOLD = 0.01
 """Least share of records that another row shows, beyond chance."""
 BEYOND = 1.2
 """Least ratio of agreements with predicted cells to agreements of successive records."""
 MOST_COUNTED = 64
 """Values whose agreements are counted, the commonest."""
-
-
-def other_row_records(
-    release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, Indices]
-) -> list[Measurement]:
-    """Return figures of copies that show records elsewhere, single and all together.
-
-    Parameters
-    ----------
-    release : UniformRelease
-        Only copies from files have records.
-    halves : sequence of two Half
-        Of its records.
-    parts : dict of str to ndarray of shape (s,)
-        As in ``Frame``.
-    """
-    scheme, data, everybody = release.scheme, release.data, tuple(release.singles)
-    if not halves or not isinstance(scheme, PublishedCategories):
-        return []
-    held = dict(enumerate(scheme.held(), start=1))
-    moved = {
-        copy: cells for copy in everybody if (cells := elsewhere(data.codes, held[copy], data.size))
-    }
-    asked = [
-        one
-        for one in release.coalitions
-        if (len(one) == 1 or one == everybody) and moved.keys() & set(one)
-    ]
-    frame = Frame(data.prior, True, data.scores, None, {}, None, parts)
-    shares = {
-        name: np.asarray(np.bincount(part, data.prior), dtype=np.float64)
-        for name, part in parts.items()
-    }
-    group, records = (
-        np.concatenate([group_of(groups) for groups in release.groups]),
-        list[Measurement](),
-    )
-    for coalition in asked:
-        cells = [held[copy] for copy in coalition] + [
-            each for copy in coalition for each in moved.get(copy, [])
-        ]
-        sums = Sums(data.size, int(group[-1]) + 1)
-        for half in halves:
-            law = law_of(
-                data.codes, cells, half.rows.rows, [attribute.size for attribute in data.attributes]
-            )
-            left = np.setdiff1d(np.arange(data.rows), half.rows.rows, assume_unique=True)
-            for rows in np.array_split(left, math.ceil(len(left) * data.size / BLOCK_NUMBERS)):
-                P = posterior(law, [cell[rows] for cell in cells], data.prior)
-                sums.add(
-                    quantities(P, frame),
-                    np.arange(len(P)),
-                    data.codes[rows].astype(np.intp),
-                    group[rows],
-                )
-        cell = Cell(release.context.under(NAME, KNOWLEDGE), coalition, FILES)
-        cell_records(
-            cell,
-            sums,
-            None,
-            jackknifed({coalition: sums})[coalition],
-            data.prior,
-            data.scores,
-            None,
-            shares,
-        )
-        belief_record(cell, sums, data.prior)
-        records += cell.records
-    return records
-
-
-def law_of(x: Codes, cells: Sequence[Codes], taught: Indices, shape: Sequence[int]) -> EstimatedLaw:
-    """Return the law of cells, shape (n,) each, estimated from the records ``taught``."""
-    copies = {number: cell[taught] for number, cell in enumerate(cells, start=1)}
-    return estimated(x[taught], copies, shape, [tuple(copies)])
-
-
-def posterior(law: EstimatedLaw, cells: Sequence[Codes], prior: Array) -> Array:
-    """Return ``P`` given cells, shape (b,) each; the prior for impossible cells."""
-    likely = prior * law.likelihood(cells)
-    total = likely.sum(axis=1, keepdims=True)
-    return np.where(total > 0, likely / np.where(total > 0, total, 1.0), prior)
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:

@@ -12,15 +12,13 @@ import numpy as np
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import already_out, make_scheme, with_singles
-from auditor.audit.counts.outcome_counts import CodeBlock
-from auditor.audit.numeric.known_rows import Draw
+from auditor.audit.categorical.outcome_counts import CodeBlock
+from auditor.audit.numeric.moment_pass import Draw
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.errors import PluginError
-from auditor.numerics.blocks import moment_groups, row_blocks
-from auditor.numerics.passes import Job, P, added_up, walk
+from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, row_blocks, walk
 from auditor.numerics.random_streams import stream
-from auditor.numerics.read_only import readable
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.published_categories import PublishedCategories

@@ -10,15 +10,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.categorical.cell_records import Bar, Cell
-from auditor.audit.categorical.copy_figures import (
+from auditor.audit.categorical.error_bars import Bar, Cell
+from auditor.audit.categorical.first_pass import (
+    Counted,
+    chances,
     gap_of_chances,
     off_law,
-    off_uniform,
     retention,
     share_gap,
 )
-from auditor.audit.categorical.first_pass import Counted, chances
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_breach,
@@ -127,7 +127,6 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cel
         for name, value, error in [whole, *(each if len(each) > 1 else [])]:
             bar = Bar.normal(error, "closed-form")
             cell.add(f"estimated_retention(copy {number})", value, bar, attribute=name)
-        cell.add(f"off_uniform(copy {number})", off_uniform(x, y, size))
     cells.append(cell := Cell(release.context, release.context.everybody))
     for known in schemes_held_against("categorical") if len(copies) > 1 else ():
         cell.add(f"off_law({known.name})", off_law(x, copies, size, known.multilevel))

@@ -9,25 +9,32 @@ from functools import partial
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.base.joint_counts import CELLS, RECORDS, JointCounts
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
-from auditor.audit.base.session import Session, cell_context, cells_of
-from auditor.audit.categorical.attack_records import AttackRecords
-from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
-from auditor.audit.categorical.error_bars import Fit
+from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session, cell_context, cells_of
+from auditor.audit.categorical.attack_records import AttackRecords, Gap, GapJob, belief_gap
 from auditor.audit.categorical.first_pass import Counting
-from auditor.audit.categorical.fitting import fit_of, fitted_parts, parts_of, shares_of, view_of
-from auditor.audit.categorical.other_rows import fitted_to_files, other_row_records
-from auditor.audit.categorical.posterior_pass import Fitted, Found, MeasureJob, Try
+from auditor.audit.categorical.other_rows import fitted_to_files
+from auditor.audit.categorical.outcome_counts import MOST_CELLS, batches, possible_cells
+from auditor.audit.categorical.posterior_pass import (
+    Fit,
+    Fitted,
+    Found,
+    MeasureJob,
+    Try,
+    fit_of,
+    fitted_parts,
+    parts_of,
+    shares_of,
+    view_of,
+)
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
-from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
-from auditor.audit.numeric.known_rows import Draw
+from auditor.audit.numeric.moment_pass import Draw
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.errors import AuditorError, NotApplicable
-from auditor.numerics.read_only import readable
+from auditor.numerics.blocks import readable
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
@@ -104,13 +111,13 @@ class CategoricalSession(Session):
             return
         several = [c for c in release.needed if len(c) > 1]
         for batch in batches([(c, min(possible_cells(n, s, len(c)), MOST_CELLS)) for c in several]):
-            counted = release.go_through(GapJob(n, s, tuple(batch))).outcomes
-            for coalition, outcomes in counted.items():
+            counted = release.go_through(GapJob(s, tuple(batch))).counts
+            for coalition, counts in counted.items():
                 law = release.law.of(coalition)
                 for name, fit in fitted.items():
                     with noted(self._failed, name):
                         alone = fit.inferences[(coalition[law.best - 1],)]
-                        gap = belief_gap(outcomes, law, fit.inferences[coalition], alone)
+                        gap = belief_gap(counts, coalition, law, fit.inferences[coalition], alone)
                         self._gaps.setdefault(name, {})[coalition] = gap
 
     def attempt(
@@ -161,11 +168,8 @@ class CategoricalSession(Session):
 
     def later_records(self) -> list[Measurement]:
         """Return the information in other rows and columns, for copies from files."""
-        perfect = [state for state in self.scenario.knowledge if isinstance(state, Perfect)]
-        if not perfect:
-            return []
-        parts = parts_of(self.release.data, perfect[0])
-        return other_row_records(self.release, self.halves, parts) + fitted_to_files(self.release)
+        perfect = any(isinstance(state, Perfect) for state in self.scenario.knowledge)
+        return fitted_to_files(self.release) if perfect else []
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""

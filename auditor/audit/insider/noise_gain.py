@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from auditor.audit.numeric.linear_maps import by_size
+from auditor.audit.numeric.linear_errors import by_size
 from auditor.numerics.linear_algebra import (
     in_own_units,
     of_differences,

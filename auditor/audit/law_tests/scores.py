@@ -7,7 +7,7 @@ The transform is rosenblatt1952's.
 | Gaussian, any ``K_Z`` | ``Φ(e)``, ``e = W z`` the whitened part of a copy's noise that copies of less noise do not determine |
 | ``uniform`` | ``½ + t/√12``, t the independent components: the root of ``K_0`` undone |
 | Laplace, geometric, Skellam | ``F(d−) + V (F(d) − F(d−))`` of the increment d from the copy of next less noise, V uniform |
-| serial noise | the innovations of the autoregression come in place of the noise (``auditor.schemes.base.serial.whitened``) |
+| serial noise | the innovations of the autoregression come in place of the noise (``auditor.schemes.base.additive.whitened``) |
 | ``unstated`` | the noise that a scheme draws apart, if it can tell it (``Scheme.drawn_apart``) |
 
 Rotations without noise and k-anonymity have no law of this kind: their copies are functions of the

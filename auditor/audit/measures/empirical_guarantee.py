@@ -10,13 +10,12 @@ The audit draws copies of two records and distinguishes them by the best test fo
 | ``L, U`` | Clopper–Pearson bounds of the power under x + Δ and the false alarms under x | scalars |
 
 For Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is at most μ.
-For Laplace and geometric noise it is «every value of every
-relevant copy lies at or beyond x + Δ», which is ``e^ε`` times as likely under x + Δ. For uniform
-noise it is «some value of some copy is impossible under x». Then ``ln(L/U)`` is at most ε. Tests are
-chosen before any draw; the coalitions share the confidence.
+For Laplace and geometric noise it is «every value of every relevant copy lies at or beyond x + Δ»,
+which is ``e^ε`` times as likely under x + Δ. Then ``ln(L/U)`` is at most ε. The coalitions share the
+confidence.
 
 Reference: clopper1934. Loose if the event is too rare for the trials: μ above 8, ε above ``ln
-trials`` (infinite for uniform noise), or many values.
+trials``, or many values.
 
 For categories an attack names an event E and counts it under two inputs: ``ln(P(E|x)/P(E|x'))`` is
 at most ε. With Clopper–Pearson bounds the result is below ε with the stated confidence.
@@ -31,7 +30,7 @@ at most ε. With Clopper–Pearson bounds the result is below ε with the stated
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,7 +47,7 @@ from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 from auditor.scenario.read_measures import Guarantee
 from auditor.schemes.base.guarantees import Filled, Guarantees
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, undo_root
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key
 from auditor.types import Array, Coalition, Codes, Flags, Indices
 
@@ -56,8 +55,6 @@ CHUNK_ROWS = 2**14
 """Trials drawn at once. Random streams depend on it, so a change changes figures."""
 ON_LATTICE = 0.25
 """Largest rounding error of a value of whole units, in units."""
-REACH = np.sqrt(3.0) * (1.0 + 1e-9)
-"""Range of uniform noise in standard deviations, with a margin for rounding."""
 
 
 @dataclass(frozen=True)
@@ -89,31 +86,28 @@ def audited(
     Returns
     -------
     list of Found
-        Empty without a test: for noise of several shapes, serial noise, and attributes without
-        noise.
+        Empty without a test: for uniform noise, noise of several shapes, serial noise, and
+        attributes without noise.
     """
     law = stated.law
     if (
         not isinstance(law, KroneckerNoise)
         or law.serial is not None
+        or law.distribution == "uniform"
         or not coalitions
         or (np.linalg.eigvalsh(law.shape) <= 0.0).any()
     ):
         return []
-    test: Test
-    if law.distribution in ("gaussian", "skellam"):
-        corner = stated.length([1]).corner if law.distribution == "gaussian" else stated.changes
-        test = ShiftTest(law, corner, coalitions)
-    elif law.distribution == "uniform":
-        test = OutsideTest(law, stated.length([1]).corner, coalitions)
-    else:
-        test = BeyondTest(stated, coalitions)
+    test = best_test(stated, law, coalitions)
     power, alarms = (
-        sum((test.hits(copies) for copies in drawn), test.none)
+        sum(map(test.hits, drawn), np.zeros(len(coalitions), dtype=np.intp))
         for drawn in _pair(release, test.change, trials)
     )
     alpha = (1.0 - confidence) / (2 * len(coalitions))
-    values = test.bound(lower_bound(power, trials, alpha), upper_bound(alarms, trials, alpha))
+    low, high = lower_bound(power, trials, alpha), upper_bound(alarms, trials, alpha)
+    with np.errstate(divide="ignore"):
+        scale = np.log if test.metric == "empirical_epsilon" else scipy.special.ndtri
+        values = scale(low) - scale(high)
     return [Found(test.metric, max(0.0, float(value))) for value in values]
 
 
@@ -136,87 +130,51 @@ def _drawn(
         yield np.stack(copies, axis=1) - start
 
 
-class ShiftTest:
-    """Test for Gaussian and Skellam noise: the best combination is nearer to the changed record."""
+@dataclass(frozen=True)
+class Test:
+    """Test of the changed record against the unchanged one.
 
-    metric = "empirical_gaussian_dp"
+    Attributes
+    ----------
+    change : ndarray of shape (N,)
+    hits : callable
+        Returns the trials classified as the changed record, shape (C,), of copies less the
+        unchanged record, shape (b, M, N).
+    """
 
-    def __init__(self, law: KroneckerNoise, change: Array, coalitions: Sequence[Coalition]) -> None:
-        self.change = change
-        self._direction = np.linalg.solve(law.shape, change)
-        self._weights = np.zeros((law.copies, len(coalitions)))
+    metric: str
+    change: Array
+    hits: Callable[[Array], Indices]
+
+
+def best_test(stated: Guarantees, law: KroneckerNoise, coalitions: Sequence[Coalition]) -> Test:
+    """Return the best test for the law of every coalition's copies."""
+    weights = np.zeros((law.copies, len(coalitions)))
+    if law.distribution in ("gaussian", "skellam"):
+        gaussian = law.distribution == "gaussian"
+        change = stated.length([1]).corner if gaussian else stated.changes
         for place, coalition in enumerate(coalitions):
             index = np.asarray(coalition, dtype=np.intp) - 1
-            self._weights[index, place] = best_unbiased_combination(
-                law.level_covariance[np.ix_(index, index)]
-            )[0]
-        self.none = np.zeros(len(coalitions), dtype=np.intp)
-
-    def hits(self, copies: Array) -> Indices:
-        """Return the number of trials classified as the changed record, shape (C,)."""
-        found = (copies @ self._direction) @ self._weights > 0.5 * (self.change @ self._direction)
-        return np.count_nonzero(found, axis=0)
-
-    def bound(self, power: Array, alarms: Array) -> Array:
-        """Return ``Φ⁻¹(L) − Φ⁻¹(U)``, at most μ for ``N(0, 1)`` and ``N(μ, 1)``."""
-        return scipy.special.ndtri(power) - scipy.special.ndtri(alarms)
-
-
-class RatioTest:
-    """Test whose event is at most ``e^ε`` times as likely under the changed record."""
-
-    metric = "empirical_epsilon"
-
-    def __init__(self, change: Array, copies: int, counted: Sequence[Coalition]) -> None:
-        self.change = change
-        self.counted = np.zeros((copies, len(counted)))
-        for place, held in enumerate(counted):
-            self.counted[np.asarray(held, dtype=np.intp) - 1, place] = 1.0
-        self.none = np.zeros(len(counted), dtype=np.intp)
-
-    def bound(self, power: Array, alarms: Array) -> Array:
-        """Return ``ln(L/U)``."""
-        with np.errstate(divide="ignore"):
-            return np.log(power) - np.log(alarms)
-
-
-class BeyondTest(RatioTest):
-    """Test for Laplace and geometric noise: every relevant value is at or beyond the changed record."""
-
-    def __init__(self, stated: Guarantees, coalitions: Sequence[Coalition]) -> None:
-        law = stated.law
-        assert isinstance(law, KroneckerNoise)
-        levels, unit = (
-            np.diag(law.level_covariance),
-            np.zeros(law.width) if law.units is None else law.units,
+            Sigma = law.level_covariance[np.ix_(index, index)]
+            weights[index, place] = best_unbiased_combination(Sigma)[0]
+        direction = np.linalg.solve(law.shape, change)
+        return Test(
+            "empirical_gaussian_dp",
+            change,
+            lambda copies: np.count_nonzero(
+                (copies @ direction) @ weights > 0.5 * (change @ direction), axis=0
+            ),
         )
-        best = [(min(held, key=lambda copy: float(levels[copy - 1])),) for held in coalitions]
-        super().__init__(stated.changes, law.copies, best if law.one_process else coalitions)
-        self._beyond = self.change - ON_LATTICE * unit
-
-    def hits(self, copies: Array) -> Indices:
-        """Return the number of trials classified as the changed record, shape (C,)."""
-        found = (copies < self._beyond).any(axis=2).astype(np.float64) @ self.counted == 0.0
-        return np.count_nonzero(found, axis=0)
-
-
-class OutsideTest(RatioTest):
-    """Test for uniform noise: some value, made independent, is out of range."""
-
-    def __init__(self, law: KroneckerNoise, change: Array, coalitions: Sequence[Coalition]) -> None:
-        super().__init__(change, law.copies, coalitions)
-        self._undo = undo_root(law.shape).T
-        self._reach = REACH * np.sqrt(np.diag(law.level_covariance))[:, None]
-
-    def hits(self, copies: Array) -> Indices:
-        """Return the number of trials classified as the changed record, shape (C,)."""
-        found = (np.abs(copies @ self._undo) > self._reach).any(axis=2).astype(
-            np.float64
-        ) @ self.counted > 0.0
-        return np.count_nonzero(found, axis=0)
-
-
-Test = ShiftTest | BeyondTest | OutsideTest
+    levels = np.diag(law.level_covariance)
+    for place, held in enumerate(coalitions):
+        best = min(held, key=lambda copy: float(levels[copy - 1]))
+        weights[np.array([best] if law.one_process else held) - 1, place] = 1.0
+    beyond = stated.changes - ON_LATTICE * (0.0 if law.units is None else law.units)
+    return Test(
+        "empirical_epsilon",
+        stated.changes,
+        lambda copies: np.count_nonzero((copies < beyond).any(axis=2) @ weights == 0.0, axis=0),
+    )
 
 
 def guarantees_of(scenario: Scenario, release: Release, law: NoiseLaw | None) -> Guarantees | None:

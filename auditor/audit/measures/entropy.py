@@ -1,4 +1,4 @@
-"""Privacy in entropies (Agrawal and Aggarwal), and the share revealed.
+"""Privacy in entropies (Agrawal and Aggarwal), and bounds on errors.
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |
@@ -7,27 +7,44 @@
 | ``I(X; Y)`` | ``h(Y) − h(Z)``: information in the coalition's copies | bits | |
 | ``2^{h(X) − I}`` | privacy left, ``entropy_privacy`` | std | |
 | ``1 − 2^{−I}`` | share of the privacy lost, ``privacy_loss`` | share | |
+| ``e^{2h(X|Y)}/(2πe)`` | entropy power, the least mean squared error; ``h`` in nats | squared data units | cover2006, ch. 8 |
+| ``K, r`` | variance of a value, and of its noise, each given all other attributes | squared data units | |
+| ``J`` | ``½ ln 2πe r − h(Z)``: entropy that the noise lacks to normal noise | nats | |
 
-``f`` is the table's histogram. Under noise on a lattice of unit u, it is the frequency of each
-lattice point, and ``h`` is ``−Σ p log₂(p/u)``. A property of the data and the coalition's copies,
-whatever the attack; each attribute's own copies only. Entropy weighs all values equally, squared
-error mostly distant ones, so the two may disagree.
+``f`` is the table's histogram. Under noise on a lattice of unit u, ``h`` is ``−Σ p log₂(p/u)``. Only
+the attribute's own copies count.
+
+Bounds need declared laws of records and noise. For jointly normal ones, the bound is the error of
+the best linear estimate (li2012 (7)). Otherwise ``h(X|Y) ≥ h(X) − I`` given all other attributes. For
+one copy, normal noise and one process, I is a convolution. For other fresh copies, I is at most the
+sum over single copies, and at most ``½ ln(1 + K Σ 1/r_i) + Σ J_i``.
+
+Bounds hold on average over tables, without known attributes or other leaks.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
-from auditor.audit.base.records import CellContext, Cells
+from auditor.adversary.affine import check_real
+from auditor.adversary.attack import LinearAttack
+from auditor.adversary.knowledge import Knowledge
+from auditor.audit.base.records import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
+from auditor.audit.numeric.views import Gathered
+from auditor.data.request import DataUse
+from auditor.data.source import NORMAL, RecordLaw, RecordShape, law_of
 from auditor.data.table import Table
-from auditor.errors import NotApplicable
+from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.linear_algebra import is_diagonal
+from auditor.numerics.linear_algebra import EPS, Pencil, in_own_units, is_diagonal, regression
+from auditor.numerics.moments import Moments
+from auditor.process.containment import contained
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_density import NoiseDensity
@@ -203,3 +220,247 @@ def _entropies(
         share = np.array([kept[std] for std in deviations])
         left[:, j], lost[:, j] = whole * share, 1.0 - share
     return with_total(left), with_total(lost)
+
+
+CELLS = (64, 4096)
+"""Fewest and most cells of a law under noise; by default 32 per standard deviation of the noise."""
+FINEST = 2**16
+"""Cells for a law's own entropy: errors of 1e-4 if the density jumps, otherwise 1e-8."""
+
+
+def entropy_power(nats: Array | float) -> Array:
+    """Return ``e^{2h}/(2πe)``: a normal law's variance, and less than any other law's.
+
+    Source: cover2006, chapter 8: an estimate's error is at least this, with ``h = h(X|Y)``.
+
+    Examples
+    --------
+    >>> round(float(entropy_power(0.5 * np.log(2 * np.pi * np.e * 9.0))), 12), round(float(entropy_power(0.0)), 3)
+    (9.0, 0.059)
+    """
+    return np.exp(2.0 * np.asarray(nats)) / (2.0 * math.pi * math.e)
+
+
+def least_errors(
+    records: RecordLaw,
+    attributes: Sequence[str],
+    K_X: Array,
+    law: NoiseLaw,
+    coalitions: Sequence[Coalition],
+) -> Array:
+    """Return each attribute's least mean squared error by coalition, shape (B, N).
+
+    Parameters
+    ----------
+    records : RecordLaw
+        Of the attributes that noise is added to.
+    attributes : sequence of str
+        Their names, N of them.
+    K_X : ndarray of shape (N, N)
+        The data's covariance.
+    law : NoiseLaw
+        Of the noise in all copies, independent between records; *not checked*.
+
+    Raises
+    ------
+    NotApplicable
+        The entropy is unknown: for noise without a stated distribution or on a lattice, correlated
+        uniform noise, and non-normal records under noise that mixes shapes.
+    """
+    if records.normal and law.distribution == "gaussian":
+        return _normal_errors(K_X, law, coalitions)
+    if not isinstance(law, KroneckerNoise):
+        raise NotApplicable(
+            "noise that mixes shapes across copies has no entropy that is known but under normal records"
+        )
+    noises = [law.density_at(1.0, j) for j in range(len(attributes))]
+    if any(noise.on_lattice for noise in noises):
+        raise NotApplicable(
+            "noise on a lattice tells what lies below its unit of values that are on none"
+        )
+    if law.distribution != "gaussian" and not is_diagonal(law.shape):
+        raise NotApplicable(
+            f"{law.distribution} noise that is correlated between attributes is not {law.distribution} in any one of them"
+        )
+    K, r = given_others(K_X) if records.normal else np.diag(K_X), given_others(law.shape)
+    found = np.empty((len(coalitions), len(attributes)))
+    for j, name in enumerate(attributes):
+        known = _Information(NORMAL if records.normal else records.shapes[name], noises[j])
+        for b, coalition in enumerate(coalitions):
+            found[b, j] = K[j] * known.power_left(
+                [
+                    math.sqrt(level * r[j] / K[j]) if K[j] > 0 else 0.0
+                    for level in levels(law, coalition)
+                ]
+            )
+    return found
+
+
+def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -> Array:
+    """Return ``diag(K_X − K_XY K_Y⁻¹ K_YX)`` by coalition, shape (B, N): li2012 (7)."""
+    if isinstance(law, KroneckerNoise):
+        pencil = Pencil.of(K_X, law.shape)
+        return np.array(
+            [np.diag(pencil.error(np.array(levels(law, coalition)[0]))) for coalition in coalitions]
+        )
+    found = np.empty((len(coalitions), len(K_X)))
+    for b, held in enumerate(map(law.of, coalitions)):
+        K_XY, K_Y = (
+            np.tile(K_X, held.copies),
+            np.tile(K_X, (held.copies, held.copies)) + held.covariance,
+        )
+        found[b] = np.clip(np.diag(K_X - regression(K_XY, K_Y) @ K_XY.T), 0.0, None)
+    return found
+
+
+def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:
+    """Return the levels of sufficient independent copies."""
+    Sigma = law.of(coalition).level_covariance
+    if law.distribution == "gaussian":
+        return [float(best_unbiased_combination(Sigma)[1])]
+    return [float(np.diag(Sigma).min())] if law.one_process else np.diag(Sigma).tolist()
+
+
+def given_others(K: Array) -> Array:
+    """Return the variance of each attribute given all others, ``1/(K⁻¹)_jj``, shape (N,).
+
+    Nearly 0 for singular K, still a lower bound.
+
+    Examples
+    --------
+    >>> given_others(np.array([[1.0, 0.6], [0.6, 1.0]])).round(12)
+    array([0.64, 0.64])
+    """
+    if is_diagonal(K):
+        return np.diag(K)
+    C, size = in_own_units(K)
+    values, vectors = np.linalg.eigh(C)
+    precision = (vectors**2 / np.clip(values, len(K) * EPS, None)).sum(axis=1)
+    return np.where(np.diag(K) > 0, size**2 / precision, 0.0)
+
+
+class _Information:
+    def __init__(self, shape: RecordShape, noise: NoiseDensity) -> None:
+        self._shape, self._noise = shape, noise
+        self._entropy = entropy(*_cells(shape, FINEST)[1:])
+        self._known: dict[float, float] = {}
+
+    def power_left(self, deviations: Sequence[float]) -> float:
+        """Return ``e^{2(h(X) − I)}/(2πe)`` for independent copies with these deviations."""
+        if min(deviations) <= 0.0:
+            return 0.0
+        bits = min(math.fsum(map(self._by_one, deviations)), self._at_most(deviations))
+        return float(entropy_power((self._entropy - bits) * math.log(2.0)))
+
+    def _by_one(self, std: float) -> float:
+        """Return ``I(X; X + Z)`` in bits; infinite if no grid fits."""
+        key = float(f"{std:.12g}")
+        if key not in self._known:
+            self._known[key] = math.inf
+            span = self._shape.high - self._shape.low
+            with suppress(NotApplicable):
+                edges, mass, _ = _cells(self._shape, int(np.clip(32.0 * span / key, *CELLS)))
+                self._known[key] = information(edges, mass, replace(self._noise, std=key))
+        return self._known[key]
+
+    def _at_most(self, deviations: Sequence[float]) -> float:
+        """Return ``½ log₂(1 + Σ 1/r_i) + Σ J_i``."""
+        lacking = (
+            0.5 * math.log2(2.0 * math.pi * math.e * std**2)
+            - noise_entropy(replace(self._noise, std=std))
+            for std in deviations
+        )
+        return 0.5 * math.log2(1.0 + math.fsum(std**-2.0 for std in deviations)) + math.fsum(
+            lacking
+        )
+
+
+def _cells(shape: RecordShape, cells: int) -> tuple[Array, Array, float]:
+    edges = np.linspace(shape.low, shape.high, cells + 1)
+    mass = np.clip(np.diff(shape.cdf(edges)), 0.0, None)
+    return edges, mass / mass.sum(), float(edges[1] - edges[0])
+
+
+def floor_records(
+    context: CellContext,
+    data: DataUse,
+    K_X: Array,
+    law: NoiseLaw | None,
+    coalitions: Sequence[Coalition],
+) -> list[Measurement]:
+    """Return the least error of any attack on each coalition, or the reason if unknown.
+
+    Parameters
+    ----------
+    data : DataUse
+        Its source may declare the law of its records.
+    K_X : ndarray of shape (N, N)
+    law : NoiseLaw or None
+        Of the noise in all copies.
+    """
+    with contained() as failure:
+        floors = with_total(
+            _least_errors(law_of(data), context.attributes, K_X, law, coalitions)
+        ) / with_total(context.variances)
+        return [
+            context.record("error_floor", coalition, float(floor), attribute=name)
+            for coalition, row in zip(coalitions, floors, strict=True)
+            for name, floor in zip((*context.attributes, ALL), row, strict=True)
+        ]
+    return [
+        context.record("error_floor", coalition, status=failure.status, reason=failure.reason)
+        for coalition in coalitions
+    ]
+
+
+def _least_errors(
+    records: RecordLaw | None,
+    attributes: Sequence[str],
+    K_X: Array,
+    law: NoiseLaw | None,
+    coalitions: Sequence[Coalition],
+) -> Array:
+    if records is None:
+        raise NotApplicable(
+            "nobody declares the law that these records were drawn from, as nobody can of a file's"
+        )
+    if law is None:
+        raise NotApplicable("needs the law of the noise")
+    if law.serial is not None:
+        raise NotApplicable(
+            "noise that follows on from record to record is told by the copies of other records, too"
+        )
+    return least_errors(records, attributes, K_X, law, coalitions)
+
+
+def attack_bound_records(
+    context: CellContext,
+    attack: LinearAttack,
+    knowledge: Knowledge,
+    gathered: Gathered,
+    coalitions: Sequence[Coalition],
+) -> list[Measurement]:
+    """Return theorems' bounds on one attack's error over all attributes, by coalition.
+
+    Raises
+    ------
+    PluginError
+        The attack returned no range.
+    """
+    view, joint = gathered.view(knowledge), Moments.merge(gathered.judged(knowledge))
+    whole = float(context.variances.sum())
+    records = []
+    for coalition in coalitions:
+        held = view.coalition(coalition)
+        found = attack.error_bounds(
+            held, joint.parts([1, *(copy + 1 for copy in coalition)], held.width)
+        )
+        if found is None:
+            continue
+        check_real(*found)
+        if len(found) != 2 or not found[0] <= found[1]:
+            raise PluginError("the attack returned bounds on its error that are no range")
+        for metric, bound in zip(("error_floor", "error_ceiling"), found, strict=True):
+            if math.isfinite(bound):
+                records.append(context.record(metric, coalition, bound / whole))
+    return records

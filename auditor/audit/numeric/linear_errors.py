@@ -1,23 +1,36 @@
-"""Errors of linear attacks from second moments alone.
+"""Errors of linear attacks from second moments, measured and expected.
+
+Maps are padded with zeros to all copies. So the errors of a thousand coalitions are one product of a
+(1000·N) × d matrix with the moments of all copies.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``R, c`` | residual weights and offsets of the maps: ``auditor.audit.numeric.linear_maps`` | (B, N, d), (B, N) |
-| ``P, t`` | moments of ``v`` over the rows: ``auditor.numerics.moments`` | (d, d), (d,) |
+| ``W`` | weights, 0 for copies outside the coalition | (B, N, MN) |
+| ``V`` | weights on true values that the adversary knows, usually none | (B, N, N) |
+| ``c`` | offset, for rows centred on the table's mean | (B, N) |
+| ``R`` | ``[I − V, −W]``: the error is ``R v − c`` for a centred row ``v`` of ``[X, Y_1 … Y_M]`` | (B, N, d) |
+| ``P, t`` | moments of ``v`` over the rows (``auditor.numerics.moments``) | (d, d), (d,) |
+| ``H`` | ``[I … I]ᵀ``, from ``Y = H x + Z`` | (MN, N) |
+| ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: squared bias | (B, N, N) |
+| ``S`` | ``W K_Z Wᵀ``: variance | (B, N, N) |
 
-The measured error is ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``. Under a law, closed forms
-add the theory, and the error bar of maps that do not depend on the noise. Estimated maps are fitted
-and measured again in other draws (``auditor.audit.numeric.redraws``).
+The measured error is ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``, the expected one
+``diag(A + S)`` (li2012 (7) for the best W). With weights independent of the noise, the variance over
+noise draws is ``(2 tr S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in
+other draws (``auditor.audit.numeric.redraws``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import numpy as np
 
+from auditor.adversary.affine import Affine, AffineStack
 from auditor.audit.numeric.error_bars import (
     EXACT,
     Errors,
@@ -30,12 +43,228 @@ from auditor.audit.numeric.error_bars import (
     rounded_off,
     with_total,
 )
-from auditor.audit.numeric.linear_maps import PIECE_WEIGHTS, Maps, closed_form, crossed
-from auditor.numerics.moments import Moments, stacked
+from auditor.numerics.moments import Moments, attribute_index, neighbours, stacked
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Array, Coalition, Indices
+from auditor.types import Array, Coalition, Flags, Indices
+
+PIECE_WEIGHTS = 2**17
+"""Weights of the maps that are processed at a time: a megabyte."""
+
+
+def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
+    """Yield runs of adjacent coalitions of equal size, each with its first place."""
+    start = 0
+    for _, run in groupby(map(len, coalitions)):
+        stop = start + len(list(run))
+        yield start, coalitions[start:stop]
+        start = stop
+
+
+@dataclass(frozen=True, repr=False)
+class Maps:
+    """Affine maps of several coalitions, padded to all copies.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (B, N, MN)
+    offsets : ndarray of shape (B, N)
+    fixed : bool
+        Whether all are independent of the noise drawn.
+    known : ndarray of shape (B, N, N) or None
+        ``V``; None for no such weights.
+    """
+
+    weights: Array
+    offsets: Array
+    fixed: bool
+    known: Array | None = None
+
+    @classmethod
+    def pad(
+        cls, batches: Sequence[Sequence[Affine]], coalitions: Sequence[Coalition], copies: int
+    ) -> Maps:
+        """Place each coalition's weights among all copies; batches are consecutive."""
+        parts, begin = list[AffineStack](), 0
+        for batch in batches:
+            held = coalitions[begin : begin + len(batch)]
+            runs = [(0, held)] if isinstance(batch, AffineStack) else by_size(held)
+            parts += [_padded(batch[start : start + len(run)], run, copies) for start, run in runs]
+            begin += len(batch)
+        weights, offsets = parts[0].weights, parts[0].offsets
+        if len(parts) > 1:
+            weights = np.concatenate([part.weights for part in parts])
+            offsets = np.concatenate([part.offsets for part in parts])
+        known = None
+        if any(
+            not isinstance(b, AffineStack) and any(a.known is not None for a in b) for b in batches
+        ):
+            nothing = np.zeros((offsets.shape[1],) * 2)
+            each = [None if isinstance(b, AffineStack) else a.known for b in batches for a in b]
+            known = np.array([nothing if V is None else V for V in each])
+        return cls(weights, offsets, all(part.fixed for part in parts), known)
+
+    def at(self, places: Indices | slice) -> Maps:
+        """Return the maps at some places, in that order."""
+        known = None if self.known is None else self.known[places]
+        return Maps(self.weights[places], self.offsets[places], self.fixed, known)
+
+    def about(self, mean: Array) -> Maps:
+        """Return the maps for rows centred ``mean`` away from the present centre, (N,)."""
+        return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
+
+    @property
+    def weighed(self) -> Flags:
+        """Whether each map has a weight on each copy, shape (B, M)."""
+        B, N, MN = self.weights.shape
+        return np.any(self.weights.reshape(B, N, MN // N, N), axis=(1, 3))
+
+    @cached_property
+    def own(self) -> Array:
+        """``I − V``, shape (B, N, N)."""
+        B, N, _ = self.weights.shape
+        identity: Array = np.broadcast_to(np.eye(N), (B, N, N))
+        return identity if self.known is None else identity - self.known
+
+    @cached_property
+    def lost(self) -> Array:
+        """``I − V − W H``, shape (B, N, N)."""
+        B, N, MN = self.weights.shape
+        H = np.tile(np.eye(N), (MN // N, 1))
+        return self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N)
+
+    def pieces(self) -> list[slice]:
+        """Return places of the maps in pieces of ``PIECE_WEIGHTS``, to bound memory."""
+        B, N, MN = self.weights.shape
+        step = max(1, PIECE_WEIGHTS // (N * (N + MN)))
+        return [slice(start, start + step) for start in range(0, B, step)]
+
+    def residual(self, places: slice) -> tuple[Array, Indices | slice]:
+        """Return ``R`` of some maps, shape (b, N, c), without columns of unused copies.
+
+        And the places of the c columns among all d.
+        """
+        W, N = self.weights[places], self.offsets.shape[1]
+        held = np.flatnonzero(W.reshape(-1, W.shape[2]).any(axis=0).reshape(-1, N).any(axis=1))
+        some = W.reshape(*W.shape[:2], -1, N)[:, :, neighbours(held)].reshape(*W.shape[:2], -1)
+        columns = neighbours(attribute_index([1, *(held + 2)], N))
+        return np.concatenate([self.own[places], -some], axis=2), columns
+
+
+def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> AffineStack:
+    if not isinstance(batch, AffineStack):
+        batch = AffineStack(
+            np.array([affine.weights for affine in batch]),
+            np.array([affine.offset for affine in batch]),
+            all(affine.fixed for affine in batch),
+        )
+    if batch.held is not None:
+        return batch
+    N, B = batch.offsets.shape[1], len(run)
+    by_copy = np.zeros((B, N, copies, N))
+    index = np.fromiter(chain.from_iterable(run), dtype=np.intp).reshape(B, -1) - 1
+    weights = batch.weights.reshape(B, N, -1, N).transpose(0, 2, 1, 3)
+    by_copy[np.arange(B)[:, None], :, index] = weights
+    return AffineStack(by_copy.reshape(B, N, -1), batch.offsets, batch.fixed, run)
+
+
+@dataclass(frozen=True, repr=False)
+class ClosedForm:
+    """Theory of squared errors, and of their covariance over noise draws.
+
+    Attributes
+    ----------
+    lost, passed : ndarrays of shape (B, N, N)
+        ``A`` and ``S``.
+    rows : int
+        ``n``.
+    excess : tuple of ndarrays of shape (B, N) and (B,)
+        Contribution of the fourth cumulants of non-Gaussian noise to the variances.
+    """
+
+    lost: Array
+    passed: Array
+    rows: int
+    excess: tuple[Array | float, Array | float] = (0.0, 0.0)
+
+    @property
+    def expected(self) -> Array:
+        """Expected squared error of each attribute, shape (B, N)."""
+        return np.einsum("bnn->bn", self.lost) + np.einsum("bnn->bn", self.passed)
+
+    def variance(self) -> Array:
+        """Return variances of mean squared errors, shape (B, N + 1), the last of their mean."""
+        each, total = spread(self.passed, self.lost, self.rows)
+        total = (total + self.excess[1]) / each.shape[1] ** 2
+        return np.concatenate([each + self.excess[0], total[:, None]], axis=1)
+
+
+def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
+    """Return ``(2 S_jj² + 4 S_jj A_jj)/n``, (B, N), and ``(2 tr S Sᵀ + 4 tr S Aᵀ)/n``, (B,).
+
+    The variance of squared errors, or their covariance if S and A are of two estimates crossed. For
+    an error ``b + e`` with b fixed and ``e ~ N(0, S)``, ``Cov(|b+e|², |b'+e'|²) = 2 tr S Sᵀ + 4 bᵀ
+    S b'``, averaged over rows.
+    """
+    s, a = np.einsum("bnn->bn", S), np.einsum("bnn->bn", A)
+    each = (2.0 * s**2 + 4.0 * s * a) / rows
+    total = (2.0 * np.einsum("bij,bij->b", S, S) + 4.0 * np.einsum("bij,bij->b", S, A)) / rows
+    return each, total
+
+
+def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> ClosedForm:
+    """Return theory for pairs of maps with known weights; for equal pairs, of each map.
+
+    With ``V = W·root`` the error is ``b + V u``, with u independent of excess kurtoses κ. Fourth
+    cumulants add ``Σ_l κ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and by attribute ``Σ_l κ_l V_jl² V'_jl² /
+    n``: exact for symmetric u.
+    """
+    B, N, _ = first.weights.shape
+    A = (first.lost.reshape(B * N, N) @ K_X).reshape(B, N, N) @ second.lost.transpose(0, 2, 1)
+    A += first.offsets[:, :, None] * second.offsets[:, None, :]
+    S = np.empty_like(A)
+    for here in first.pieces():
+        S[here] = law.applied(first.weights[here]) @ second.weights[here].transpose(0, 2, 1)
+    if law.excess_kurtosis is None:
+        return ClosedForm(A, S, rows)
+    V = (first.weights @ law.root) ** 2 * law.excess_kurtosis
+    other = (second.weights @ law.root) ** 2
+    each = np.einsum("bnl,bnl->bn", V, other)
+    total = np.einsum("bl,bl->b", V.sum(axis=1), other.sum(axis=1))
+    return ClosedForm(A, S, rows, (each / rows, total / rows))
+
+
+def closed_form(
+    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: Indices | None = None
+) -> ClosedForm:
+    """Return theory for maps with known weights: exact for any table of covariance ``K_X``.
+
+    ``cancelling`` are places of maps whose weights cancel far larger terms. Their S is ``V Vᵀ``
+    with ``V = W·root``, with rounding ``(ε |w|)²`` in place of ``ε |w|²``.
+    """
+    found = crossed(maps, maps, K_X, law, rows)
+    if cancelling is not None and cancelling.size:
+        V = maps.weights[cancelling] @ law.passed_root
+        found.passed[cancelling] = V @ V.transpose(0, 2, 1)
+    return found
+
+
+def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
+    """Return the expected squared errors over the judged records, shape (B, N + 1).
+
+    Parameters
+    ----------
+    maps : Maps
+        Estimated from other records, or fixed; *not checked*.
+    judged : Moments
+        Of ``[X, …]`` over the judged records.
+    law : NoiseLaw
+        Of the noise in all copies.
+    """
+    N = maps.offsets.shape[1]
+    about, K_X = maps.about(judged.mean[:N]), judged.covariance()[:N, :N]
+    return with_total(closed_form(about, K_X, law, judged.count).expected)
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:

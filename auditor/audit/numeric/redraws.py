@@ -21,15 +21,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.given import Records, SampleMoments
 from auditor.adversary.knowledge import Knowledge, KnownSample
-from auditor.adversary.view import View
+from auditor.adversary.view import Records, SampleMoments, View
 from auditor.audit.numeric.views import Gathered, as_seen
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
-from auditor.schemes.base.noise_law import NoiseLaw, psd_root
-from auditor.schemes.base.transform import Transformed
+from auditor.schemes.base.noise_law import NoiseLaw, Transformed, psd_root
 from auditor.types import Array
 
 STRIP = 512

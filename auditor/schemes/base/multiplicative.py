@@ -20,9 +20,8 @@ import numpy as np
 
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng, stream
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, Transform, Transformed
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
-from auditor.schemes.base.transform import Transform, Transformed
 from auditor.types import Array
 
 

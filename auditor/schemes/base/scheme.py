@@ -16,11 +16,10 @@ from auditor.data.bounds import Recorded, recorded, spans
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, ShownColumn, Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
+from auditor.numerics.blocks import seal
 from auditor.numerics.random_streams import Seed
-from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
-from auditor.schemes.base.noise_law import NoiseLaw, undo_root
-from auditor.schemes.base.transform import Transformed
+from auditor.schemes.base.noise_law import NoiseLaw, Transformed, undo_root
 from auditor.types import Array, Block, Coalition
 
 E = TypeVar("E")

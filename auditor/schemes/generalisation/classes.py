@@ -18,13 +18,10 @@ Earth mover's distance: for unordered values ``½ Σ |P_E − P|`` (all distance
 ranked 1 … m, neighbours are 1/(m−1) apart: ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a
 hierarchy, the distance is the height of the lowest common ancestor over the tree's.
 
-A copy is a structured array of records. ``class`` is the number of a record's class (−1:
-suppressed). ``low`` and ``high``, shapes (N,), are the range of each attribute: of a
-quasi-identifier its class's, of any other the value itself. In a suppressed record
-quasi-identifiers range over the whole domain, and other values are the table's means. Records that
-every copy held suppresses are in no class. ``anonymity_size`` is the mean size of a record's class.
-With fewer quasi-identifiers an adversary faces several classes and their mean confidence, which
-``anonymity_confidence`` also bounds.
+A copy is a structured array of records: ``class`` (−1: suppressed), and the range ``low`` to ``high``,
+shapes (N,), of each attribute. In a suppressed record quasi-identifiers range over the whole domain,
+and other values are the table's means. Records that every copy held suppresses are in no class.
+``anonymity_size`` is the mean size of a record's class.
 """
 
 from __future__ import annotations

@@ -1,23 +1,19 @@
-"""Groups of k or more similar records: MDAV, nearest neighbours, ranks.
+"""Groups of k or more similar records, replaced by means or draws.
 
-MDAV is the maximum distance to average vector.
-
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``Z`` | records, columns in units of their standard deviations | (n, N) |
-| ``k`` | least size of a group; n ≥ k | scalar |
-| ``g`` | number of each record's group, from 0 | (n,) |
-
-Time grows with ``n²/k`` for MDAV and nearest neighbours: some seconds for n = 20,000 and k = 3.
+Groups are MDAV's (maximum distance to average vector), nearest neighbours, or runs of ranks. Time
+grows with ``n²/k``: some seconds for n = 20,000 and k = 3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from auditor.numerics.random_streams import Rng
+from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import check_sizes
 from auditor.schemes.masking.masked import MaskedScheme
 from auditor.types import Array, Indices
@@ -127,3 +123,72 @@ def means(X: Array, g: Indices) -> Array:
 
 def _squares(Z: Array, centre: Array) -> Array:
     return np.asarray(np.square(Z - centre).sum(axis=1))
+
+
+@register
+class Condensation(GroupScheme):
+    """Groups of k records (level = k) replaced by draws of their moments.
+
+    ``y = m + P Λ^½ u``, with m the group's mean, ``P Λ Pᵀ`` its covariance (divisor its size), and u
+    independent and uniform on ±√3. Draws are in the group's places, in random order. Pooled copies have
+    independent groups and draws, so they average out.
+    """
+
+    name = "condensation"
+    claims = "Nothing under collusion: pooled draws average to their groups' means. No row of a copy is an original record."
+    reference = "aggarwal2004; liu2008, section 1"
+    assumes = "Records of a group differ widely, and recipients never pool their copies."
+
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        return sum(grouping_seconds(rows, width, k) / 2.0 + GROUP * rows / k for k in levels)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        g, Y = nearest_to_random(in_deviations(X), int(level), rng), np.empty_like(X)
+        for number in range(g.max() + 1):
+            rows = np.flatnonzero(g == number)
+            Y[rows] = drawn_alike(X[rows], rng)
+        return Y
+
+
+def drawn_alike(group: Array, rng: Rng) -> Array:
+    """Return draws with a group's mean and covariance, shape (k, N).
+
+    Divisor: the group size. Uniform along principal components.
+    """
+    values, P = np.linalg.eigh(np.atleast_2d(np.cov(group.T, ddof=0)))
+    u = np.sqrt(12.0) * (rng.random(group.shape) - 0.5)
+    return np.asarray(group.mean(axis=0) + (u * np.sqrt(np.clip(values, 0.0, None))) @ P.T)
+
+
+@register
+class MicroAggregation(GroupScheme):
+    """Records, or each column's values, replaced by means of k (level = k).
+
+    ``mdav``: groups of whole records by distance in standard deviations, k-anonymous in all columns.
+    ``univariate``: runs of k ranks of each column, with little protection. Deterministic: copies of two
+    k give two means.
+    """
+
+    name = "micro-aggregation"
+    claims = "By whole records: at least k records share each row of one copy. Nothing under collusion, and nothing column by column."
+    reference = "domingo2002; hundepool2012, chapter 3"
+    assumes = "Records of a group differ widely, so their mean discloses none of them, and recipients never pool copies of several k."
+
+    class Parameters(PluginParameters):
+        """Unit of grouping: records or columns."""
+
+        method: Literal["mdav", "univariate"] = Field(
+            "mdav", description="mdav: whole records; univariate: each column by itself"
+        )
+
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        return (
+            sum(grouping_seconds(rows, width, k) for k in levels)
+            if self.parameters.method == "mdav"
+            else 0.0
+        )
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        if self.parameters.method == "mdav":
+            return means(X, mdav(in_deviations(X), int(level)))
+        return np.hstack([means(x[:, None], runs(x, int(level))) for x in X.T])

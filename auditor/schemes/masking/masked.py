@@ -1,21 +1,36 @@
-"""Base of masking schemes: a copy is a random function of the whole table.
+"""Masks: rounding, top coding, sampling, resampling and swapping.
 
-No noise law is stated, so attacks that need a law do not apply, and figures have no closed form.
-The remaining attacks use the copy as the estimate, or learn from records known exactly.
+A copy is a random function of the whole table. No noise law is stated. So attacks that need a law do
+not apply, and figures have no closed form.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
-from auditor.schemes.base.scheme import Key, MadeCopies, Scheme, TableMoments
+from auditor.registry import PluginParameters, register
+from auditor.schemes.base.scheme import (
+    Key,
+    MadeCopies,
+    Scheme,
+    TableMoments,
+    check_shares,
+    check_sizes,
+)
 from auditor.text import counted
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 
 class MaskedScheme(Scheme):
@@ -74,3 +89,305 @@ class MaskedScheme(Scheme):
         if table.rows < least:
             needed = f"at least {counted(least, 'record')} at level {max(levels):g}"
             raise AuditorError(f"{self.name} needs {needed}; the table has {table.rows:,}")
+
+
+@register
+class Rounding(MaskedScheme):
+    """Values rounded to multiples of a base (level = base in deviations).
+
+    | symbol | meaning |
+    | --- | --- |
+    | level | base ``b``, in standard deviations of each column |
+    | ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) |
+    | ``y`` | ``o + b·round(t)``, ``t = (x − o)/b``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform |
+
+    A copy discloses an interval of width b: error ``b²/12`` for spread values. Pooled copies disclose
+    the intersection of their intervals. Unbiased rounding keeps expected totals and averages out.
+    """
+
+    name = "rounding"
+    claims = "Nothing under collusion: a value lies in the intersection of all intervals. One copy gives each value up to the base."
+    reference = "dalenius1981; hundepool2012, chapter 3"
+    assumes = "The base is coarse relative to the recording step, and recipients never pool copies of other bases or origins."
+    level_of_original = 0.0
+    trial_levels = (0.5, 1.0, 0.7)
+
+    class Parameters(PluginParameters):
+        """Rounding rule and origin."""
+
+        to: Literal["nearest", "unbiased"] = Field(
+            "nearest", description="the nearest multiple, or one of the two around with no bias"
+        )
+        origin: Literal["zero", "random"] = Field(
+            "zero",
+            description="whether multiples count from 0 or from a secret place in every copy",
+        )
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        base = level * X.std(axis=0)
+        origin = (
+            base * rng.random(X.shape[1])
+            if self.parameters.origin == "random"
+            else np.zeros(X.shape[1])
+        )
+        return rounded(X, base, origin, rng if self.parameters.to == "unbiased" else None)
+
+
+def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Array:
+    """Return values rounded to multiples of a base, shape (n, N).
+
+    To the nearest multiple, or unbiased with a generator.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, N)
+    base, origin : ndarrays of shape (N,)
+        In data units; a column of base 0 is unchanged.
+    rng : Generator, optional
+
+    Examples
+    --------
+    >>> rounded(np.array([[12.0], [18.0]]), np.array([10.0]), np.array([0.0])).ravel().tolist()
+    [10.0, 20.0]
+    """
+    step = np.where(base > 0, base, 1.0)
+    t = (X - origin) / step
+    multiple = np.rint(t) if rng is None else np.floor(t) + (rng.random(X.shape) < t - np.floor(t))
+    return np.where(base > 0, origin + step * multiple, X)
+
+
+@register
+class TopCoding(MaskedScheme):
+    """Values beyond a quantile replaced by one code (level = share coded).
+
+    | symbol | meaning |
+    | --- | --- |
+    | level | share ``α`` of the records that are coded at each end |
+    | ``y`` | ``x`` up to the quantile ``c`` at ``1 − α``, else ``c`` or ``E[X | X > c]``, which keeps the mean |
+
+    A share ``1 − α`` of all values is unperturbed, although the squared error may be large.
+    """
+
+    name = "top-coding"
+    claims = "Pooled copies disclose as much as the copy with the smallest coded share; values that are not coded are unperturbed."
+    reference = "hundepool2012, chapter 3"
+    assumes = "Only extreme values need protection."
+    trial_levels = (0.1, 0.3, 0.2)
+
+    class Parameters(PluginParameters):
+        """Ends to code, and the code."""
+
+        ends: Literal["top", "bottom", "both"] = Field(
+            "top", description="which end of every column is coded"
+        )
+        code: Literal["quantile", "mean"] = Field(
+            "quantile", description="the quantile, or the mean of what is coded: totals stay"
+        )
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_shares(levels, "the share of records coded at an end")
+        if self.parameters.ends == "both":
+            check_shares(
+                [2 * level for level in levels],
+                "twice the share of records coded at each of both ends",
+                one=True,
+            )
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        Y, ends, mean = X, self.parameters.ends, self.parameters.code == "mean"
+        if ends != "bottom":
+            Y = np.where(
+                X > (c := np.quantile(X, 1.0 - level, axis=0)), code_of(X, X > c, c, mean), Y
+            )
+        if ends != "top":
+            Y = np.where(X < (c := np.quantile(X, level, axis=0)), code_of(X, X < c, c, mean), Y)
+        return Y
+
+
+def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
+    """Return the code of values beyond a quantile, shape (N,).
+
+    The quantile, or their mean in each column that has any.
+    """
+    count = beyond.sum(axis=0)
+    return np.where(
+        mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile
+    )
+
+
+@register
+class Sampling(MaskedScheme):
+    """A random share of records (level) unperturbed. Broken under collusion.
+
+    Rows of all other records hold the sample's mean. A share ``f`` of the records is drawn without
+    replacement, anew for every copy. The expected squared error is ``1 − f`` of the variance. Pooled
+    copies disclose a share ``1 − Π(1 − f_i)``.
+    """
+
+    name = "sampling"
+    claims = "No protection for sampled records, full protection for all others; pooled copies release the records of every sample."
+    reference = "skinner1994; hundepool2012, chapter 3"
+    assumes = "The adversary does not know which records are sampled, and recipients never pool their copies."
+    level_of_original = 1.0
+    trial_levels = (0.3, 0.8, 0.5)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_shares(levels, "the share of records released", one=True)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        sampled = rng.permutation(len(X))[: math.ceil(level * len(X))]
+        Y = np.tile(X[sampled].mean(axis=0), (len(X), 1))
+        Y[sampled] = X[sampled]
+        return Y
+
+
+@register
+class Resampling(MaskedScheme):
+    """Values replaced by means of equal rank in t samples (level = t).
+
+    ``y = (1/t) Σ_s x*_s(r)``, with ``x*_s(r)`` the value of the record's rank in sample s of n values,
+    drawn with replacement. Ranks are kept, so large tables are protected only in the tails. Pooled
+    copies average like additional samples.
+    """
+
+    name = "resampling"
+    claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are accurate."
+    reference = "heer1993; hundepool2012, chapter 3"
+    assumes = "There are few records, so a sample's quantiles differ from the original's."
+    trial_levels = (1.0, 5.0, 3.0)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_sizes(levels, "the number of samples", least=1)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        Y = np.empty_like(X)
+        for j, x in enumerate(X.T):
+            samples = np.sort(x[rng.integers(0, len(x), (int(level), len(x)))], axis=1)
+            Y[np.argsort(x, kind="stable"), j] = samples.mean(axis=0)
+        return Y
+
+
+@register
+class DataSwapping(MaskedScheme):
+    """A share of each column's values (level) swapped between random records.
+
+    A share ``s`` of a column's records is paired at random, anew for every column and copy.
+    ``within``: both records of a pair agree in an unperturbed column. Every column keeps its
+    distribution. A share ``1 − s`` of all values is unperturbed.
+    """
+
+    name = "data-swapping"
+    claims = "Nothing under collusion: two of three copies agree on most originals. Every column keeps its values."
+    reference = "dalenius1982; hundepool2012, chapter 3"
+    assumes = "Doubt about the owner of a value is enough protection, and recipients never pool their copies."
+    level_of_original = 0.0
+    trial_levels = (0.2, 0.6, 0.4)
+
+    class Parameters(PluginParameters):
+        """Restriction on the pairs."""
+
+        within: str | None = Field(
+            None,
+            description="column whose value both records of a pair have; it is not swapped itself",
+        )
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_shares(levels, "the share of values exchanged", zero=True, one=True)
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        super().check_table(table, asked)
+        self._kept(table)
+
+    def _kept(self, table: Table) -> int | None:
+        name = self.parameters.within
+        if name is not None and name not in table.attributes:
+            raise AuditorError(
+                f"within: there is no attribute {name!r}{did_you_mean(name, table.attributes)}"
+            )
+        return None if name is None else table.attributes.index(name)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        Y, kept = X.copy(), None if self.table is None else self._kept(self.table)
+        strata = [np.arange(len(X))] if kept is None else rows_by_value(X[:, kept])
+        for j in (column for column in range(X.shape[1]) if column != kept):
+            for rows in strata:
+                one, other = pairs(rows, level, rng)
+                Y[one, j], Y[other, j] = X[other, j], X[one, j]
+        return Y
+
+
+def rows_by_value(x: Array) -> list[Indices]:
+    """Return the rows of each distinct value of a column, ascending.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
+    [[1], [0, 2]]
+    """
+    return np.split(
+        np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1]
+    )
+
+
+def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:
+    """Return random pairs of rows as two arrays, shapes (h,).
+
+    ``h = ⌊share · n / 2⌋``.
+    """
+    half = int(share * len(rows) / 2)
+    chosen = rng.permutation(rows)[: 2 * half]
+    return chosen[:half], chosen[half:]
+
+
+SWAP, SHIFT = 5e-7, 2e-11
+"""Seconds per exchange, and per rank of the window to close its gap."""
+
+
+@register
+class RankSwapping(MaskedScheme):
+    """Values swapped with others at most a share p of ranks away (level p).
+
+    From the lowest rank up, a free i is exchanged with a random free j of ``i + 1 … i + ⌊p n⌋``. Every
+    column keeps its distribution; correlations shrink. Pooled copies disclose the intersection of rank
+    intervals.
+    """
+
+    name = "rank-swapping"
+    claims = "Nothing under collusion: a value's rank lies in the intersection of all intervals. Every column keeps its values."
+    reference = "moore1996; hundepool2012, chapter 3"
+    assumes = "Values of similar rank differ in size, and recipients never pool their copies."
+    level_of_original = 0.0
+    trial_levels = (0.05, 0.2, 0.1)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        check_shares(levels, "p, the share of all ranks that a value may move", zero=True, one=True)
+
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        return sum((SWAP + SHIFT * level * rows) * rows * width for level in levels)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        Y = np.empty_like(X)
+        for j, x in enumerate(X.T):
+            order = np.argsort(x, kind="stable")
+            Y[order, j] = x[order[partners(len(x), int(level * len(x)), rng)]]
+        return Y
+
+
+def partners(n: int, window: int, rng: Rng) -> Indices:
+    """Return the rank that every rank is exchanged with, shape (n,).
+
+    At most ``window`` away; its own rank if none is free.
+    """
+    other, u = np.arange(n), rng.random(n).tolist()
+    # Free ranks, ascending, from `free[first]` to the end of the window. One list slides over all
+    # ranks: a new search per window is a hundred times as slow for wide windows.
+    free, first, end = list[int](), 0, 0
+    while first < len(free) or end < n:
+        i = free[first] if first < len(free) else end
+        stop = min(i + window + 1, n)
+        free.extend(range(end, stop))
+        first, end = first + 1, max(end, stop)
+        if first < len(free):
+            j = free.pop(first + int(u[i] * (len(free) - first)))
+            other[i], other[j] = j, i
+    return other

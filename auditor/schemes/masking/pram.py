@@ -33,8 +33,13 @@ from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import Copies, FreshCopies, UniformScheme, categories_of
-from auditor.schemes.replacement.distribution import check_columns
+from auditor.schemes.replacement.base import (
+    Copies,
+    FreshCopies,
+    UniformScheme,
+    categories_of,
+    check_columns,
+)
 from auditor.schemes.replacement.draws import sent_through
 from auditor.schemes.replacement.law import MatrixLaw
 from auditor.text import counted, quoted

@@ -1,27 +1,45 @@
-"""Base of uniform schemes: categorical copies and their exact law."""
+"""Base of uniform schemes, the replacement process, and replacements.
+
+At time ``t = −ln p`` replacements arrive at rate 1 per tuple, each from the distribution ``π``. The
+value released at ``p`` is the last one before ``−ln p``, or the original. So copies are the Markov
+chain of xiao2009, Lemma 1, for levels in any order. Events of all tuples are in segments of equal
+length with a snapshot at each start; a release replays one segment. Below ``exp(−HORIZON)`` values are
+found backwards from their time through regenerated segments. At p = 0 the copy is independent.
+
+| ``replacement`` | ``π`` |
+| --- | --- |
+| ``uniform`` | ``1/s`` each |
+| ``prior`` | the table's own share of every category; of several columns the product |
+| ``[0.5, 0.3, 0.2]`` | of one column's categories, in their order |
+| ``{column: [...], ...}`` | of several columns, each replaced independently: the product |
+"""
 
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter, ValidationError
 
-from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, Attribute, CategoricalTable
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, check_each
 from auditor.schemes.replacement.draws import code_type, replacements
 from auditor.schemes.replacement.law import UniformLaw
+from auditor.text import counted, quoted
 from auditor.types import Array, Codes
 
 
@@ -240,3 +258,219 @@ class UniformScheme(Scheme):
             Always.
         """
         raise AuditorError(f"scheme {self.name!r} perturbs categories, not numbers")
+
+
+SEGMENTS = 32
+"""Number of snapshots. Twice as many would halve the replay and add 32 bytes per tuple."""
+HORIZON = 7.0
+"""Largest stored time: retention 0.0009; xiao2009 calls 0.001 the lowest useful level."""
+STEP = HORIZON / SEGMENTS
+
+
+class Segment(NamedTuple):
+    """Events of one interval of time, in order: times, tuples, new values."""
+
+    times: NDArray[np.float64]
+    tuples: NDArray[np.unsignedinteger]
+    values: Codes
+
+
+class ProcessCopies(Copies):
+    """The replacement process of one block of tuples: a copy is a look-up.
+
+    A copy is a function of the key, the block and the level.
+    """
+
+    def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
+        super().__init__(original, size, key, pi)
+        self._snapshots = [self.original]
+        self._segments: list[Segment] = []
+
+    def warm(self, levels: Sequence[float]) -> None:
+        self.release(min(levels))
+
+    def copy(self, number: int) -> Codes:
+        return self.release(self.levels[number - 1])
+
+    def release(self, level: float) -> Codes:
+        """Return the copy at a retention probability in [0, 1], shape (b,).
+
+        Any order, any number of times.
+        """
+        if level >= 1:
+            return self.original.copy()
+        if level <= 0:
+            rng = stream(self.key.seed, *self._name, "never")
+            return replacements(rng, self.original.size, self.size, self.pi)
+        time = -math.log(level)
+        return self._backward(time) if time > HORIZON else self._forward(time)
+
+    @property
+    def _name(self) -> tuple[object, ...]:
+        return self.key.scheme, self.key.replicate, self.key.block
+
+    def _forward(self, time: float) -> Codes:
+        place = min(int(time / STEP), SEGMENTS - 1)
+        while len(self._segments) <= place:
+            self._grow()
+        segment, values = self._segments[place], self._snapshots[place].copy()
+        stop = int(np.searchsorted(segment.times, time))
+        # numpy assigns in order, so a tuple's last event wins
+        values[segment.tuples[:stop]] = segment.values[:stop]
+        return values
+
+    def _grow(self) -> None:
+        segment = self._segment(len(self._segments))
+        values = self._snapshots[-1].copy()
+        values[segment.tuples] = segment.values
+        self._segments.append(segment)
+        self._snapshots.append(values)
+
+    def _backward(self, time: float) -> Codes:
+        values = self._forward(HORIZON)
+        pending = np.ones(values.size, dtype=bool)
+        for place in range(int(time / STEP), SEGMENTS - 1, -1):
+            segment = self._segment(place)
+            stop = int(np.searchsorted(segment.times, time))
+            new = np.flatnonzero(pending[segment.tuples[:stop]])
+            values[segment.tuples[new]] = segment.values[new]
+            pending[segment.tuples[new]] = False
+            if not pending.any():
+                break
+        return values
+
+    def _segment(self, place: int) -> Segment:
+        """Draw the events of time ``[place, place + 1)·STEP``.
+
+        A function of seed, name and place alone.
+        """
+        rng, n = stream(self.key.seed, *self._name, "segment", place), self.original.size
+        count = int(rng.poisson(n * STEP))
+        # Order statistics of uniforms are partial sums of exponentials over the total.
+        sums = np.cumsum(rng.standard_exponential(count + 1))
+        times = (place + sums[:count] / sums[count]) * STEP
+        tuples = rng.integers(0, n, count, dtype=code_type(n))
+        return Segment(times, tuples, replacements(rng, count, self.size, self.pi))
+
+
+Shares = Annotated[list[float], Field(min_length=1)]
+Replacement = Literal["uniform", "prior"] | Shares | dict[str, Shares]
+
+ROUNDING = 1e-9
+"""Tolerance of the sum of probabilities."""
+
+
+def checked(stated: Replacement) -> Replacement:
+    """Return the parameter, if it denotes a distribution.
+
+    Raises
+    ------
+    ValueError
+        A probability is negative, or the sum is not 1.
+    """
+    for name, shares in _columns(stated).items():
+        of = f"column {quoted(name)}: " if name else ""
+        if min(shares) < 0:
+            raise ValueError(f"{of}must be chances of at least 0; got {min(shares):g}")
+        if abs(sum(shares) - 1.0) > ROUNDING:
+            raise ValueError(f"{of}must be chances that sum to 1; got a sum of {sum(shares):.10g}")
+    return stated
+
+
+def parsed(stated: Any) -> Replacement:
+    """Return the parameter from an unchecked value.
+
+    Raises
+    ------
+    ValueError
+        It has none of the forms, or is no distribution.
+    """
+    try:
+        form: Replacement = TypeAdapter(Replacement).validate_python(stated, strict=True)
+    except ValidationError:
+        raise ValueError(
+            "replacement must be uniform, prior, a list of chances, or {column: [...]}"
+        ) from None
+    return checked(form)
+
+
+def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
+    return stated if isinstance(stated, dict) else {"": stated} if isinstance(stated, list) else {}
+
+
+def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
+    """Return ``π`` over a table's domain, shape (s,); None if uniform.
+
+    Raises
+    ------
+    AuditorError
+        The number of probabilities differs from a column's categories.
+    """
+    if stated == "uniform":
+        return None
+    parts = (
+        _marginals(table)
+        if stated == "prior"
+        else [np.asarray(shares) / sum(shares) for shares in _by_attribute(stated, table)]
+    )
+    return reduce(lambda pi, part: np.outer(pi, part).ravel(), parts)
+
+
+def _marginals(table: CategoricalTable) -> list[Array]:
+    whole = table.prior.reshape([attribute.size for attribute in table.attributes])
+    axes = range(whole.ndim)
+    return [
+        np.asarray(whole.sum(axis=tuple(other for other in axes if other != axis))) for axis in axes
+    ]
+
+
+def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:
+    held, names = _columns(stated), table.names
+    if "" in held and "" not in names:
+        if len(names) > 1:
+            every = ", ".join(map(quoted, names))
+            raise AuditorError(
+                f"replacement must be {{column: [...]}} for {counted(len(names), 'column')}: {every}"
+            )
+        held = {names[0]: held[""]}
+    check_columns(held, names, "replacement", "no chances")
+    return [_of(attribute, held[attribute.name]) for attribute in table.attributes]
+
+
+def check_columns(
+    held: Iterable[str], names: Sequence[str], what: str, none: str, remedy: str = ""
+) -> None:
+    """Refuse a parameter by column that lacks or adds a perturbed column.
+
+    Raises
+    ------
+    AuditorError
+        Naming the first unknown or missing column.
+    """
+    for name in held:
+        if name not in names:
+            raise AuditorError(
+                f"{what} names column {quoted(name)}, which is not perturbed{did_you_mean(name, names)}"
+            )
+    for name in names:
+        if name not in held:
+            raise AuditorError(f"{what} has {none} for column {quoted(name)}{remedy}")
+
+
+def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:
+    if len(shares) != attribute.size:
+        wanted = f"{attribute.size:,} chances, one for each category in order"
+        raise AuditorError(
+            f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
+        )
+    return shares
+
+
+def never_drawn(pi: Array | None) -> str:
+    """Return a warning about values that are never drawn, or ""."""
+    count = 0 if pi is None else int((pi == 0).sum())
+    if not count:
+        return ""
+    assert pi is not None
+    are = "is" if count == 1 else "are"
+    return f"{count:,} of {pi.size:,} values {are} never drawn as replacements: a copy that shows one shows the original, and ε is infinite"

@@ -2,32 +2,23 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``p`` | retention of the nearest uniform law, by maximum likelihood: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
-| ``T_i[x, y]`` | chance that copy i shows y of x: ``(n_xy + w·U[x, y]) / (n_x + w)``, w records by ``U``, the uniform law at p | (s, s) |
-| ``w`` | of `RECORDS_BY_LAW` the likeliest, each row's chances being Dirichlet with ``w·U`` (``evidence``) | scalar |
-| ``P(y_j | x, y_i)`` | chance that copy j shows y_j where copy i shows y_i (``auditor.schemes.replacement.estimated_law``) | (s, s, s) |
+| ``p`` | retention of the nearest uniform law: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
+| ``T_i[x, y]`` | chance that copy i shows y of x: ``(n_xy + w·U[x, y]) / (n_x + w)``, U the uniform law at p | (s, s) |
+| ``w`` | of `RECORDS_BY_LAW` the likeliest, each row being Dirichlet with ``w·U`` (``evidence``) | scalar |
+| ``r_k`` | ``(records that show pattern k + 1) / (records expected to by T_j + 1)`` | (5,) |
+| ``P(y_j | x, y_i)`` | ``T_j[x, y_j] · r_k(x, y_i, y_j) / Z[x, y_i]``, Z such that chances sum to 1 | (s, s, s) |
 
 The dependence between copies is a tree. In falling order of retention, each copy depends, given the
-original, on the earlier copy that predicts it best. So the copies of a coalition have
+original, on the earlier copy that predicts it best:
 
     ``P(y_1, …, y_k | x) = T_1[x, y_1] · Π P(y_i | x, y_{parent of i})``
 
-The tree includes independent copies, chains (a multilevel release), and copies derived from the
-best one. With fewer than `FEWEST_PER_CELL` records per cell of several attributes' product (s²
-cells), each attribute is modelled as perturbed independently.
+Patterns are the equalities among x, y_i and y_j. For independent copies every ``r`` is 1. With
+enough records per cell (s³ cells) a table of counts is estimated instead. With few records per cell
+of several attributes' product, each attribute is modelled as perturbed independently.
 
-Equality among x, y_i and y_j has five patterns. Each occurs r times as often as for copies that are
-independent given x:
-
-    ``r_k = (records that show pattern k + 1) / (records expected to by T_j + 1)``
-    ``P(y_j | x, y_i) = T_j[x, y_j] · r_k(x, y_i, y_j) / Z[x, y_i]``, Z such that chances sum to 1
-
-For independent copies every ``r`` is 1. For copies that treat all values equally, like a multilevel
-release's, this is the exact law. With enough records per cell (s³ cells) a table of counts is
-estimated, with ``w`` records by that law: ``(n_xij + w·P(y_j | x, y_i)) / (n_xi + w)``.
-
-It fits the copies it was estimated from, so only other records can validate it.
-*Not estimated*: dependence of three copies that no pair shows.
+It fits the copies it was estimated from, so only other records can validate it. *Not estimated*:
+dependence of three copies that no pair shows.
 """
 
 from __future__ import annotations

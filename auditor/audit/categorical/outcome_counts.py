@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.schemes.replacement.base import Copies
-from auditor.types import Codes, Flags
+from auditor.types import Codes
 
 Keys = NDArray[Any]
 """One per combination: an integer, or a record of several integers if needed."""
@@ -26,8 +26,7 @@ sort."""
 FEWEST_PENDING = 2**17
 """Fewest keys that are merged into the sorted ones at once."""
 MOST_CELLS = 2**22
-"""Combinations of outcome and original value that are counted for one coalition: 64 MB. For longer
-tables a sample of the outcomes is counted, with all or no records of an outcome."""
+"""Records whose outcomes are counted, from the first on: 64 MB for one coalition."""
 PASS_CELLS = 2**22
 """The limit for all coalitions that are counted in one pass."""
 
@@ -176,26 +175,6 @@ class Counts:
         found = np.zeros(size, dtype=np.int64)
         found[keys] = counts
         return found
-
-
-def chosen(keys: Keys, halvings: int) -> Flags:
-    """Return the keys in a pseudo-random sample of 1 in ``2^halvings``, equal in every run."""
-    words = [keys] if keys.dtype.names is None else [keys[name] for name in keys.dtype.names]
-    mixed = np.zeros(keys.shape, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for word in words:  # the finalizer of splitmix64
-            mixed = (mixed ^ word.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
-            mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            mixed ^= mixed >> np.uint64(31)
-    return (
-        mixed < np.uint64(2 ** (64 - halvings) - 1) if halvings else np.ones(keys.shape, dtype=bool)
-    )
-
-
-def halvings_for(rows: int, size: int, copies: int) -> int:
-    """Return the halvings of outcomes that leave ``MOST_CELLS`` combinations at most."""
-    return max(0, math.ceil(math.log2(possible_cells(rows, size, copies) / MOST_CELLS)))
 
 
 def possible_cells(rows: int, size: int, copies: int) -> int:

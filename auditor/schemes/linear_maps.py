@@ -1,42 +1,33 @@
-"""Rotation: records times a secret orthogonal matrix, also with noise.
+"""Records times a secret matrix: rotation and random projection.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``M_i`` | orthogonal matrix of copy i, uniformly distributed (Haar) | (N, N) | liu2008, (12.4) |
+| ``M_i`` | rotation: Haar-distributed orthogonal matrix of copy i | (N, N) | liu2008, (12.4) |
+| | projection: independent N(0, σ²) entries, σ² = 1/n' by default | (n', N) | liu2008, section 4 |
 | ``t`` | translation, 0 or normal with the data's covariance | (N,) | chen2007 |
-| ``Z_i`` | 0, or white noise ``σ_i² (tr K_X/N) I``; fresh or corner-wave across copies | (N,) | li2012, section 5 |
-| ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) | |
-
-Rotations preserve distances, so k-means, nearest neighbours and support vector machines give equal
-results. ``rotation`` fails against an adversary with N independent known records, or with a sample
-of the population. Without a translation, lengths of records and the sum of squares of all
-attributes are also disclosed. Several copies have independent matrices. ``Y_2 = (M_2 M_1ᵀ) Y_1``,
-and the rows determine that product, so pooled copies disclose no more than one.
-
-Rotated white noise is white, so a copy of ``rotation-noise`` is ``M_i x + R_i`` with white ``R_i``.
-It fails against known records by regression, with the noise's error. Fresh noise also fails by
-collusion: recipients align their copies and average. Under corner-wave noise (li2012) the least
-noisy copy is sufficient for every coalition.
+| ``Z_i`` | 0, or white noise ``σ_i² (tr K_X/N) I``, fresh or corner-wave | (N,) | li2012, section 5 |
+| ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) or (n',) | |
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from auditor import registry
+from auditor.errors import AuditorError
 from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.multiplicative import TransformScheme
-from auditor.schemes.base.noise_law import NoiseLaw, psd_root
+from auditor.schemes.base.noise_law import NoiseLaw, Transform, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.schemes.base.transform import Transform
 from auditor.types import Array
 
 
@@ -44,7 +35,9 @@ from auditor.types import Array
 class Rotation(TransformScheme):
     """One secret random rotation, Y = MX. Broken by a few known records.
 
-    A sample of the population also breaks it. Distances are preserved.
+    Distances are kept, so k-means, nearest neighbours and support vector machines give equal results. N
+    independent known records, or a sample of the population, break it. Without a translation, lengths
+    of records are disclosed too. Pooled copies disclose no more than one.
     """
 
     name = "rotation"
@@ -76,7 +69,9 @@ NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
 class RotationNoise(TransformScheme):
     """Secret rotation plus noise, Y = MX + R. Broken by known records.
 
-    The attack's error is the noise.
+    Rotated white noise is white, so a copy is ``M_i x + R_i``. Regression on known records breaks it, with
+    the noise's error. Recipients align copies of fresh noise and average them. Under corner-wave noise
+    the least noisy copy is sufficient.
     """
 
     name = "rotation-noise"
@@ -149,3 +144,96 @@ class BlurredSampler(NamedTuple):
         self.additive.block(index, x, blurred, existing)
         for copy in range(existing, len(self.transforms)):
             self.transforms[copy].apply(blurred[copy], out[copy])
+
+
+@register
+class RandomProjection(TransformScheme):
+    """One secret random projection to n' dimensions. Broken by collusion.
+
+    Distances are kept on average. With n' < N no adversary can invert the map for all records. Each
+    known record removes one dimension of uncertainty, and pooled copies stack to ``Σ n'`` rows.
+    ``matrix: dct`` keeps the n' cosine coefficients with the largest mean square, in a secret order
+    (mukherjee2006).
+    """
+
+    name = "random-projection"
+    family = "random-projection"
+    claims = "Nothing under collusion: copies stack into one projection with more rows."
+    reference = "liu2008, section 4, eq. 12.4"
+    assumes = (
+        "The adversary knows fewer records than dimensions, and recipients never pool their copies."
+    )
+    trial = MappingProxyType({"dimensions": 2, "copies": 3})
+    other_trials = (MappingProxyType({"dimensions": 2, "copies": 3, "matrix": "dct"}),)
+
+    class Parameters(PluginParameters):
+        """Size and kind of the matrix, and number of copies."""
+
+        dimensions: int = Field(ge=1, le=10_000, description="columns n' of a copy")
+        variance: Annotated[float, Field(gt=0)] | None = Field(
+            None,
+            description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average",
+        )
+        matrix: Literal["gaussian", "dct"] = Field(
+            "gaussian", description="normal entries, or a truncated cosine transform"
+        )
+        copies: int = Field(1, ge=1, le=1000, description="copies, each with a matrix of its own")
+
+        @model_validator(mode="after")
+        def _no_entries(self) -> Any:
+            if self.matrix == "dct" and self.variance is not None:
+                raise ValueError(
+                    "gives a variance for the entries of a cosine transform, which has none to draw"
+                )
+            return self
+
+    @property
+    def public(self) -> dict[str, Any]:
+        own = self.parameters
+        return super().public | {
+            "variance": own.variance if own.variance is not None else 1.0 / own.dimensions
+        }
+
+    def output_width(self, width: int) -> int:
+        return int(self.parameters.dimensions)
+
+    def draw(self, table: TableMoments, rng: Rng) -> Transform:
+        """Return the matrix of one copy.
+
+        Raises
+        ------
+        AuditorError
+            A cosine transform has more coefficients than attributes.
+        """
+        N, size = table.mean.size, int(self.parameters.dimensions)
+        if self.parameters.matrix == "dct":
+            return Transform(truncated_dct(table, size, rng), np.zeros(size))
+        return Transform(
+            rng.standard_normal((size, N)) * np.sqrt(self.public["variance"]), np.zeros(size)
+        )
+
+
+def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
+    """Return n' rows of the orthonormal DCT-II, shuffled, shape (size, N).
+
+    The coefficients of largest mean square.
+
+    Raises
+    ------
+    AuditorError
+        ``size`` is above N.
+    """
+    N = table.mean.size
+    if size > N:
+        raise AuditorError(
+            f"dimensions: a cosine transform of {N} attributes has {N} coefficients; got {size}"
+        )
+    C = cosine_transform(N)
+    energy = np.diag(C @ (table.covariance + np.outer(table.mean, table.mean)) @ C.T)
+    kept = np.argsort(-energy, kind="stable")[:size]
+    return np.asarray(C[rng.permutation(kept)])
+
+
+def cosine_transform(N: int) -> Array:
+    """Return the orthonormal DCT-II, shape (N, N): coefficients are ``C x``."""
+    return np.asarray(scipy.fft.dct(np.eye(N), norm="ortho", axis=0))
