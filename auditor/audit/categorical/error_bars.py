@@ -103,6 +103,8 @@ def release_bars(
     ):
         return {}
     again, key = [], release.key
+    starts = {one: each.for_redraws() for one, each in fitted.inferences.items()}
+    fitted = replace(fitted, inferences=starts)
     with contained() as failure:
         for number in range(ROW_REDRAWS):
             seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
