@@ -30,9 +30,9 @@ PARTS = 4
 """Bins of a smoothed prior per histogram bin: a normal density varies by a percent within one."""
 NORMAL_BINS = 512
 """Least bins of a normal prior over ten deviations on either side: 1/25 of a deviation each."""
-FINE, BEYOND, MOST_TABLED = 64, 5.0, 2**14
+FINE, BEYOND, MOST_TABLED = 32, 5.0, 2**14
 """Points of a table per noise deviation, deviations beyond the prior's bins, and most points. The
-interpolation error of a mean is about 4e-5 of a deviation."""
+interpolation error of a mean is about 1.6e-4 of a deviation."""
 CHUNK_ROWS = 1024
 
 Estimate = Callable[[Array], Array]

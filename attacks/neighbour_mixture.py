@@ -50,12 +50,13 @@ from auditor.plugin import (
     RowAttack,
     View,
     register,
+    scipy,
     stream,
 )
 
-from ._deconvolution import Mixture, NoisyRows, Posterior, learn
+from ._deconvolution import Mixture, NoisyRows, Posterior
 from ._some_rows import MOST_ROWS
-from .mixture_estimate import MixtureEstimate, PosteriorMean, gaussian
+from .mixture_estimate import MixtureEstimate, PosteriorMean, fitted_prior, gaussian
 from .serial_filter import Filtered, SerialFilter
 
 WINDOWS = (1, 3, 10, 30)
@@ -117,27 +118,27 @@ class NeighbourMixture(RowAttack):
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
         near = Neighbourhood(alone, filtered, windowed)
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
-        u, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
+        u, own, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
         B, P = ridge_by_fold(f, u, fold, f.shape[1] - near.ridged)
-        gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
-        sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
-        if not sure.size:
-            return mixture.fit(view, blocks)
-        normal, rows = joined(u, P[:, sure], s)
-        posteriors = [
-            (alone.posterior, np.zeros((sure.size, 0))),
-            (Posterior(normal, rows.s), np.eye(sure.size)),
-        ]
-        for size in sorted({min(size, sure.size) for size in PREDICTED}):
-            to_p = components(P[:, sure], size)
-            normal, rows = joined(u, P[:, sure] @ to_p, s)
-            A = np.hstack([seen.pencil.basis, np.zeros((view.width, to_p.shape[1]))])
-            posteriors.append((Posterior(learn(normal, rows, A, most), rows.s), to_p))
-        made = WithNeighbours(near, B, sure, posteriors, np.zeros((0, 0)))
+        if "predictions" not in view.starts:
+            maps = useful(u, P)
+            if not maps:
+                return mixture.fit(view, blocks)
+            view.starts["predictions"] = [seen.pencil.inverse.T @ to for to in maps]
+        posteriors: list[tuple[Posterior, Array]] = []
+        for each in view.starts["predictions"]:
+            to = seen.pencil.basis.T @ each
+            prior, rows = joined(u, P @ to, s)
+            if posteriors:
+                A = scipy.linalg.block_diag(seen.pencil.basis, np.eye(to.shape[1]))
+                prior = fitted_prior(view, self.name, prior, rows, A, most, (rows.u, rows.s, A))
+            posteriors.append((Posterior(prior, rows.s), to))
+        made = WithNeighbours(near, B, posteriors, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
-        here, moved = made.each(u, P), made.each(u + PROBE * z, P)
+        moved = u + PROBE * z
+        here, there = made.each(u, own, P), made.each(moved, alone.posterior.mean(moved), P)
         slopes = [
-            (b - a) / PROBE * (z @ seen.pencil.basis.T) for a, b in zip(here, moved, strict=True)
+            (b - a) / PROBE * (z @ seen.pencil.basis.T) for a, b in zip(here, there, strict=True)
         ]
         weights = least_risk(np.array(here) - seen.values(u), np.mean(slopes, axis=1))
         return replace(made, weights=weights)
@@ -175,20 +176,20 @@ class Neighbourhood:
         """Number of features with a ridge, the last."""
         return len(WINDOWS) * len(self.windowed)
 
-    def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array]:
-        """Return u and ``f``, lines and ``w`` first, of some rows of shape (b, N)."""
+    def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array]:
+        """Return u, d and ``f``, lines and ``w`` first, of some rows of shape (b, N)."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
-        d = self.alone.posterior.mean(u)[:, self.windowed]
+        d = self.alone.posterior.mean(u)
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
         lines = self.filtered.lines.design(self.filtered.first, len(u))[rows]
-        return u[rows], np.hstack([lines, w, around(d, rows)])
+        return u[rows], d[rows], np.hstack([lines, w, around(d[:, self.windowed], rows)])
 
 
 def samples(
     near: Neighbourhood, blocks: Iterable[list[Array]], share: float
-) -> Iterator[tuple[Array, Array, Indices]]:
-    """Yield u, f and folds of evenly spread rows, by block."""
+) -> Iterator[tuple[Array, Array, Array, Indices]]:
+    """Yield u, d, f and folds of evenly spread rows, by block."""
     first = 0
     for copies in blocks:
         places = np.arange(first, first + len(copies[0]))
@@ -214,16 +215,13 @@ class WithNeighbours(Reconstruction):
     near : Neighbourhood
     B : ndarray of shape (FOLDS, F, r)
         Predictions of ``u`` from features.
-    sure : ndarray of int
-        Coordinates with useful predictions.
-    posteriors : sequence of (Posterior, ndarray of shape (len(sure), c))
-        Each with the map from these predictions to its own.
+    posteriors : sequence of (Posterior, ndarray of shape (r, c))
+        Given predictions too, each with the map from all predictions to its own.
     weights : ndarray of shape (E, N)
     """
 
     near: Neighbourhood
     B: Array
-    sure: Indices
     posteriors: Sequence[tuple[Posterior, Array]]
     weights: Array
 
@@ -236,18 +234,14 @@ class WithNeighbours(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return ``x̂``, shape (b, N)."""
-        u, f = self.near.of(copies, np.arange(len(copies[0])))
+        u, own, f = self.near.of(copies, np.arange(len(copies[0])))
         P = predicted(f, folds(copies[0]), self.B)
-        return np.einsum("ebn,en->bn", np.array(self.each(u, P)), self.weights)
+        return np.einsum("ebn,en->bn", np.array(self.each(u, own, P)), self.weights)
 
-    def each(self, u: Array, P: Array) -> list[Array]:
-        """Return each posterior mean in data units, shapes (b, N)."""
-        return [
-            self.near.alone.seen.values(
-                posterior.mean(np.hstack([u, P[:, self.sure] @ to]))[:, : u.shape[1]]
-            )
-            for posterior, to in self.posteriors
-        ]
+    def each(self, u: Array, own: Array, P: Array) -> list[Array]:
+        """Return each posterior mean in data units, ``own`` first, shapes (b, N)."""
+        joint = (posterior.mean(np.hstack([u, P @ to])) for posterior, to in self.posteriors)
+        return [self.near.alone.seen.values(x[:, : u.shape[1]]) for x in (own, *joint)]
 
 
 def folds(copy: Array) -> Indices:
@@ -306,6 +300,16 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
     for k, each in enumerate(B):
         found[fold == k] = f[fold == k] @ each
     return found
+
+
+def useful(u: Array, P: Array) -> list[Array]:
+    """Return maps from predictions to the useful ones, and to their components, shapes (r, c)."""
+    gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
+    sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
+    if not sure.size:
+        return []
+    own, sizes = np.eye(u.shape[1])[:, sure], sorted({min(size, sure.size) for size in PREDICTED})
+    return [own, *(own @ components(P[:, sure], size) for size in sizes)]
 
 
 def components(P: Array, most: int) -> Array:

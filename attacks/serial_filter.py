@@ -62,6 +62,7 @@ from ._fits import fitted_once
 from ._spectra import (
     PADDING,
     Lines,
+    Spectrum,
     excess_risk,
     judged_by,
     noise_spectrum,
@@ -113,13 +114,17 @@ class SerialFilter(RowAttack):
         K_Z = combined_noise(view, covariance)
         serial = None if view.law is None else view.law.serial
         count, known = view.released.count, isinstance(view.knowledge, Perfect)
-        make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known)
+        lags = view.starts.get("lags")
+        make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known, lags)
         parts = (centred(view.weights, copies, mu) for copies in blocks)
         if count > MOST_LINE_ROWS:
-            return make(parts)
-        y = np.hstack(list(parts))
-        kind = "serial-filter", serial, known
-        return fitted_once(lambda: make([y]), kind, K_X, K_Z, mu, view.weights, y)
+            found = make(parts)
+        else:
+            y = np.hstack(list(parts))
+            kind = "serial-filter", serial, known, lags
+            found = fitted_once(lambda: make([y]), kind, K_X, K_Z, mu, view.weights, y)
+        view.starts.setdefault("lags", max(1, found.neighbours // 2))
+        return found
 
 
 def fitted(
@@ -130,11 +135,12 @@ def fitted(
     serial: Autoregression | None,
     count: int,
     known: bool,
+    lags: int | None,
     parts: Iterable[Array],
 ) -> Filtered:
     """Return the filter of centred rows, given the moments of data and noise.
 
-    ``parts`` have shapes (N, b); one part if there may be lines.
+    ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``.
     """
     lines = Lines(np.zeros(0), np.zeros((1, len(mu))))
     if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
@@ -153,7 +159,7 @@ def fitted(
     taps = np.diag(1.0 - nu[used])[None]
     if length and used.size:
         coordinates = ((pencil.inverse[used] @ part).T for part in parts)
-        taps = fitted_taps(segments(coordinates, length), r, nu[used])
+        taps = fitted_taps(segments(coordinates, length), r, nu[used], lags)
     return Filtered(mu, pencil, weights, 1.0 - nu, used, taps, known, serial, lines)
 
 
@@ -193,7 +199,7 @@ def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
         left = rows[whole:].copy()
 
 
-def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
+def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array, lags: int | None = None) -> Array:
     """Return the filter's taps, shape (2m + 1, d, d); lag 0 alone if unsure.
 
     Parameters
@@ -204,21 +210,12 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
         Autocorrelations of its noise.
     nu : ndarray of shape (d,)
         Its noise.
+    lags : int, optional
+        Number of lags; None chooses it. Fits to redraws keep that of the release.
     """
-    length, noise = len(r), noise_spectrum(r, nu)
+    length, flat = len(r), 1.0 - nu
     odd, even, count = periodograms(stretches, length)
-    flat = 1.0 - nu
-    best, chosen = 0.0, 1
-    halves = (odd, judged_by(even)), (even, judged_by(odd))
-    for lags in lag_choices(length):
-        seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
-        both = [
-            excess_risk(wiener_gain(smoothed(taught, lags), seen), flat, *judged, noise, rows)
-            for taught, judged in halves
-        ]
-        bound = sum(risk.excess + SURE_OF / np.sqrt(2.0) * risk.std_error for risk in both) / 2.0
-        if bound < best:
-            best, chosen = bound, lags
+    chosen = min(lags, length // 4) if lags else chosen_lags(odd, even, count, r, nu)
     if chosen == 1:
         return np.diag(flat)[None]
     G = wiener_gain(
@@ -227,6 +224,23 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
     )
     g, m = np.fft.irfft(G, PADDING * length, axis=0), 2 * chosen
     return np.concatenate([g[-m:], g[: m + 1]])
+
+
+def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) -> int:
+    """Return the lags of least risk from the periodograms of both halves; 1 if unsure."""
+    length, noise, flat = len(r), noise_spectrum(r, nu), 1.0 - nu
+    best, chosen = 0.0, 1
+    halves = (odd, judged_by(even)), (even, judged_by(odd))
+    for lags in lag_choices(length):
+        seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
+        both = [
+            excess_risk(wiener_gain(smoothed(fitted_to, lags), seen), flat, *judged, noise, rows)
+            for fitted_to, judged in halves
+        ]
+        bound = sum(risk.excess + SURE_OF / np.sqrt(2.0) * risk.std_error for risk in both) / 2.0
+        if bound < best:
+            best, chosen = bound, lags
+    return chosen
 
 
 def lag_choices(length: int) -> list[int]:

@@ -15,7 +15,8 @@ The transitions are fitted to the copies alone, given the known perturbation.
 Long series are cut into windows that are processed in parallel, so every step is one matrix product.
 
 The chain is used only if, fitted to half of the windows, it predicts the other half better than
-independence does, by ``SURE_OF`` standard errors. Otherwise the result is ``posterior``. It is
+independence does, by ``SURE_OF`` standard errors. Otherwise the result is ``posterior``. EM of a
+half stops where the prediction of the other half gets worse. The chain is
 fitted to the first ``FITTED_ROWS`` records of each block of 65,536 records. Blocks are separate
 series, so time and memory are linear in records.
 
@@ -30,7 +31,7 @@ Reference: baum1970; rabiner1989.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,6 +104,12 @@ class SerialBayes(Inference):
     law: UniformLaw
     fixed: bool = False
     serial: bool = True
+    started: list[Array | None] | None = None
+    """In redraws, the chain of the first one: the others decide alike and start EM there."""
+
+    def for_redraws(self) -> SerialBayes:
+        """Return the attack for redraws, which fits a chain from nothing once."""
+        return replace(self, started=[])
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
         """Return the posterior of consecutive records, shape (b, s).
@@ -117,7 +124,9 @@ class SerialBayes(Inference):
             raise AuditorError(
                 "the copies of some records are impossible under the law that the scheme states"
             )
-        A = fitted_chain(B[:FITTED_ROWS], self.prior)
+        A = fitted_chain(B[:FITTED_ROWS], self.prior, self.started or ())
+        if self.started is not None and not self.started:
+            self.started.append(A)
         return (
             Bayes(self.prior, self.law).posterior(copies)
             if A is None
@@ -138,42 +147,52 @@ def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
     return np.divide(joint, top, out=np.zeros_like(joint), where=top > 0)
 
 
-def fitted_chain(B: Array, prior: Array) -> Array | None:
+def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -> Array | None:
     """Return ``A``, shape (s, s), or None if independence predicts as well.
 
-    Prediction is out of sample, on the other half of the windows.
+    Prediction is out of sample, on the other half of the windows. ``started`` may hold the
+    result for another draw of these copies: the decision then holds, and EM starts there.
     """
     count = len(B) // FITTED_WINDOW
     if count < FEWEST_WINDOWS:
         return None
     seen = windows(B[: count * FITTED_WINDOW], FITTED_WINDOW)
+    for A in started:
+        return None if A is None else _climbed(A, prior, seen, MOST_STEPS)[0]
     alone = np.log(seen @ prior).sum(axis=0)
     gain, halves = np.empty(count), []
     for half, other in (
         (slice(0, None, 2), slice(1, None, 2)),
         (slice(1, None, 2), slice(0, None, 2)),
     ):
-        halves.append(maximised(seen[:, half], prior))
-        gain[other] = (
-            np.log(forward(halves[-1], prior, seen[:, other])[1]).sum(axis=0) - alone[other]
-        )
+        A, predicted = maximised(seen[:, half], prior, seen[:, other])
+        halves.append(A)
+        gain[other] = predicted - alone[other]
     if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * FITTED_WINDOW:
         return None
     return _climbed((halves[0] + halves[1]) / 2.0, prior, seen, MOST_STEPS)[0]
 
 
-def maximised(seen: Array, prior: Array) -> Array:
+def maximised(seen: Array, prior: Array, other: Array) -> tuple[Array, Array]:
     """Return ``A`` by EM from windows of likelihoods, shape (T, w, s).
 
-    Of several starts the more likely one is continued.
+    Of several starts the more likely one is continued, until it predicts other windows worse. The
+    second result is their log-likelihoods, shape (w,).
     """
     # Independence is a plateau: under strong perturbation EM needs hundreds of steps to leave it. A
     # sticky start is better.
     stay, alone = np.eye(prior.size), np.tile(prior, (prior.size, 1))
     starts = [(1.0 - share) * alone + share * stay for share in STARTS]
     climbed = [_climbed(A, prior, seen, FIRST_STEPS) for A in starts]
-    A, _ = max(climbed, key=lambda found: found[1])
-    return _climbed(A, prior, seen, MOST_STEPS)[0]
+    A, before = max(climbed, key=lambda found: found[1])
+    predicted = np.log(forward(A, prior, other)[1]).sum(axis=0)
+    for _ in range(MOST_STEPS):
+        A, now = _climbed(A, prior, seen, 1)
+        last, predicted = predicted.sum(), np.log(forward(A, prior, other)[1]).sum(axis=0)
+        if predicted.sum() < last or now - before <= ENOUGH * seen.shape[0] * seen.shape[1]:
+            break
+        before = now
+    return A, predicted
 
 
 def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, float]:

@@ -400,6 +400,10 @@ class Inference:
         """Return ``P(x | y_1 … y_k)``, shape (b, s), for copies of shape (b,)."""
         raise NotImplementedError
 
+    def for_redraws(self) -> Inference:
+        """Return the attack for redraws of the release, which may share the start of a fit."""
+        return self
+
     def checked(self, copies: Sequence[Codes]) -> Array:
         """Return the posterior after a check.
 

@@ -270,6 +270,8 @@ class View(Informed):
         The scheme's public ``name`` and parameters.
     seed : int
         For an attack's random guesses; unrelated to the scheme's seed.
+    starts : dict
+        Fits to the release itself, by name, from which fits to its redraws start.
     """
 
     attributes: tuple[str, ...]
@@ -282,6 +284,7 @@ class View(Informed):
     given: Given = NOTHING
     scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
+    starts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # read-only: attacks must not change each other's data

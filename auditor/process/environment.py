@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 
-THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Environment variables that linear algebra libraries read when loaded; others are not limited."""
+THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Environment variables that linear algebra and boosted trees read when loaded. Two threads of
+trees wait for each other: three times the processor time where another process is at work."""
 
 
 _whose = {"ours": False}

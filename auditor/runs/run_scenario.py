@@ -43,8 +43,8 @@ IMPLICIT_LEVEL = 1e-4
 
 FIRST_SECONDS = 2.0
 """Longest first look, so that a sweep of many releases begins."""
-SO_FAR_SECONDS = 1.0
-"""Least interval of results so far."""
+SO_FAR_SECONDS, SO_FAR_SHARE = 1.0, 0.03
+"""Least interval of results so far, and the most time that they may take."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class _Found:
         self.tasks, self._listener = tasks, listener
         self.whole: dict[int, list[ReleaseAudit]] = {}
         self.so_far: dict[int, list[ReleaseAudit]] = {}
-        self._shown, self._last = Progress(0, len(tasks), ""), -math.inf
+        self._shown, self._next = Progress(0, len(tasks), ""), -math.inf
 
     @property
     def missing(self) -> list[int]:
@@ -185,11 +185,13 @@ class _Found:
             self._listener(self._shown)
 
     def _show_so_far(self) -> None:
-        """Show the verdict so far, not more often than every `SO_FAR_SECONDS`."""
-        if self._listener is not None and time.perf_counter() - self._last > SO_FAR_SECONDS:
+        """Show the verdict so far, at most every `SO_FAR_SECONDS`."""
+        started = time.perf_counter()
+        if self._listener is not None and started > self._next:
             result = self.result(self.partial("so far"), True)
             self._listener(replace(self._shown, so_far=result))
-            self._last = time.perf_counter()
+            took = time.perf_counter() - started
+            self._next = started + took + max(SO_FAR_SECONDS, took / SO_FAR_SHARE)
 
 
 def _result(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
+from auditor.audit.attempts import over_rows
 from auditor.errors import NotApplicable
 from auditor_attacks.neighbour_mixture import (
     FOLDS,
@@ -103,3 +104,26 @@ def test_components_have_variance_1():
     P = np.random.default_rng(3).normal(size=(500, 4)) * [3.0, 2.0, 1.0, 0.0]
     np.testing.assert_allclose(np.cov((P @ components(P, 8)).T, bias=True), np.eye(3), atol=1e-9)
     assert components(P, 2).shape == (4, 2)
+
+
+@pytest.mark.slow
+def test_fits_to_redraws_from_the_release_s_own_fit_give_the_bars_of_fits_from_nothing(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "series.csv"
+    np.savetxt(path, series(2000, 0.95, 7, 2), delimiter=",", header="a,b", comments="")
+    attacks = ["mixture-estimate", "neighbour-mixture", "serial-filter"]
+    spec = {"seed": 2**40 + 5, "data": {"source": str(path)}, "attacks": attacks}
+    spec |= {"schemes": [{"name": "corner-wave", "levels": [0.4]}], "knowledge": ["perfect"]}
+
+    def figures():
+        frame = auditor.run(spec).frame().query("metric == 'normalized_error' and attribute == '*'")
+        return frame.set_index("attack").loc[attacks, ["value", "std_error"]].to_numpy().T
+
+    value, bar = figures()
+    fit = over_rows.fitted_to_rows
+    monkeypatch.setattr(over_rows, "fitted_to_rows", lambda *given: fit(*given[:-1], {}))
+    cold, its_bar = figures()
+    np.testing.assert_array_equal(value, cold)
+    # nine equal draws of noise for both: bars differ by the fits alone
+    assert (np.abs(np.log(bar / its_bar)) < np.log(2.0)).all(), bar / its_bar

@@ -119,3 +119,14 @@ def test_copies_that_the_law_makes_impossible_are_an_error():
         SerialBayes(np.full(5, 0.2), UniformLaw((1.0, 1.0), 5, False)).posterior([x, (x + 1) % 5])
     with pytest.raises(AuditorError, match="impossible under the law"):
         SerialBayes(np.array([0.5, 0.5, 0, 0, 0]), UniformLaw((1.0,), 5, False)).posterior([x])
+
+
+@pytest.mark.parametrize("stay", [0.0, 0.95])
+def test_redraws_start_from_the_chain_of_the_first_one(stay):
+    x, law = chain(4_000, stay), UniformLaw((0.4,), 5, False)
+    q = np.bincount(x, minlength=5) / x.size
+    first, second = seen(x, 0.4, 5, 2**40), seen(x, 0.4, 5, 2**40 + 1)
+    again, cold = SerialBayes(q, law).for_redraws(), SerialBayes(q, law)
+    np.testing.assert_array_equal(again.posterior([first]), cold.posterior([first]))
+    names = [named(each.posterior([second]), x) for each in (again, cold)]
+    assert names[0] == pytest.approx(names[1], abs=0.01)

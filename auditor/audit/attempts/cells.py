@@ -148,7 +148,9 @@ def number_counts(
         maps = padded_maps(opened, attack, knowledge)[1]
         tally_linear(maps, opened.undone(watched), mean, tally, K_X, None)
     elif isinstance(attack, RowAttack):
-        tally_rows(*fitted_to_rows(opened, attack, knowledge), watched, groups, tally)
+        tally.place = 0
+        fitted = fitted_to_rows(opened, attack, knowledge, [coalition], {})
+        tally_rows(*fitted, watched, groups, tally)
     else:
         raise NotApplicable(f"{attack.name} estimates no numbers")
     return counts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,8 @@ from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 from auditor.types import Array, Coalition
 
+Starts = dict[Coalition, dict[str, Any]]
+"""Fits to a coalition's copies, from which fits to redraws start."""
 MANY_REDRAWS = 59
 """For attacks that jump: all redraws miss an event of probability 1/20 in 5 % of audits; nine miss
 it in 63 %."""
@@ -73,12 +76,13 @@ def row_errors(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
 ) -> Errors:
     """Return the errors of every necessary coalition; fill the tally and the counters."""
-    fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, counters)
+    starts: Starts = {}
+    fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, counters, starts)
     view, key = opened.gathered.view(knowledge), opened.release.key
     name_rows(
         counters.namings,
         fitted,
-        _held(opened, attack, knowledge),
+        _held(opened, attack, knowledge, opened.needed),
         opened.judged(knowledge)[0],
         sum(counts),
         view.known_columns,
@@ -86,7 +90,7 @@ def row_errors(
     )
     expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
-    redrawn = _redrawn(opened, attack, knowledge, tally.sample)
+    redrawn = _redrawn(opened, attack, knowledge, tally.sample, starts)
     share = 1.0 if attack.jumps else opened.again_share
     if redrawn is None:
         errors = from_groups(opened.needed, sums, counts, variances, compared, opened.fallback)
@@ -110,9 +114,14 @@ def row_errors(
 
 
 def _over_rows(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
+    opened: Opened,
+    attack: RowAttack,
+    knowledge: Knowledge,
+    tally: Tally,
+    counters: Counters,
+    starts: Starts,
 ) -> tuple[list[Reconstruction], Array, list[int], Array]:
-    fitted, held = fitted_to_rows(opened, attack, knowledge)
+    fitted, held = fitted_to_rows(opened, attack, knowledge, opened.needed, starts)
     blocks, counts = opened.judged(knowledge)
     sums, expected = tally_rows(
         fitted, held, blocks, counts, tally, counters.hits, counters.inferences
@@ -121,29 +130,37 @@ def _over_rows(
 
 
 def fitted_to_rows(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge
+    opened: Opened,
+    attack: RowAttack,
+    knowledge: Knowledge,
+    coalitions: Sequence[Coalition],
+    starts: Starts,
 ) -> tuple[list[Reconstruction], list[Coalition]]:
-    """Return the attack fitted to every necessary coalition, and the copies that it reads."""
+    """Return the attack fitted to every coalition, and the copies that it reads."""
     view = opened.gathered.view(knowledge)
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
-    held = _held(opened, attack, knowledge)
-    once = {
-        copies: attack.fit(view.coalition(copies), CopyBlocks(seen, copies))
-        for copies in dict.fromkeys(held)
-    }
+    held = _held(opened, attack, knowledge, coalitions)
+
+    def fit(copies: Coalition) -> Reconstruction:
+        one = replace(view.coalition(copies), starts=starts.setdefault(copies, {}))
+        return attack.fit(one, CopyBlocks(seen, copies))
+
+    once = {copies: fit(copies) for copies in dict.fromkeys(held)}
     return [once[copies] for copies in held], held
 
 
-def _held(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> list[Coalition]:
+def _held(
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Sequence[Coalition]
+) -> list[Coalition]:
     """Return each coalition's copies for the attack: the sufficient ones if it combines."""
     if not attack.combines:
-        return opened.needed
+        return list(coalitions)
     view = opened.gathered.view(knowledge)
-    return [view.coalition(coalition).counting for coalition in opened.needed]
+    return [view.coalition(coalition).counting for coalition in coalitions]
 
 
 def _redrawn(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, sample: Tally | None
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, sample: Tally | None, starts: Starts
 ) -> tuple[Array, Array | None] | None:
     """Return mean squared errors in redraws of the release, shape (R, B, N).
 
@@ -157,7 +174,7 @@ def _redrawn(
         if sample is not None:
             tally.sample = Tally(sample.scale, sample.tolerances, sizes=True)
         try:
-            _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, Counters())
+            _, sums, counts, _ = _over_rows(other, attack, knowledge, tally, Counters(), starts)
         except NotApplicable:
             return None
         found.append(sums.sum(axis=0) / sum(counts))

@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,11 @@ class Frame:
     known: Indices | None = None
     parts: Mapping[str, Indices] = field(default_factory=dict)
 
+    @cached_property
+    def indicators(self) -> dict[str, Array]:
+        """Indicators of each attribute's values, shape (s, v), by name."""
+        return {name: np.eye(values.max() + 1)[values] for name, values in self.parts.items()}
+
 
 Lookup = Callable[[Indices, Indices], Array]
 
@@ -103,7 +109,7 @@ def quantities(P: Array, frame: Frame) -> Quantities:
         breach: Array = crossed.astype(np.float64)
         lookups["rho_breach"] = lambda u, x: breach[u, part.of(x)]
     for name, values in frame.parts.items():
-        _add_attribute(lookups, name, values, P)
+        _add_attribute(lookups, name, values, P @ frame.indicators[name])
     for name, holds in frame.predicates.items():
         _add_predicate(lookups, growth, name, holds, (P, prior), frame.rho, part)
     return Quantities(lookups, growth)
@@ -118,8 +124,8 @@ def error_without_copies(prior: Array, frame: Frame) -> float:
     return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
 
 
-def _add_attribute(lookups: dict[str, Lookup], name: str, values: Indices, P: Array) -> None:
-    own = P @ np.eye(values.max() + 1)[values]  # P(x_j = v)
+def _add_attribute(lookups: dict[str, Lookup], name: str, values: Indices, own: Array) -> None:
+    # own: P(x_j = v)
     squares, best = (own**2).sum(axis=1), own.argmax(axis=1)
     lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(
         squares[u] - 2.0 * own[u, values[x]] + 1.0, 0.0
