@@ -10,10 +10,10 @@ SAME, TELLS, MOSTLY = 0.999, 0.5, 0.05
 """Correlation of equal noise, share of variance that a column tells, and share of kept values."""
 
 
-def causes(measurements: Sequence[Measurement], *, kept: bool = True) -> list[str]:
+def causes(measurements: Sequence[Measurement], *, brief: bool = False) -> list[str]:
     """Return the plainest causes that a diagnosis shows, plainest first.
 
-    ``kept``: also values that copies show unchanged.
+    ``brief`` omits the scale of noise, and kept values, which reports state by themselves.
     """
     figures = {(r.metric, r.coalition, r.attribute): r.value or 0.0 for r in measurements}
     same, told, unchanged = dict[tuple[int, ...], float](), list[str](), list[str]()
@@ -28,7 +28,11 @@ def causes(measurements: Sequence[Measurement], *, kept: bool = True) -> list[st
             unchanged.append(f"copy {copies[0]} shows {share} of the values of {name!r} unchanged")
     pairs = [
         f"copies {a} and {b} carry the same noise"
-        + (f", scaled by {max(ratio, 1 / ratio):.2g}" if abs(ratio - 1) > 1e-3 else "")
+        + (
+            f", scaled by {max(ratio, 1 / ratio):.2g}"
+            if abs(ratio - 1) > 1e-3 and not brief
+            else ""
+        )
         for (a, b), ratio in same.items()
     ]
-    return [*pairs, *told, *(unchanged if kept else ())]
+    return [*pairs, *told, *(() if brief else unchanged)]

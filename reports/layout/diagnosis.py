@@ -32,14 +32,14 @@ Key = tuple[str, str, str]
 def noise(reading: Reading) -> list[tree.Block]:
     """Return the noise of each copy, and of each pair of copies, by column."""
     tables = []
-    for heads, who in ((ALONE, "copy"), (PAIRS, "copies")):
+    for heads in (ALONE, PAIRS):
         rows = [
-            tree.Row(name, [cells.get(one, "–") for one in heads], group=where)
+            tree.Row(where, [cells.get(one, "–") for one in heads], group=name)
             for (_, where, name), cells in _cells(reading, heads)
         ]
         if rows:
             columns = list(heads.values())
-            tables.append(tree.Table("column", columns, rows, "plain", group=who, most=MOST))
+            tables.append(tree.Table("copies", columns, rows, "plain", group="column", most=MOST))
     return [tree.Paragraph(NOISE, "lead"), *tables] if tables else []
 
 
@@ -66,7 +66,7 @@ def shown_columns(reading: Reading) -> list[tree.Block]:
         for (column, where, _), cells in _cells(reading, SHOWN)
     ]
     heads = [*SHOWN.values(), "tells"]
-    table = tree.Table("shown column", heads, rows, "plain", group="copies", most=MOST)
+    table = tree.Table("shown column", heads, rows, "plain", group="first shown by", most=MOST)
     return [tree.Paragraph(COLUMNS, "lead"), table] if rows else []
 
 

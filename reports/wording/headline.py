@@ -94,7 +94,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     several = len(found) > 1
     reasons = _of_schemes(reading, found, one) if several else _of_one(reading, one, bar)
     if state == "bad":
-        because = causes(reading.result.measurements, kept=False)[:1]
+        because = causes(reading.result.measurements, brief=True)[:1]
         reasons[1:1] = [(Name(f"{capital(why)}."),) for why in because]
     tried = len({attack for _, attack in reading.adversaries})
     reasons.append(f"Strongest attack, of {tried} tried: {one.who}.")
