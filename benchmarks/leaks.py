@@ -301,6 +301,11 @@ KINDS: tuple[Kind, ...] = (
 
 def verdict(leak: Leak, folder: Path) -> Any:
     """Return the record of ``exposure`` for a leaking release, written to a folder."""
+    return audited_leak(leak, folder).expectations[0]
+
+
+def audited_leak(leak: Leak, folder: Path) -> Any:
+    """Return the result of auditing a leaking release, written to a folder."""
     leak.table.to_csv(folder / "table.csv", index=False)
     names = [str(folder / f"copy-{place}.csv") for place in range(len(leak.copies))]
     for name, copy in zip(names, leak.copies, strict=True):
@@ -317,4 +322,4 @@ def verdict(leak: Leak, folder: Path) -> Any:
         "attacks": "all" if leak.categories else ["llse"],
         "expect": [{"exposure": UNKNOWN | (CLOSE if numbers else {})}],
     }
-    return auditor.run(document).expectations[0]
+    return auditor.run(document)
