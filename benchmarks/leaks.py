@@ -12,6 +12,8 @@ import pandas as pd
 import auditor
 
 N = 1_000
+Kind = Callable[..., "Leak"]
+"""Returns a leaking release by a generator, or its honest partner with ``leaks=False``."""
 UNKNOWN, CLOSE = {"unknown": {"at-least": 0.5}}, {"close": {"at-most": 0.1}}
 
 
@@ -24,9 +26,9 @@ class Leak(NamedTuple):
     categories: bool = False
 
 
-def people(rng: np.random.Generator) -> pd.DataFrame:
-    """Return pay with a long tail, and age."""
-    pay = np.where(rng.random(N) < 0.03, 2e4 * (1 + rng.pareto(2, N)), rng.lognormal(8, 0.4, N))
+def people(rng: np.random.Generator, tail: float = 0.03) -> pd.DataFrame:
+    """Return pay, a share of it in a long tail, and age."""
+    pay = np.where(rng.random(N) < tail, 2e4 * (1 + rng.pareto(2, N)), rng.lognormal(8, 0.4, N))
     return pd.DataFrame({"pay": pay.round(2), "age": rng.uniform(18, 90, N).round(1)})
 
 
@@ -173,7 +175,105 @@ def shares(rng: np.random.Generator) -> Leak:
     return Leak(table, copies, {"categorical": ["answer"]}, True)
 
 
-KINDS: tuple[Callable[[np.random.Generator], Leak], ...] = (
+def showing(about: str, column: Callable[[pd.Series[float]], Any]) -> Kind:
+    """Return the kind of leak that shows a function of pay; honest if of other records' pay."""
+
+    def kind(rng: np.random.Generator, leaks: bool = True) -> Leak:
+        table = people(rng, 0.0)
+        pay = table["pay"] if leaks else pd.Series(rng.permutation(table["pay"]))
+        return Leak(table, [noisy(rng, table).assign(shown=column(pay))])
+
+    kind.__name__, kind.__doc__ = about.replace(" ", "_"), f"{about}."
+    return kind
+
+
+def places(pay: pd.Series[float]) -> pd.Series[int]:
+    """Return ranks from 0."""
+    return pay.rank(method="first").astype(int) - 1
+
+
+SHOWN = (
+    showing("A text code with the rank of pay", lambda pay: coded(places(pay), "k-")),
+    showing(
+        "A reference with a year, pay and a check digit",
+        lambda pay: [f"{2000 + int(p) % 7}-R-{p:.0f}-{int(p) % 9}" for p in pay],
+    ),
+    showing("Pay in base 16", lambda pay: [f"{int(100 * p):x}" for p in pay]),
+    showing(
+        "A code in base 36 of fixed length",
+        lambda pay: [np.base_repr(int(p), 36).zfill(6) for p in pay],
+    ),
+    showing(
+        "A date of hire that determines pay",
+        lambda pay: (
+            pd.Timestamp("1980-01-01") + pd.to_timedelta(12 * places(pay), "D")
+        ).dt.strftime("%d.%m.%Y"),
+    ),
+    showing("Pay of the next row", lambda pay: np.roll(pay, -1)),
+    showing("Pay of the row before", lambda pay: np.roll(pay, 1)),
+    showing(
+        "Pay in another currency with one of five noise values",
+        lambda pay: 1.936 * pay + 900 * (np.arange(N) * 7 % 5 - 2),
+    ),
+    showing(
+        "Pay and hours in one text",
+        lambda pay: [f"{35 + k % 6} h, {p / 12:.2f} a month" for k, p in enumerate(pay)],
+    ),
+    showing("Pay modulo 1,000", lambda pay: pay % 1_000),
+    showing("Pay modulo 5,000", lambda pay: pay % 5_000),
+)
+
+
+def crossed_bands(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Coarse bands of pay whose intersection is narrow."""
+    table = people(rng, 0.0)
+    pay = table["pay"] if leaks else pd.Series(rng.permutation(table["pay"]))
+    bands = {f"b{k}": coded(places(pay) * k // N, "band ") for k in (3, 4, 5, 7)}
+    return Leak(table, [noisy(rng, table).assign(**bands)])
+
+
+def graded_noise(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Noise whose size a shown column tells: little in half of the records."""
+    table = people(rng, 0.0)
+    quality = rng.integers(0, 4, N)
+    size = np.where(quality < 2, 0.02, 2.0) if leaks else 2.0
+    pay = table["pay"] + rng.normal(size=N) * size * table["pay"].std()
+    return Leak(table, [noisy(rng, table).assign(pay=pay, quality=coded(quality, "q"))])
+
+
+def sorted_copy(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """A copy that is sorted by pay and joined by a key."""
+    table = people(rng, 0.0).assign(id=rng.permutation(10 * N)[:N])
+    copy = noisy(rng, table)
+    order = table["pay"].argsort() if leaks else rng.permutation(N)
+    return Leak(table, [copy.iloc[order]], {"columns": ["pay", "age"], "key": "id"})
+
+
+def exact_top(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Exact values of the twentieth with the largest pay."""
+    table = people(rng, 0.03 * leaks)
+    copy = noisy(rng, table)
+    top = table["pay"] > table["pay"].quantile(0.95)
+    copy["pay"] = table["pay"].where(top & leaks, copy["pay"])
+    return Leak(table, [copy])
+
+
+def within_household(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Categories swapped only within households, whose members mostly agree."""
+    house = np.arange(N) // 4
+    of_house = rng.integers(0, 4, N)[house]
+    answer = np.where(rng.random(N) < 0.9, of_house, rng.integers(0, 4, N))
+    mixed = (
+        rng.permuted(answer.reshape(-1, 4), axis=1).ravel() if leaks else rng.permutation(answer)
+    )
+    table = pd.DataFrame(
+        {"answer": coded(answer, "a"), "hid": coded(rng.permutation(N)[house], "h")}
+    )
+    copy = table.assign(answer=coded(mixed, "a"))
+    return Leak(table, [copy], {"categorical": ["answer"]}, True)
+
+
+KINDS: tuple[Kind, ...] = (
     grade,
     ranks,
     renamed,
@@ -190,11 +290,22 @@ KINDS: tuple[Callable[[np.random.Generator], Leak], ...] = (
     every_second,
     beside_categories,
     shares,
+    *SHOWN,
+    crossed_bands,
+    graded_noise,
+    sorted_copy,
+    exact_top,
+    within_household,
 )
 
 
 def verdict(leak: Leak, folder: Path) -> Any:
     """Return the record of ``exposure`` for a leaking release, written to a folder."""
+    return audited_leak(leak, folder).expectations[0]
+
+
+def audited_leak(leak: Leak, folder: Path) -> Any:
+    """Return the result of auditing a leaking release, written to a folder."""
     leak.table.to_csv(folder / "table.csv", index=False)
     names = [str(folder / f"copy-{place}.csv") for place in range(len(leak.copies))]
     for name, copy in zip(names, leak.copies, strict=True):
@@ -205,10 +316,10 @@ def verdict(leak: Leak, folder: Path) -> Any:
         "schema": 1,
         "title": "a leak",
         "data": {"source": str(folder / "table.csv"), **(leak.data or {})},
-        "schemes": [{"name": scheme, "copies": names, "aligned": True}],
+        "schemes": [{"name": scheme, "copies": names, "aligned": "key" not in (leak.data or {})}],
         "knowledge": ["perfect"],
         "coalitions": ["all"],
         "attacks": "all" if leak.categories else ["llse"],
         "expect": [{"exposure": UNKNOWN | (CLOSE if numbers else {})}],
     }
-    return auditor.run(document).expectations[0]
+    return auditor.run(document)

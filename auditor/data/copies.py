@@ -486,8 +486,8 @@ def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:
 
 MOST_COLUMNS = 40
 """Columns of one file that are used, the first ones."""
-FEWEST_NUMBERS = 12
-"""Different values from which on a column of numbers is ordered, too."""
+FEWEST_NUMBERS, MOST_RUNS = 12, 4
+"""Different values from which on a column is read as numbers, and runs of digits that are read."""
 
 
 def shown_columns(
@@ -525,24 +525,37 @@ def shown_columns(
     return list(found.values())
 
 
-def numbers_in(cells: pd.Series[Any]) -> Array:
-    """Return a column as numbers, shape (n,): of text its digits; NaN where there is none."""
-    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+def number_readings(cells: pd.Series[Any]) -> list[Array]:
+    """Return a column as numbers in each of its readings, shapes (n,); NaN where there is none.
+
+    Text has four: all its digits, its place by length and letters (codes of any base), and each of
+    several runs of digits (dates, references).
+    """
+    numbers = _as_floats(cells)
     if np.isfinite(numbers).sum() == cells.notna().sum():
-        return numbers
-    digits = cells.astype("string").str.replace(r"\D", "", regex=True)
-    return pd.to_numeric(digits, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        return [numbers]
+    text = cells.astype("string").str.strip().str.lower()
+    places = text.str.rjust(int(text.str.len().max()), "0").rank(method="dense")
+    runs = text.str.extractall(r"(\d+)")[0].unstack().reindex(cells.index)
+    parts = [runs[k] for k in runs.columns[:MOST_RUNS]] if runs.shape[1] > 1 else []
+    readings: list[Any] = [text.str.replace(r"\D", "", regex=True), places, *parts]
+    return [_as_floats(one) for one in readings]
+
+
+def _as_floats(cells: pd.Series[Any]) -> Array:
+    numbers = pd.to_numeric(cells, errors="coerce")
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _readings(cells: pd.Series[str]) -> list[tuple[str, Array | Indices]]:
     """Return a column as numbers, and as codes unless every record has its own."""
     given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
-    numbers = numbers_in(given)
     codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
     found: list[tuple[str, Array | Indices]] = []
-    there = np.isfinite(numbers)
-    if there.sum() == given.notna().sum() and len(labels) >= FEWEST_NUMBERS:
-        found.append(("number", np.where(there, numbers, numbers[there].mean())))
+    for k, numbers in enumerate(number_readings(given) if len(labels) >= FEWEST_NUMBERS else ()):
+        there = np.isfinite(numbers)
+        if 2 * there.sum() > given.notna().sum():
+            found.append((f"number {k}", np.where(there, numbers, numbers[there].mean())))
     if 1 < len(labels) + (codes < 0).any() and len(labels) < len(cells):
         found.append(("code", np.asarray(codes + 1, dtype=np.intp)))
     return found

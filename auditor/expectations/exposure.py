@@ -41,6 +41,7 @@ from auditor.expectations.base import (
 from auditor.expectations.metric import LEVEL, judge_bounds, towards
 from auditor.numerics.statistics import quantile
 from auditor.registry import PluginParameters, register
+from auditor.results.causes import causes
 from auditor.results.evidence import Evidence
 from auditor.results.records import BELIEVED, KEPT, SHOWN, Measurement, cells, in_clear, pooled
 
@@ -106,10 +107,9 @@ class Exposure(Expectation):
         if self.parameters.close is not None:
             judged.append(self._close(evidence, self.parameters.close))
         status = worst([one.status for one in judged])
-        causes = cause(evidence.measurements) if status != "holds" else ""
+        because = causes(evidence.measurements)[:3] if status != "holds" else []
         first = next(one for one in judged if one.status == status)
-        why = "; ".join(one.why for one in judged if one.status == status)
-        why += f"; {causes}" if causes else ""
+        why = "; ".join([*(one.why for one in judged if one.status == status), *because])
         return replace(first, why=why)
 
     def _close(self, evidence: Evidence, asked: Limits) -> Judgement:
@@ -201,32 +201,6 @@ def shares_unknown(
         medians = selector(filters, MEDIAN, copies, each_attribute=True)
         judged += map(_squared, filter(medians, measured))
     return judged
-
-
-SAME, TELLS, MOSTLY = 0.999, 0.5, 0.05
-"""Correlation of equal noise, share of variance that a column tells, and share of kept values."""
-
-
-def cause(measurements: Sequence[Measurement]) -> str:
-    """Return the plainest causes of exposure that a diagnosis shows; empty for none."""
-    figures = {(r.metric, r.coalition, r.attribute): r.value or 0.0 for r in measurements}
-    same, found = dict[tuple[int, ...], float](), list[str]()
-    for (metric, copies, name), value in figures.items():
-        stem, _, column = metric.rstrip(")").partition("(")
-        if stem == "noise_correlation" and abs(value) >= SAME:
-            same[copies] = figures[metric.replace("correlation", "ratio"), copies, name]
-        elif stem == "column_tells" and value >= TELLS:
-            found.append(
-                f"the shown column {column!r} tells {value:.0%} of the variance of {name!r}"
-            )
-        elif stem == "values_equal" and value >= MOSTLY:
-            found.append(f"copy {copies[0]} shows {value:.0%} of the values of {name!r} unchanged")
-    pairs = [
-        f"copies {a} and {b} carry the same noise"
-        + (f", scaled by {max(ratio, 1 / ratio):.2g}" if abs(ratio - 1) > 1e-3 else "")
-        for (a, b), ratio in same.items()
-    ]
-    return "; ".join([*pairs, *found][:3])
 
 
 def with_remedy(

@@ -5,8 +5,9 @@ fewer than ten records.
 
 ====================  ======================================================================
 standard error ``s``  the larger of the stated one and the one of ``n`` records:
-                      ``√(f(1 − f)/n)`` for a share or probability ``f``, otherwise
-                      ``|f| √(2/n)``, as for the variance of normal records
+                      ``√(f(1 − f)/n)`` for a share or probability ``f``, ``(1 − f²)/√n``
+                      for a correlation, otherwise ``|f| √(2/n)``, as for the variance of
+                      normal records
 grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2``
 shift                 ``u/2`` times the error of ``n`` records before rounding, with ``u``
                       secret and uniform in ±1
@@ -48,6 +49,8 @@ _GROUP = ("sweep", "scheme", "knowledge", "attack", "attribute", "metric")
 """Fields of measurements with a common shift."""
 _BOUNDED = ("share", "probability")
 """Units of metrics between 0 and 1, except a share of variance."""
+PUBLIC = ("seconds", "rounding_step")
+"""Metrics that depend on no original value."""
 _FIGURE = re.compile(
     r"(?<![\w.])(?:\d+\.\d+(?:e[+-]?\d+)?|\d{4,}(?:e[+-]?\d+)?\b(?!\.\d)(?! (?:of|cells|comparisons|differences|rows)\b))"
 )
@@ -193,19 +196,25 @@ def _measurements(
         return np.where(
             shares,
             np.sqrt(np.abs(figure * (1.0 - figure)) / rows),
-            np.abs(figure) * np.sqrt(2.0 / rows),
+            np.where(
+                correlations,
+                np.abs(1.0 - figure**2) / np.sqrt(rows),
+                np.abs(figure) * np.sqrt(2.0 / rows),
+            ),
         )
 
     if not len(exact):
         return exact
     table = partial(_table, tables)
     rows, shares = by("sweep", lambda sweep: float(table(sweep).rows)), by("metric", _is_share)
+    correlations = by("metric", lambda metric: _unit(metric) == "correlation")
+    least = np.where(correlations, -1.0, 0.0)
     stated_law = by("metric", lambda metric: base(metric) in GUARANTEES) & by(
         "scheme", bounded.__contains__
     )
     secret = (
         by("sweep", lambda sweep: table(sweep).disclosure == "private")
-        & by("metric", "seconds".__ne__)
+        & by("metric", lambda metric: metric not in PUBLIC)
         & ~stated_law
     )
     why = by("sweep", lambda sweep: _too_few(table(sweep)))
@@ -220,7 +229,9 @@ def _measurements(
         figure = column[field]
         moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step)
         found[field] = np.where(
-            shares & (figure >= 0.0) & (figure <= 1.0), np.clip(moved, 0.0, 1.0), moved
+            (shares | correlations) & (figure >= least) & (figure <= 1.0),
+            np.clip(moved, least, 1.0),
+            moved,
         )
     short = secret & (why != "") & ~np.isnan(value)
     known: dict[str, Any] = {
@@ -261,11 +272,14 @@ def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary])
     return np.array([drawn(row) for row in np.unique(groups, return_index=True)[1]])[groups]
 
 
-def _is_share(metric: str) -> bool:
+def _unit(metric: str) -> str:
     known = METRICS.get(base(metric))
-    return (
-        known is not None and known.unit.startswith(_BOUNDED) and known.unit != "share of variance"
-    )
+    return known.unit if known else ""
+
+
+def _is_share(metric: str) -> bool:
+    unit = _unit(metric)
+    return unit.startswith(_BOUNDED) and unit != "share of variance"
 
 
 def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribution]:

@@ -293,7 +293,7 @@ def _empty(reading: Reading, setting: Setting) -> MatrixCell:
 
 
 ERRORS = frozenset({ERROR, "distortion", "rmse"})
-SHOWN_ELSEWHERE = ERRORS | {GAIN}
+SHOWN_ELSEWHERE = ERRORS | {GAIN, "column_equal", "column_unique"}
 
 
 def telling(metric: str, found: dict[tuple[int, ...], Figure]) -> Figure | None:

@@ -62,6 +62,7 @@ from ..wording.words import (
 from . import document as tree
 from .advice import advice_document
 from .changes import changes_document
+from .diagnosis import noise, shown_columns
 
 BARS = 12
 """Exposures on the first level, most exposed first within a scheme."""
@@ -150,6 +151,8 @@ def _rest(reading: Reading, found: Sequence[Verdict], drawn: Sequence[Chart]) ->
     cited = ((one.key, one.text) for one in result.references)
     return [
         _schemes(reading, found),
+        tree.Section("diagnosis", "Noise of the copies", noise(reading)),
+        tree.Section("columns", "Shown columns", shown_columns(reading)),
         tree.Section("guarantees", "Guarantees", _guarantees(reading)),
         tree.Section("more", "More charts and measures", [*_charts(drawn), _measures(reading)]),
         _gaps(reading),
@@ -408,7 +411,7 @@ def _schemes(reading: Reading, found: Sequence[Verdict]) -> tree.Section:
 def _measures(reading: Reading) -> tree.Section:
     point, found = reference_point(reading), dict[tuple[str, str], dict[str, str]]()
     for setting, metric, attribute in reading.keys():
-        elsewhere = metric in SHOWN_ELSEWHERE or attribute != EVERYTHING
+        elsewhere = base(metric) in SHOWN_ELSEWHERE or attribute != EVERYTHING
         if setting.point == point and not elsewhere:
             shown = telling(metric, reading.figures(setting, metric))
             cells = found.setdefault((label(reading, setting), metric), {})

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from auditor.results.advice import Remedy
+from auditor.results.causes import causes
 from auditor.results.model import AuditResult, SchemeSummary
 
 from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
@@ -92,6 +93,9 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
     bar = bars[0] if bars else _least(one)
     several = len(found) > 1
     reasons = _of_schemes(reading, found, one) if several else _of_one(reading, one, bar)
+    if state == "bad":
+        because = causes(reading.result.measurements, brief=True)[:1]
+        reasons[1:1] = [(Name(f"{capital(why)}."),) for why in because]
     tried = len({attack for _, attack in reading.adversaries})
     reasons.append(f"Strongest attack, of {tried} tried: {one.who}.")
     if state == "good":  # says first what was not tried or not used

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import auditor
+from auditor_reports.markdown import Markdown
 from tests.audited import written
 
 RNG = np.random.default_rng(2**41 + 91)
@@ -35,7 +38,8 @@ def audit(folder, table, copies, **data):
     )
     frame = result.frame()
     frame = frame.assign(copies=frame.coalition.map(tuple))
-    return result.expectations[0], frame.set_index(["metric", "attribute", "copies"]).value
+    figures = frame.set_index(["metric", "attribute", "copies"]).value
+    return result.expectations[0], figures, Markdown().render([result])
 
 
 def people():
@@ -46,12 +50,14 @@ def test_the_same_noise_in_two_copies_is_named_with_its_scale(tmp_path):
     table = people()
     noise, other = (RNG.normal(size=(N, 2)) * 2 * table.std().to_numpy() for _ in range(2))
     copies = [table + 2 * noise, table + other, table + noise]
-    record, figures = audit(tmp_path, table, copies)
+    record, figures, page = audit(tmp_path, table, copies)
     assert record.status == "fails"
     assert "copies 1 and 3 carry the same noise, scaled by 2" in record.why
     pair = figures["noise_correlation(1, 2)", "pay", (1, 2)]
     assert abs(pair) < 0.15
     assert figures["noise_ratio(1, 3)", "age", (1, 3)] == pytest.approx(2.0)
+    assert "- Copies 1 and 3 carry the same noise." in page
+    assert "| copies 1 and 3 | age | 1 | " in page
     on_value = np.corrcoef(other[:, 0], table["pay"])[0, 1]
     assert figures["noise_on_value", "pay", (2,)] == pytest.approx(on_value)
 
@@ -61,11 +67,12 @@ def test_kept_values_and_rounding_are_counted(tmp_path):
     kept = RNG.random(N) < 0.4
     pay = np.where(kept, table["pay"], table["pay"] + RNG.normal(size=N) * 3_000)
     copy = pd.DataFrame({"pay": pay, "age": (table["age"] / 5).round() * 5})
-    record, figures = audit(tmp_path, table, [copy])
+    record, figures, page = audit(tmp_path, table, [copy])
     assert figures["values_equal", "pay", (1,)] == pytest.approx(kept.mean())
     assert figures["rounding_step", "age", (1,)] == 5.0
     assert record.status != "holds"
     assert "copy 1 shows 4" in record.why
+    assert re.search(r"copy 1 \| age \| [\d.]+ % \| −?[\d.]+ \| 5 \|", page)
 
 
 @pytest.mark.parametrize("leaks", [True, False])
@@ -78,7 +85,7 @@ def test_every_shown_column_is_described(tmp_path, leaks):
     copy = table.assign(
         pay=table["pay"] + RNG.normal(size=N) * 3_000, age=table["age"] + RNG.normal(size=N) * 60
     )
-    record, figures = audit(tmp_path, table, [copy], columns=["pay", "age"])
+    record, figures, page = audit(tmp_path, table, [copy], columns=["pay", "age"])
     assert figures["column_equal(grade)", "*", (1,)] == 1.0
     assert figures["column_equal(score)", "*", (1,)] == 1.0
     assert figures["column_unique(score)", "*", (1,)] == 1.0
@@ -88,3 +95,5 @@ def test_every_shown_column_is_described(tmp_path, leaks):
     assert figures["column_tells(grade)", "pay", (1,)] == pytest.approx(tells)
     assert (tells > 0.5) == leaks
     assert ("the shown column 'grade' tells" in record.why) == leaks
+    assert re.search(r"\| person \| copy 1 \| 100 % \| 100 % \|", page)
+    assert bool(re.search(r"\| grade \| copy 1 \| 100 % \| 0 % \| pay [6-9]\d %", page)) == leaks

@@ -302,7 +302,9 @@ def redrawn_bars(
         panel = x.astype(code_type(view.size)), simulated(view.law, x, rng)
     if not isinstance(view.knowledge, Estimated | KnownRecords):  # redraws are fitted alike
         alike = {coalition: fit(view, coalition) for coalition in sums}
-        starts = {one: (inference.for_redraws(), facts) for one, (inference, facts) in alike.items()}
+        starts = {
+            one: (inference.for_redraws(), facts) for one, (inference, facts) in alike.items()
+        }
         fit = lambda _, coalition: starts[coalition]  # noqa: E731
     again = [_figures(_redrawn(view, data, sums, fit, rng, panel)) for _ in range(many)]
     bars: dict[Coalition, Bars] = {}

@@ -4,9 +4,10 @@ Without a law most attacks do not apply, and a copy of the original in other uni
 The maker of the copies knows how values were changed, so the learner is fitted to the originals.
 Each half of the rows is predicted by a learner fitted to the other half.
 
-Five predictions of each attribute compete: the mean, least squares on cells, least squares on cells
-and chosen columns, boosted trees on its residuals, and boosted trees of medians. The smallest mean
-square error is reported, and the smallest median error with its close guesses.
+Six predictions of each attribute compete: the mean, least squares on cells, least squares on cells
+and chosen columns, boosted trees on its residuals, boosted trees of medians, and their nearest value
+that differs from a column by a multiple of one step. The smallest mean square error is reported. The
+smallest mean error, each cut off at the median error of a constant, gives close guesses.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.insider.feature import FEWEST_EACH, Shown
+from auditor.audit.insider.features.cells import common_step
 from auditor.audit.insider.learner import MOST_ROWS, STRONG, fit, halves, least_squares
 from auditor.audit.measures.closeness import (
     Tolerances,
     closeness_records,
     group_codes,
+    least_median_error,
     of_records,
     sampled,
 )
@@ -128,7 +131,8 @@ def predictions(
 ) -> tuple[Array, Array]:
     """Return cross-fitted predictions of some rows, shapes (len(rows), N).
 
-    The first have the least mean square error, the others the least median error.
+    The first have the least mean square error, the others the least mean error cut off at that of a
+    constant.
     """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]
@@ -139,15 +143,30 @@ def predictions(
         found = []
         for model, taught in zip(models, parts, strict=True):
             mean = np.full(len(X), X[taught, j].mean())
-            found.append([mean, least_squares(known, X[:, j], taught), *model.steps(shown)])
-        tried = np.array([[*each, each[-1]][:5] for each in found])
+            each = [mean, least_squares(known, X[:, j], taught), *model.steps(shown)]
+            found.append([*[*each, each[-1]][:5], on_lattice(each[-1], X[:, j], known, taught)])
+        tried = np.array(found)
         of_half = np.zeros(len(X), dtype=np.intp)
         of_half[parts[0]] = 1  # each half is predicted by the model of the other
         chosen = np.take_along_axis(tried, of_half[None, None], axis=0)[0][:, rows]
         left = np.abs(chosen - X[rows, j])
         guess[:, j] = chosen[(left**2).mean(axis=1).argmin()]
-        near[:, j] = chosen[np.median(left, axis=1).argmin()]
+        cut = np.minimum(left, least_median_error(X[rows, j]))
+        near[:, j] = chosen[cut.mean(axis=1).argmin()]
     return guess, near
+
+
+def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
+    """Return the nearest values that differ by multiples of a step from a known column.
+
+    The column, of shape (n, q), with the largest step in the training rows.
+    """
+    best, apart = 0.0, guess
+    for v in known.T:
+        start = x[taught[0]] - v[taught[0]]
+        step = common_step(x[taught] - v[taught] - start)
+        best, apart = max((best, apart), (step, v + start), key=lambda one: one[0])
+    return apart + best * np.round((guess - apart) / best) if best else guess
 
 
 def halves_of(rows: Indices, beside: Sequence[tuple[str, Array | Indices]]) -> list[Indices]:

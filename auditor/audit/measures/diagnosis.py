@@ -24,7 +24,7 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext
 from auditor.data.columns.resolution import resolution
-from auditor.data.copies import numbers_in
+from auditor.data.copies import number_readings
 from auditor.data.table import ShownColumn
 from auditor.process.deferred import pd
 from auditor.results.records import Measurement
@@ -107,7 +107,8 @@ def _groups(values: Any) -> Any:
 
 def _equal(column: ShownColumn, original: Any) -> float:
     if column.values.dtype.kind == "f":
-        return float(np.mean(column.values == numbers_in(pd.Series(original))))
+        readings = number_readings(pd.Series(original))
+        return max(float(np.mean(column.values == each)) for each in readings)
     # codes have no labels: a column is equal if each code is one original value
     _, places = np.unique(original.astype(str), return_inverse=True)
     pairs, counts = np.unique(np.column_stack([column.values, places]), axis=0, return_counts=True)

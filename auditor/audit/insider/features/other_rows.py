@@ -199,7 +199,7 @@ MOST_MEANS = 64
 
 @register
 class ShownColumns(Feature):
-    """Unaudited columns, their products and ratios, and means of cells among equal values."""
+    """Unaudited columns, also of rows beside, products, ratios, and means of cells by value."""
 
     name = "shown-columns"
 
@@ -220,6 +220,12 @@ class ShownColumns(Feature):
                     partial(lambda a, b, s: s.beside[a][1] * s.beside[b][1], a, b),
                 )
             yield f"ratio of columns {a} and {b}", partial(ratio, a, b)
+        for k in numbers:
+            for step in (-1, 1):
+                yield (
+                    f"column {k}, {-step:+d} rows",
+                    partial(lambda k, step, s: np.roll(s.beside[k][1], step), k, step),
+                )
 
 
 def ratio(a: int, b: int, shown: Shown) -> Array:
