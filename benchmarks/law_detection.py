@@ -29,7 +29,7 @@ HEADING = """# Planted faults
 p-values of faulty noise after Holm's correction, with the test that finds it. In italics: not found at 10⁻⁴. The last column is the
 smallest number of rows, of {ladder}, at which {needed} of {releases} releases are found. Faults called *new* were
 invented when the tests were finished. [The method](../method.md) explains the tests,
-[self-test](selftest.md) lists more faults, [mistakes](mistakes.md) copies without a law, [mended](mended.md) faults of the program.
+[self-test](selftest.md) audits twelve cases, [mistakes](mistakes.md) copies without a law, [mended](mended.md) faults of the program.
 """
 LEVEL = 1e-4
 """Chance of a false «fails» at which `noise-follows-law` decides."""

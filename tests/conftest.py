@@ -11,9 +11,7 @@ settings.register_profile("audit", derandomize=True, deadline=None)
 settings.load_profile("audit")
 
 if "AUDITOR_STATE" not in os.environ:
-    os.environ["AUDITOR_STATE"] = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(
-        prefix="auditor-state-"
-    )
+    os.environ["AUDITOR_STATE"] = tempfile.mkdtemp(prefix="auditor-state-")
     atexit.register(shutil.rmtree, os.environ["AUDITOR_STATE"], ignore_errors=True)
 
 # as of a job that a script started in the background; children inherit it
@@ -21,6 +19,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["fuzz_corpus"]  # scenarios that are wrong on purpose, for tests/test_fuzz.py
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_any_order(request):
+    """Start the generator `RNG` of a module at its state `START`."""
+    if start := getattr(request.module, "START", None):
+        request.module.RNG.bit_generator.state = start
 
 
 @pytest.fixture

@@ -231,7 +231,6 @@ class FileRows:
 def _decoded(
     pieces: Sequence[Records], counts: Sequence[int], decode: Decoder
 ) -> Iterator[NDArray[Any]]:
-    """Yield the records of pieces, and check the number in each piece."""
     for piece, expected in zip(pieces, counts, strict=True):
         found = 0
         for frame in piece.frames(decode.columns):

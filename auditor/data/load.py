@@ -67,7 +67,6 @@ class _Drawn(NamedTuple):
         return pd.DataFrame({name: self.table[name] for name in self.names})
 
     def covariance(self, names: Sequence[str]) -> Array | None:
-        """Return the population covariance of some columns, not cached."""
         found = self.source.population(deepcopy(self.begun))
         places = [self.every.index(name) for name in names]
         return None if found is None else np.asarray(found[np.ix_(places, places)])

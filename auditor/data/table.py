@@ -257,7 +257,6 @@ class Table:
         )
 
     def _unscaled(self) -> Iterator[Array]:
-        """Yield the records block by block in their original units."""
         for x in self.blocks():
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 

@@ -240,7 +240,6 @@ def _strongest(measured: Cells) -> dict[tuple[Any, ...], list[Measurement]]:
 
 
 def _lost(now: list[Measurement]) -> str:
-    """Describe why a cell is no longer measured."""
     first = next((record for record in now if record.status != "ok"), now[0])
     became = {"failed": "failed", "not-applicable": "not applicable"}.get(first.status, "no value")
     return f"{_group(first)}: now {became}{f' ({first.reason})' if first.reason else ''}"
@@ -307,7 +306,6 @@ def _stated(here: AuditResult, there: AuditResult) -> list[str]:
 
 
 def _verdicts(old: AuditResult, new: AuditResult) -> tuple[list[str], list[str]]:
-    """Return expectations with a better outcome, and with a worse one."""
     before = {_statement(record): record.status for record in old.expectations}
     order = ("fails", "undecided", "holds")
     better: list[str] = []
@@ -323,7 +321,6 @@ def _verdicts(old: AuditResult, new: AuditResult) -> tuple[list[str], list[str]]
 
 
 def _readable(record: ExpectationRecord) -> str:
-    """Write an expectation as reports do."""
     where = ", ".join(
         f"{name} = {value if isinstance(value, str) else json.dumps(value)}"
         for name, value in record.where.items()

@@ -151,7 +151,6 @@ def from_parquet(content: bytes) -> Measurements:
 
 
 def _columns(measurements: Measurements) -> dict[str, Column]:
-    """Return the table's columns, and those to group by."""
     columns = measurements.columns
     coalition, levels, sweep = (columns[field] for field in ("coalition", "levels", "sweep"))
     labels = ["+".join(map(str, held)) for held in coalition.values]

@@ -169,7 +169,6 @@ def _original(asked: Request) -> Table:
 
 
 def _shared(asked: Request, known: Sequence[str]) -> list[str]:
-    """Return the columns that all copies have, in the original's order."""
     heads = [header(_found(name)) for name in asked.copies]
     shared = [name for name in known if all(name in head for head in heads)]
     if not shared:

@@ -230,7 +230,6 @@ def _check_records(
 
 
 def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> None:
-    """Check that expectations name attributes that some sweep point audits."""
     known = {name for _, table in tables for name in table.attributes}
     for attack in scenario.attacks:
         known.update(getattr(attack.parameters, "predicates", {}))

@@ -188,7 +188,6 @@ def _write(
 
 
 def _grouped(asked: Asked, keep: Sequence[str], perturbed: Sequence[str]) -> list[str]:
-    """Return warnings of kept columns whose groups of records share perturbed values."""
     _, pieces = file_pieces(asked.data, [*keep, *perturbed], asked.rows)
     frame = whole_frame(pieces[:1], [*keep, *perturbed], LOOKED_AT)
     return [
@@ -222,7 +221,6 @@ def _earlier_copies(folder: Path, force: bool) -> set[str]:
 
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
-    """Refuse to write over the data, or among its parts."""
     source = next((path.resolve() for path in located(data)), None) if is_file(data) else None
     if source is not None and source == output.resolve():
         raise AuditorError(
@@ -237,7 +235,6 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
 def _selection(
     data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"]
 ) -> tuple[Sequence[str] | None, list[str]]:
-    """Return the columns to perturb, and the columns to keep."""
     if not keep:
         return columns, []
     if keep == "rest" and columns is None:
@@ -431,7 +428,6 @@ def _no_release(folder: Path) -> AuditorError:
 
 
 def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, str]) -> Treatment:
-    """Return the treatment of the first batch's copies, with its steps."""
     done = manifest.get("post_processing") or {}
     if "unit" in done:
         raise AuditorError(
@@ -445,7 +441,6 @@ def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, 
 def _tables_before(
     scheme: Scheme, asked: Asked, earlier: Sequence[str], folder: Path, manifest: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the originals of every released batch, in order."""
     out, tables = batches_of(manifest), list[Any]()
     if len(earlier) != len(out):
         wanted = f"{len(out)}; got {len(earlier)}"

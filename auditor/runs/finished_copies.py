@@ -237,7 +237,6 @@ def _bound(name: str, kind: Stored, text: str, none: float) -> float:
 
 
 def _places(step: float) -> int:
-    """Return the number of decimal places of a step."""
     scaled = (step * 10**places for places in range(MOST_PLACES))
     exact = (places for places, x in enumerate(scaled) if abs(x - round(x)) < 1e-9)
     return next(exact, MOST_PLACES)

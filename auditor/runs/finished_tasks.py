@@ -217,7 +217,6 @@ class FinishedTasks:
             path.unlink(missing_ok=True)
 
     def _unchanged(self) -> bool:
-        """Whether the scenario's files are unchanged since the run began."""
         changed = [path.name for path, stamp in self._stamps.items() if _stamp(path) != stamp]
         if changed and not self._unsure:
             self._unsure = True

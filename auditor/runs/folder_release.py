@@ -196,7 +196,6 @@ def _check_table(
 
 
 def _is_out(release: Release, copy: int) -> bool:
-    """Whether a copy equals an earlier one of the same level."""
     level, values = release.levels[copy], np.asarray(release.copies[copy])
     return any(
         release.levels[k] == level and np.array_equal(np.asarray(release.copies[k]), values)

@@ -410,7 +410,6 @@ def add_codes(prints: ColumnPrints, table: CategoricalTable, codes: Codes) -> No
 
 
 def _with_levels(out: Release, levels: tuple[float, ...], seed: int | None) -> Release:
-    """Return a release with further copies of its records."""
     every, scheme = (*out.levels, *levels), out.scheme
     new: list[Microdata]
     table: Any

@@ -237,7 +237,6 @@ def _smaller(scenario: Scenario, tables: Tables, some_rows: bool) -> Iterator[Sc
 
 
 def _fewer(rows: int) -> Iterator[int]:
-    """Yield numbers of records, each a quarter less, to two digits."""
     while rows > FEWEST_ROWS:
         rows = max(FEWEST_ROWS, int(float(f"{0.75 * rows:.2g}")))
         yield rows
@@ -250,7 +249,6 @@ def _halves(count: int) -> Iterator[int]:
 
 
 def _fewer_attacks(scenario: Scenario) -> Iterator[list[AttackUse]]:
-    """Yield ever fewer attacks."""
     asked = {name for use in scenario.expect for name in listed(use.where.get("attack"))}
     kept, made = list(scenario.attacks), dict[str, Attack]()
     for use in kept:
@@ -274,7 +272,6 @@ def _fewer_attacks(scenario: Scenario) -> Iterator[list[AttackUse]]:
 
 
 def _left_out(whole: Scenario, cut: Scenario, tables: Tables) -> Iterator[str]:
-    """Yield what the budget left out, in words."""
     assert cut.budget is not None
     rows = max(table.rows for _, table in tables)
     if cut.data.rows is not None and cut.data.rows < rows:

@@ -121,7 +121,6 @@ def _added(
     K_X: Array,
     pencil: Callable[[tuple[int, ...]], Pencil],
 ) -> Remedy:
-    """Return the remedy for one attribute of numbers with added noise."""
     one, left = cell[0], _left(cell)
     remedy = Remedy(
         attack=str(one.attack),
@@ -185,7 +184,6 @@ def _pooled_level(scheme: AdditiveScheme, levels: Sequence[float], copies: Coali
 def _replaced(
     cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequence[float], table: Table
 ) -> Remedy | None:
-    """Return the remedy for categories that are kept with a probability."""
     if table.categorical is None or cell[0].attribute != "*":
         return None
     prior, left = table.categorical.prior, _left(cell)

@@ -79,7 +79,6 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
 
 
 def _levels_differ(measurements: Measurements) -> NDArray[np.bool_]:
-    """Return the rows of cells with levels that differ between replicates."""
     cell, levels = measurements.cells(), measurements.columns["levels"]
     size = max(1, len(levels.values))
     found = np.unique(cell * size + levels.places) // size  # each cell once per level

@@ -140,16 +140,13 @@ class _Found:
 
     @property
     def missing(self) -> list[int]:
-        """Numbers of unfinished tasks."""
         return [number for number in range(len(self.tasks)) if number not in self.whole]
 
     def audits(self) -> list[ReleaseAudit]:
-        """Return all audits in the order of tasks."""
         every = self.so_far | self.whole
         return [audit for number in sorted(every) for audit in every[number]]
 
     def partial(self, why: str, signal: str | None = None) -> Partial:
-        """Return the progress of an unfinished run."""
         return Partial(finished=len(self.whole), tasks=len(self.tasks), why=why, signal=signal)
 
     def look_first(self) -> None:
@@ -168,18 +165,15 @@ class _Found:
             self._show_so_far()
 
     def tell(self, number: int, audit: ReleaseAudit) -> None:
-        """Note an unfinished audit."""
         self.so_far[number] = [audit]
         self._show_so_far()
 
     def finish(self, number: int, audits: list[ReleaseAudit]) -> None:
-        """Note the audits of a task."""
         self.whole[number] = audits
         if self.missing:
             self._show_so_far()
 
     def advance(self, done: int, total: int, label: str) -> None:
-        """Show the progress."""
         if self._listener is not None:
             self._shown = Progress(done, total, label)
             self._listener(self._shown)

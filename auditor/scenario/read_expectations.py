@@ -131,7 +131,6 @@ def _check_metrics(path: Path, expectation: Any, problems: Problems, audited: Au
 def _resolved(
     path: Path, where: dict[str, Any], problems: Problems, audited: Audited
 ) -> dict[str, Any]:
-    """Return checked filters, with knowledge as labels."""
     resolved = dict(where)
     if where.get("coalition") is not None:
         problems.attempt((*path, "coalition"), parse_coalitions, where["coalition"])
@@ -159,7 +158,6 @@ def _resolved(
 
 
 def _label(item: Any) -> str:
-    """Return the label of a filter's label, bare kind or scenario entry."""
     if isinstance(item, str) and item.partition("(")[0] in KINDS:
         return item
     return parse_knowledge(item).label

@@ -161,7 +161,6 @@ def _check_tree(tree: _Split | _Leaf | None) -> None:
     shares: list[float | None] = []
 
     def walk(node: Any, within: dict[str, tuple[float, float]], place: tuple[str, ...]) -> None:
-        """Check thresholds against the bounds by attribute from the splits above."""
         if isinstance(node, _Leaf):
             shares.append(node.share)
             return

@@ -12,11 +12,6 @@ START = RNG.bit_generator.state
 N = 4_000
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_in_any_order():
-    RNG.bit_generator.state = START
-
-
 def audit(table, copies, tmp_path, exposure, tolerance=None, attacks=("ndr", "llse")):
     table.to_csv(tmp_path / "table.csv", index=False)
     names = []

@@ -17,11 +17,6 @@ START = RNG.bit_generator.state
 N = 800
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_in_any_order():
-    RNG.bit_generator.state = START
-
-
 def audit(folder, table, copies, **data):
     names = written(folder, table, copies)
     result = auditor.run(

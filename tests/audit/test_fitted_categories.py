@@ -14,11 +14,6 @@ START = RNG.bit_generator.state
 N = 3_000
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_in_any_order():
-    RNG.bit_generator.state = START
-
-
 def audit(folder, table, copies, categorical, **data):
     table, *copies = ("v" + each.astype(str) for each in (table, *copies))
     names = written(folder, table, copies)

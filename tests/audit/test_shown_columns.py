@@ -13,11 +13,6 @@ N = 2_000
 EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_in_any_order():
-    RNG.bit_generator.state = START
-
-
 def verdict(folder, table, copies, **data):
     names = written(folder, table, copies)
     (record,) = auditor.run(

@@ -14,11 +14,6 @@ START = RNG.bit_generator.state
 N = 1_500
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_in_any_order():
-    RNG.bit_generator.state = START
-
-
 def scenario(folder, table, schemes, expect=(), **data):
     table.to_csv(folder / "table.csv", index=False)
     return {

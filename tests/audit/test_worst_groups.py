@@ -14,11 +14,6 @@ RNG = np.random.default_rng(2**41 + 61)
 START = RNG.bit_generator.state
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_in_any_order():
-    RNG.bit_generator.state = START
-
-
 def audit(folder, table, copy, by):
     for name, each in (("table", table), ("copy", copy)):
         each.to_csv(folder / f"{name}.csv", index=False)

@@ -27,11 +27,6 @@ RNG = np.random.default_rng(2**41 + 71)
 START = RNG.bit_generator.state
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_in_any_order():
-    RNG.bit_generator.state = START
-
-
 def shown(value, half=None):
     low, high = (None, None) if half is None else (value - half, value + half)
     return Figure(value, low, high, None, (1,), (), "redraws", 1)
