@@ -62,3 +62,19 @@ def test_a_learnt_belief_gap_has_no_interval_from_one_release():
     assert "replicates" in one.reason
     five = [m for m in audit(**settings, replicates=5).measurements if m.metric == "belief_gap"]
     assert {(m.error_bar, m.reason) for m in five} == {("replicates", None)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [600, 1500])  # the whole table is drawn again, or a panel
+@pytest.mark.parametrize("knowledge", [{"estimated": {"rows": 100}}, {"known-records": 60}])
+def test_error_bars_are_as_wide_as_releases_differ(rows, knowledge):
+    """Of 30 releases the deviation is off by a factor of 1.6 once in 10,000, the mean bar by less."""
+    shares = [0.5, 0.2, 0.1, 0.08, 0.05, 0.04, 0.02, 0.01]
+    x = np.random.default_rng(5).choice(8, rows, p=shares).tolist()
+    data = {"source": "inline", "values": {"x": x}, "categorical": ["x"]}
+    runs = [audit(seed=100 + seed, data=data, knowledge=[knowledge]) for seed in range(30)]
+    found = [next(m for m in run.measurements if m.metric == "normalized_error") for run in runs]
+    ratio = np.mean([m.std_error for m in found]) / np.std([m.value for m in found], ddof=1)
+    assert 1 / 1.9 < ratio < 1.9
+    truth = np.mean([m.value for m in found])
+    assert sum(m.ci_low <= truth <= m.ci_high for m in found) >= 24  # of 30, once in 1,000

@@ -230,9 +230,9 @@ def gain_record(
 
 REDRAWS = 59
 """Redraws that all miss an event of probability 1/20 in 5 % of audits."""
-MOST_RECORDS, FEWEST, MOST_NUMBERS = 2**11, 2**8, 2**21
-"""Most and fewest records of a panel, and numbers in their posteriors: a variance from 2,048 records
-has an error of 3 %."""
+MOST_RECORDS, FEWEST, MOST_NUMBERS = 2**10, 2**8, 2**20
+"""Most and fewest records of a panel, and numbers in their posteriors: a variance from 1,024 records
+has an error of 4 %."""
 MOST_IN_ORDER = 2**16
 """Most records of a release that is drawn again for attacks on neighbouring records."""
 GROUPS = 32
