@@ -8,7 +8,7 @@ is uniform but for ``e^(−44)``, given the originals and the other copies' scor
 that are functions of these, ``t = |Σ b exp(2πi f c)|² / Σ |b|²`` has ``P(t ≥ a) ≤ a e^(1−a)``
 (``auditor.numerics.statistics.wave_tail``). Weights are sums of ``exp(±2πi κ v)``, κ = 1 and 2, of
 ranks v of the originals and of scores v of other copies. Frequencies are powers of ten, and, for
-whitened noise, all up to some 4,000 per deviation.
+whitened noise, all up to some 8,000 per deviation.
 
 *Last digits of copies from files.* Noise from a generator of doubles reaches a released value from few originals only.
 
@@ -43,7 +43,7 @@ from auditor.results.evidence import LAST_DIGITS, LawTest
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
 
-MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**16
+MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**17
 MOST_VALUES, MOST_SWEPT, MOST_PAIRED, GROUPS = 18, 6, 12, 4
 """Values that are tested, whitened columns that are tested at all frequencies, columns up to which
 sums are tested, and groups of weights, which are added up."""
