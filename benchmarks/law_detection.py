@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,15 @@ p-values of faulty noise after Holm's correction, with the test that finds it. I
 smallest number of rows, of {ladder}, at which {needed} of {releases} releases are found. Faults called *new* were
 invented when the tests were finished. [The method](../method.md) explains the tests,
 [self-test](selftest.md) audits twelve cases, [mistakes](mistakes.md) copies without a law, [mended](mended.md) faults of the program.
+"""
+MISSES = """
+## Missed faults
+
+*Alone* is the p-value that the one comparison which finds the fault in more rows would have in these, if no
+other were made. Where it is above 10⁻⁴ no test of this kind finds the fault in so few rows.
+
+| fault | rows | reason | alone |
+| --- | --: | --- | --- |
 """
 LEVEL = 1e-4
 """Chance of a false «fails» at which `noise-follows-law` decides."""
@@ -66,14 +76,36 @@ def faults() -> dict[str, Make]:
     return own | coins
 
 
-def detected(name: str) -> tuple[str, list[bool]]:
-    """Return a fault's line, and whether it is found at each of ``ROWS``."""
+def detected(name: str) -> tuple[str, list[bool], list[str]]:
+    """Return a fault's line, whether it is found at each of ``ROWS``, and reasons why not."""
     warnings.simplefilter("ignore")
     make = faults()[name]
     found = [holm_least(make(rows, 1)) for rows in ROWS]
     cells = [f"{p:.0e} {test.statistic}" if p <= LEVEL else f"*{p:.0e}*" for p, test in found]
     least = next((f"{rows:,}" for rows in LADDER if usually_found(make, rows)), "more")
-    return f"| {name} | {' | '.join(cells)} | {least} |", [p <= LEVEL for p, _ in found]
+    line = f"| {name} | {' | '.join(cells)} | {least} |"
+    at = [p <= LEVEL for p, _ in found]
+    return line, at, [reason(name, found, place) for place in range(len(ROWS)) if not at[place]]
+
+
+def reason(name: str, found: Sequence[tuple[float, LawTest]], place: int) -> str:
+    """Return a line: why a fault is missed, by the comparison that finds it in other rows.
+
+    A comparison's exponent grows with the rows. Scaled down, it is the p-value of a test that knew
+    the fault and made no other comparison.
+    """
+    later = next((test for p, test in found[place + 1 :] if p <= LEVEL), None)
+    rows = found[place][1].rows
+    if later is None:
+        far = f"{rows:,} rows are tested, in runs; distances beyond a run are not compared"
+        why = f"found in fewer rows: {far}, as all rows take {ROWS[place] / rows:.0f} times as long"
+        alone = ""
+    else:
+        exponent = math.log(later.tests) - math.log(max(later.p, 1e-300))
+        p = math.exp(-exponent * rows / later.rows)
+        alone = f"{p:.0e} {later.statistic}"
+        why = "too few rows" if p > LEVEL else f"one of {later.tests:,} comparisons"
+    return f"| {name} | {ROWS[place]:,} | {why} | {alone} |"
 
 
 def usually_found(make: Make, rows: int) -> bool:
@@ -160,16 +192,19 @@ def main() -> None:
     names = [name for name in faults() if arguments.only in name]
     with ProcessPoolExecutor(arguments.jobs) as pool:
         batches = pool.map(honest_batch, range(-(-arguments.honest // BATCH)))
+        missed = list[str]()
         for new in (False, True):  # new faults come last
             found = list[list[bool]]()
             some = [name for name in names if name.startswith("new: ") == new]
-            for line, at in pool.map(detected, some):
+            for line, at, why in pool.map(detected, some):
                 print(line, flush=True)
                 found.append(at)
+                missed += why
             counts = (
                 [f"{count} of {len(found)}" for count in np.sum(found, axis=0)] if found else []
             )
             print(f"| *{'new ' * new}found* | " + " | ".join(counts) + " | |", flush=True)
+        print(MISSES + "\n".join(sorted(missed, key=lambda one: "too few" not in one)))
         print("\n## False alarms\n")
         print("\n".join(false_alarms(list(batches))))
 

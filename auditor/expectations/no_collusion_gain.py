@@ -9,7 +9,8 @@ The claim holds only if all four agree.
 2. *Theory.* The gain that an attack's closed form predicts must be 0.
 3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm): gains of
    attacks over the copy of least noise by law, of the drawn noise, and of the insider learner. Where
-   a law is proved the learner can only refute. Elsewhere it must show no gain.
+   a law is proved the learner can only refute. Elsewhere it must show no gain. Of files, an attack's
+   gain up to the margin can only refute: the learner decides.
 4. *Guarantees.* If bounds of the data are stated, a coalition's guarantee must be that of its best
    copy.
 
@@ -169,11 +170,12 @@ def _cell(record: Measurement) -> tuple[object, ...]:
 
 
 def _beside(gain: Gain, margin: float) -> Gain:
-    """Return an attack's gain as a guard if one release has no error bar.
+    """Return a gain up to the margin as a guard if one release shows no more.
 
     A proved law decides instead, or the insider learner for copies from files.
     """
-    return gain._replace(guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
+    one_release = gain.from_files or math.isinf(gain.std_error)
+    return gain._replace(guard=True) if one_release and gain.gain <= margin else gain
 
 
 def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "") -> Judgement:

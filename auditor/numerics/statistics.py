@@ -55,10 +55,8 @@ def column_ranks(values: Array) -> Array:
 
 
 def _mean_ranks(x: Array) -> Array:
-    ordered = np.sort(x)
-    return np.asarray(
-        (np.searchsorted(ordered, x) + np.searchsorted(ordered, x, side="right") + 1) / 2
-    )
+    _, which, counts = np.unique(x, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[which])
 
 
 def standardised(X: Array, least: float = 0.0) -> Array:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.measures.every_cell import unbiased_errors
+from auditor.audit.measures.every_cell import by_group, unbiased_errors
 
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
 K = np.array([[1.0, 0.6], [0.6, 2.0]])
@@ -33,6 +33,18 @@ def test_their_mean_square_is_what_the_best_map_leaves_however_few_the_records()
             ).mean()
         )
     assert abs(np.mean(squares) - 1.0) < 5 * np.std(squares) / np.sqrt(2_000)
+
+
+def test_errors_that_differ_along_the_file_do_not_widen_the_bars():
+    """Copies that are equal in the first half of the rows: its error is the mean of two halves."""
+    square = (
+        1.2
+        * (np.arange(9_999) > 5_000)
+        * np.random.default_rng(2**40 + 3).standard_normal(9_999) ** 2
+    )
+    bar = by_group([(1,)], [square[:, None]], np.ones(1)).distortion.std_error[0, 0]
+    exact = 1.2 * np.sqrt(2.0 * 4_998) / 9_999  # Σ χ²(1) over the second half
+    assert abs(bar / exact - 1.0) < 4.0 * np.sqrt(0.5 / 31)
 
 
 def files(folder, rows=4_000, seed=4):

@@ -12,9 +12,10 @@ import auditor
 from auditor import registry
 from auditor.audit.insider.feature import Feature
 from auditor.audit.insider.fitted import predictions
-from auditor.audit.insider.gain import correlations
+from auditor.audit.insider.gain import RUN, correlations, judged
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results.evidence import Evidence, InsiderGain, NoiseGain, Pooling, ReleaseEvidence
+from auditor.results.records import Measurement
 from auditor.testing import ContractError, check_feature
 from tests import planted_cases
 
@@ -169,6 +170,24 @@ def test_a_leak_with_the_covariance_of_lawful_copies_is_never_acquitted(leak):
     assert all(one.status != "holds" for one in verdicts(found))
 
 
+def test_honest_copies_of_a_series_gain_nothing():
+    """Residuals of near rows depend on one another: a learner that forgets it finds r = 0.09."""
+    rng = RNG(7)
+    x = np.cumsum(rng.standard_normal((3_000, 1)), axis=0)
+    steps = x.std() * np.sqrt(0.5) * rng.standard_normal((2, 3_000, 1))
+    found = gain_of(x, [x + z for z in np.cumsum(steps, axis=0)])
+    assert abs(found.correlation[0]) < 4 * found.std_error[0] < 0.12
+
+
+def test_runs_of_neighbours_count_as_one_where_their_sums_vary_more():
+    w = np.repeat(RNG(1).standard_normal(100), RUN)
+    r, error, degrees = judged(w, 1.0, RUN)
+    assert r == pytest.approx(w.sum())
+    assert error == pytest.approx(RUN * np.linalg.norm(w[::RUN]))  # rows alone: an eighth
+    assert 3 <= degrees < 100
+    assert judged(-w[::RUN], 1.0)[1] == pytest.approx(error / RUN)
+
+
 @pytest.mark.slow
 def test_honest_noise_on_a_skewed_table_holds_and_names_the_adversaries():
     lawful, stated, silent = verdicts(gain_of(*release(rows=8_000)))
@@ -189,6 +208,20 @@ def test_without_proof_a_learner_that_cannot_see_leaves_it_undecided():
     coarse = InsiderGain(1, (1, 2, 3), (0.0, 0.0), (0.08, 0.08), (500.0, 500.0), 2_000)
     for blind in (None, coarse):
         assert [one.status for one in verdicts(blind)] == ["holds", "undecided", "undecided"]
+
+
+@pytest.mark.parametrize(
+    ("gain", "status"), [(-0.08, "holds"), (0.009, "holds"), (0.08, "undecided"), (0.5, "fails")]
+)
+def test_an_attack_on_files_refutes_and_leaves_the_rest_to_the_learner(gain, status):
+    attack = Measurement(
+        {}, "s", "perfect", "noise-density", (1, 2, 3), (0.3,), 1, "a", "collusion_gain", gain,
+        0.08, None, None, None, "ok", None, "jackknife",
+    )  # fmt: skip
+    learner = InsiderGain(1, (1, 2, 3), (0.0, 0.0), (0.02, 0.02), (500.0, 500.0), 2_000)
+    release = ReleaseEvidence({}, "s", "published", 3, 1, 2_000, {(1, 2, 3): Pooling(None, None, insider=learner, proved=False)})  # fmt: skip
+    assert release.from_files
+    assert NoCollusionGain().judge(Evidence([attack], [release])).status == status
 
 
 @pytest.mark.parametrize("name", registry.names("feature"))

@@ -1,11 +1,12 @@
 """Gain of pooling: whether other copies predict the best copy's residual.
 
 A learner is fitted to the originals in one half of the rows and judged on the other, both ways.
+Halves consist of runs of ``RUN`` neighbours: residuals of near rows of a series depend on one another.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``b`` | the coalition's copy with the least noise | |
-| ``r`` | ``x − f``, f a prediction from ``Y_b`` alone by least squares and trees | (n,) |
+| ``r`` | ``x − f``, f a prediction from ``Y_b`` and its means over near rows, by least squares and trees | (n,) |
 | ``g`` | the learner's prediction of r from all copies | (n,) |
 | ``g'`` | the prediction with differences from ``Y_b`` of *another record*, averaged over ``SHIFTS`` records | (n,) |
 | ``ρ`` | ``Σ r (g − g') / √(Σ r² Σ (g − g')²)`` over held-out rows | scalar |
@@ -13,8 +14,8 @@ A learner is fitted to the originals in one half of the rows and judged on the o
 
 If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
 g')`` has mean 0 for any learner and any table. The standard error of ρ is ``√Σ r² (g − g')²`` over
-the same root. ρ is tested by Student's t with ``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom for
-``w = r (g − g')``, as long tails may concentrate the sum in few rows.
+the same root, of rows or, where it is larger, of runs. ρ is tested by Student's t with ``(Σ w²)² / Σ
+w⁴ − 1`` degrees of freedom for ``w = r (g − g')``, as long tails may concentrate the sum in few rows.
 
 *Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
 output.
@@ -36,6 +37,7 @@ from auditor.audit.numeric.limits import (
     TREE_TARGETS,
     trees_shown,
 )
+from auditor.process.deferred import scipy
 from auditor.results.evidence import InsiderGain
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain, undo_root
 from auditor.types import Array, Coalition, Indices
@@ -46,9 +48,15 @@ KNOWN = 1e-9
 """Share of the noise's or the data's deviation up to which the residual of the best copy is
 rounding."""
 RUN = 64
-"""Neighbouring rows that are taken together from a long table."""
+"""Neighbouring rows that are taken together: their residuals may depend on one another."""
+FEWEST_DEGREES = 3.0
+"""Degrees of freedom where one row makes up the sum. With fewer, hardly any gain of the margin is
+acquitted less often."""
 PROVED_FITS = 1
 """Coalitions that are measured where a law decides: the widest."""
+NEAR = 5, 33
+"""Neighbouring rows of the best copy that are averaged. In a series they leave little unknown, and
+residuals of different rows are nearly independent."""
 SHIFTS = 3
 """Other records whose differences a record is shown with."""
 
@@ -176,11 +184,14 @@ def correlations(
     whole, *replaced = [Shown(np.stack(each, axis=1), None, unmix) for each in (copies, *others)]
     if not whole.differences.any():
         return found[0], found[1], found[2]
-    parts = halves(n, "gain")
+    # A learner that knows the row before, and its noise, would know this one in a series.
+    parts = halves(n, "gain", RUN)
+    near = [scipy.ndimage.uniform_filter1d(best, width, axis=0, mode="nearest") for width in NEAR]
+    alone = np.hstack([best, *near])
     first = np.array(
-        [np.column_stack([_by_best(best, x[:, j], taught) for j in range(N)]) for taught in parts]
+        [np.column_stack([_by_best(alone, x[:, j], taught) for j in range(N)]) for taught in parts]
     )
-    for j, models in enumerate(fit(whole, x, parts, WEAK, "gain", first)):
+    for j, models in enumerate(fit(whole, x, parts, WEAK, "gain", first, RUN)):
         r, apart = np.empty(n), np.empty(n)
         for model, f, tested in zip(models, first, parts[::-1], strict=True):
             r[tested] = (x[:, j] - f[:, j])[tested]
@@ -192,16 +203,21 @@ def correlations(
             > KNOWN * max((best - x)[:, j].std(), x[:, j].std(), 1e-3 * np.abs(x[:, j]).max())
             and apart.any()
         ):
-            found[:, j] = judged(r * apart, np.sqrt((r**2).sum() * (apart**2).sum()))
+            found[:, j] = judged(r * apart, np.sqrt((r**2).sum() * (apart**2).sum()), RUN)
     return found[0], found[1], found[2]
 
 
-def judged(w: Array, scale: float) -> tuple[float, float, float]:
-    """Return ``ρ = Σ w / scale``, its standard error and degrees of freedom."""
-    squares = w**2
-    if not scale > 0 or not squares.any():
+def judged(w: Array, scale: float, run: int = 1) -> tuple[float, float, float]:
+    """Return ``ρ = Σ w / scale``, its standard error and degrees of freedom.
+
+    Runs of neighbours count as one where that makes a larger error.
+    """
+    if not scale > 0 or not w.any():
         return 0.0, 0.0, np.inf
-    degrees = max(1.0, float(squares.sum() ** 2 / (squares**2).sum()) - 1.0)
+    squares = max(
+        (w**2, np.add.reduceat(w, np.arange(0, len(w), run)) ** 2), key=lambda part: part.sum()
+    )
+    degrees = max(FEWEST_DEGREES, float(squares.sum() ** 2 / (squares**2).sum()) - 1.0)
     return float(w.sum() / scale), float(np.sqrt(squares.sum()) / scale), degrees
 
 

@@ -133,6 +133,8 @@ class Task:
         These, dealt into two parts.
     slope : Slope
         Computes ``y``.
+    run : int
+        Rows of a run of neighbours, whose residuals may depend on one another.
     """
 
     known: Known
@@ -140,16 +142,24 @@ class Task:
     taught: Indices
     parts: tuple[Indices, Indices]
     slope: Slope
+    run: int
 
     @classmethod
-    def of(cls, shown: Shown, known: Known, taught: Indices, rng: np.random.Generator) -> Task:
-        """Deal the training rows into two parts."""
-        dealt = rng.permutation(taught)
+    def of(
+        cls, shown: Shown, known: Known, taught: Indices, rng: np.random.Generator, run: int
+    ) -> Task:
+        """Deal the training rows into two parts, by runs of neighbours."""
+        first, second = dealt(len(taught), rng, run)
         y = shown.filled[taught, 0, known.attribute]
         slope = Slope(known.attribute, float(y.mean()), float(y.std()) or 1.0)
-        parts = np.sort(dealt[: len(dealt) // 2]), np.sort(dealt[len(dealt) // 2 :])
+        parts = taught[first], taught[second]
         return cls(
-            known, np.column_stack([known.left, known.left * slope(shown)]), taught, parts, slope
+            known,
+            np.column_stack([known.left, known.left * slope(shown)]),
+            taught,
+            parts,
+            slope,
+            run,
         )
 
 
@@ -262,6 +272,10 @@ def _try(
     mean, far = gains.sum(axis=0) / len(gains), FAR * np.abs(gains).sum(axis=0) / len(gains)
     bounded = np.clip(gains, -far, far)
     total, squares = bounded.sum(axis=0), np.einsum("ij,ij->j", bounded, bounded)
+    if task.run > 1:
+        runs = np.concatenate([rows // task.run for _, _, rows in tests])
+        sums = np.add.reduceat(bounded, np.flatnonzero(np.diff(runs, prepend=-1)))
+        squares = np.maximum(squares, np.einsum("ij,ij->j", sums, sums))
     helps = (mean > 0) & (total > HELPS * np.sqrt(squares))
     if not helps.any():
         return None
@@ -323,6 +337,7 @@ def fit(
     size: Trees,
     name: str,
     first: Array | None = None,
+    run: int = 1,
 ) -> list[list[Model]]:
     """Return a model for each attribute and fold of training rows.
 
@@ -337,6 +352,8 @@ def fit(
     first : ndarray of shape (folds, n, N), optional
         First predictions, whose residuals the models predict; without them models predict x itself,
         and columns are scored on the residuals of least squares on cells.
+    run : int
+        Rows of a run of neighbours that training rows are dealt in.
     """
     ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
     for j in range(N):
@@ -345,7 +362,7 @@ def fit(
                 least_squares(shown.flat, x[:, j], taught) if first is None else first[number, :, j]
             )
             known = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base).only(taught)
-            tasks.append(Task.of(shown, known, taught, stream(0, "insider", name, j, number)))
+            tasks.append(Task.of(shown, known, taught, stream(0, "insider", name, j, number), run))
     enough = min(map(len, folds)) >= FEWEST_ROWS
     chosen = helpful(shown, tasks) if enough else [[] for _ in tasks]
     goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
@@ -438,7 +455,13 @@ def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
     )
 
 
-def halves(n: int, name: str) -> list[Indices]:
-    """Return two parts of n rows, dealt at random."""
-    dealt = stream(0, "insider halves", name).permutation(n)
-    return [np.sort(dealt[: n // 2]), np.sort(dealt[n // 2 :])]
+def halves(n: int, name: str, run: int = 1) -> list[Indices]:
+    """Return two parts of n rows, dealt at random in runs of neighbours."""
+    return dealt(n, stream(0, "insider halves", name), run)
+
+
+def dealt(n: int, rng: np.random.Generator, run: int) -> list[Indices]:
+    """Return two parts of n rows, dealt at random in runs of neighbours."""
+    runs = rng.permutation(-(-n // run))
+    first = np.isin(np.arange(n) // run, runs[: len(runs) // 2])
+    return [np.flatnonzero(first), np.flatnonzero(~first)]

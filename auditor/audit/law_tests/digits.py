@@ -26,10 +26,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import Finding, Scores, log_p
 from auditor.audit.law_tests.chosen_rows import Rows
@@ -69,30 +71,38 @@ def digits_test(
         return None
     ranks = column_ranks(rows.x[:n])
     copy_of = np.concatenate([np.full(N, -1), scores.groups])
-    phases = np.exp(2j * np.pi * np.hstack([ranks, scores.values[:n]])).astype(np.complex64)
+    phases = waves(np.hstack([ranks, scores.values[:n]]))
     phases -= phases.mean(axis=0)
-    varied = np.abs(phases).max(axis=0) > 1e-3
+    varied = np.flatnonzero(np.abs(phases).max(axis=0) > 1e-3)
+    phases, copy_of = phases[:, varied], copy_of[varied]
+
+    @cache
+    def sums(copy: int, groups: int) -> NDArray[np.complex64]:
+        """Return sums of the phases of originals and other copies, then of their squares."""
+        others = np.flatnonzero(copy_of != copy)
+        member = np.zeros((len(copy_of), min(groups, len(others))), dtype=np.complex64)
+        member[others, np.arange(len(others)) % max(1, member.shape[1])] = 1.0
+        return np.hstack([phases @ member, (phases * phases) @ member])
+
     values = list(_values(law, rows, n, names, chosen))
     swept, found, tests = 0, list[Finding](), 0
     for value in values[:: math.ceil(len(values) / MOST_VALUES) or 1]:
-        b = phases[:, (copy_of != value.copy) & varied]
-        if not b.shape[1]:
+        weights = sums(value.copy, GROUPS)
+        if not weights.shape[1]:
             continue
-        sums = [b[:, part::GROUPS].sum(axis=1) for part in range(min(GROUPS, b.shape[1]))]
-        squares = [(b[:, part::GROUPS] ** 2).sum(axis=1) for part in range(len(sums))]
-        weights = np.stack([*sums, *squares], axis=1)
         decades = 10.0 ** (math.ceil(math.log10(value.slowest)) + np.arange(DECADES))
         decades = decades[decades <= value.finest]
-        angle = (2.0 * np.pi * ((decades[:, None] * value.values) % 1.0)).astype(np.float32)
-        real, imaginary = np.cos(angle) @ weights, 1j * (np.sin(angle) @ weights)
-        both = np.maximum(np.abs(real + imaginary), np.abs(real - imaginary))
+        wave = waves(decades[:, None] * value.values)
+        both = np.maximum(np.abs(wave @ weights), np.abs(wave.conj() @ weights))
         t = np.square(both) / np.square(np.abs(weights)).sum(axis=0)
         tried = [(t.max(axis=1, initial=0.0), decades, 2 * t.size)]
         if value.whitened and swept < MOST_SWEPT and np.ptp(value.values) > 0:
             swept += 1
-            groups = min(GROUPS, max(1, SWEPT_ROWS // (n + 1)), b.shape[1])
-            swept_sums = [b[:, part::groups].sum(axis=1) for part in range(groups)]
-            tried += [_at_all_frequencies(value, weight) for weight in swept_sums]
+            groups = min(GROUPS, max(1, SWEPT_ROWS // (n + 1)))
+            tried += [
+                _at_all_frequencies(value, weight)
+                for weight in np.hsplit(sums(value.copy, groups), 2)[0].T
+            ]
         for t, frequencies, count in tried:
             tests += count
             if t.size:
@@ -109,17 +119,24 @@ def digits_test(
     return max(found).as_test("low digits", tests, n) if found else None
 
 
+def waves(turns: Array) -> NDArray[np.complex64]:
+    """Return ``exp(2πi · turns)``."""
+    angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)
+    return np.cos(angle) + np.complex64(1j) * np.sin(angle)
+
+
 def _at_all_frequencies(value: Value, weight: Array) -> tuple[Array, Array, int]:
     """Return ``t`` at each frequency of a grid, the frequencies, and the number of comparisons."""
     c = value.values
     step = float(np.ptp(c)) / (GRID - 1)
     place = np.rint((c - c.min()) / step).astype(np.intp)
     wave = np.bincount(place, weight.real, GRID) + 1j * np.bincount(place, weight.imag, GRID)
-    F = np.abs(scipy.fft.fft(wave.astype(np.complex64)))
+    F = scipy.fft.fft(wave.astype(np.complex64))
+    power = F.real**2 + F.imag**2
     first = math.ceil(value.slowest * step * GRID)
     last = int(min(value.finest * step * GRID, GRID // 2 - 1))
-    both = np.maximum(F[first : last + 1], F[GRID - first : GRID - last - 1 : -1])
-    t = np.square(both) / float(np.square(np.abs(weight)).sum())
+    t = np.maximum(power[first : last + 1], power[GRID - first : GRID - last - 1 : -1])
+    t /= float(np.square(np.abs(weight)).sum())
     return t, np.arange(first, last + 1) / (step * GRID), 2 * t.size
 
 

@@ -39,6 +39,8 @@ NAME, KNOWLEDGE = "every-cell", "perfect"
 OWN_RECORDS = 10
 """Records for each coefficient from which on a pattern teaches its own map: fewer leave too little
 to tell what is left."""
+RUN = 16
+"""Neighbouring records that are left out together."""
 MOST_PATTERNS = 200
 """Patterns, the commonest first: each takes a decomposition of its records' cells. All other
 records are one, their gaps filled in."""
@@ -80,8 +82,14 @@ def every_cell_records(
 
 
 def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances: Array) -> Errors:
-    """Return errors with a jackknife's bars, of squared errors by record."""
-    groups = np.array_split(np.arange(len(errors[0])), min(JACKKNIFE_GROUPS, len(errors[0])))
+    """Return errors with a jackknife's bars, of squared errors by record.
+
+    A group is runs of neighbours from all over the file. Errors that differ between parts of the
+    file do not widen the bars.
+    """
+    n, G = len(errors[0]), min(JACKKNIFE_GROUPS, len(errors[0]))
+    which = np.arange(n) // min(RUN, max(1, n // (4 * G))) % G
+    groups = [np.flatnonzero(which == group) for group in range(G)]
     sums = np.array([[each[rows].sum(axis=0) for each in errors] for rows in groups])
     return from_groups(coalitions, sums, [len(rows) for rows in groups], variances)
 
