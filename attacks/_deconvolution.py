@@ -269,9 +269,14 @@ def em_step(prior: Mixture, rows: NoisyRows) -> tuple[Mixture, float]:
 
 
 def deconvolved(prior: Mixture, rows: NoisyRows) -> Mixture:
-    """Run EM from a start until a step gains less than ``GAIN``."""
+    """Run EM from a start, first under normal noise."""
     if type(rows) is not NoisyRows:
-        prior = deconvolved(prior, NoisyRows(rows.u, rows.s, rows.fourth))
+        prior = climbed(prior, NoisyRows(rows.u, rows.s, rows.fourth))
+    return climbed(prior, rows)
+
+
+def climbed(prior: Mixture, rows: NoisyRows) -> Mixture:
+    """Run EM from a start until a step gains less than ``GAIN``."""
     parameters = prior.means.shape[1] * (prior.means.shape[1] + 3) / 2
     last = -np.inf
     least = GAIN * max(1.0, len(rows.u) / 5_000) * max(1.0, parameters / MANY_PARAMETERS)
@@ -362,7 +367,7 @@ def learn(
         Fit to other noise about these records: EM starts there and keeps its number of components.
     """
     if known is not None:
-        return start if known.size == 1 else deconvolved(known, rows)
+        return start if known.size == 1 else climbed(known, rows)
     n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:
         return start

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.truncated_normal import cut_normal
-from auditor.plugin import Array, scipy
+from auditor.plugin import Array
 
 from ._channel import LEAST, Channel, Overlap, Product, by_attribute
 from ._deconvolution import GRAIN, Mixture, Moments, NoisyRows, normalised
@@ -42,6 +42,8 @@ moments; only the slope counts."""
 NEARLY_NORMAL = 1.0 / 16.0
 """Excess kurtosis below which Skellam noise is treated as normal: a variance of 16 squared
 steps."""
+WIDER = 8
+"""Factor of the rows in a piece: fewer, longer calls are 2.7 times as fast (Laplace, 4 components)."""
 THINNEST = 1e6
 """Largest ratio of likelihood variance to cavity variance. It bounds how narrow an atom may be."""
 LEAST_TOLD = 1e-9
@@ -102,10 +104,17 @@ class Likelihood(NamedTuple):
         shifted = m + self.slope * v
         log_mass, inside, spread = cut_normal(shifted, v + 0.0 * shifted, self.low, self.high)
         log_w = self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass
-        log_Z = scipy.special.logsumexp(log_w, axis=-1)
-        w = np.exp(log_w - log_Z[..., None])
+        # scipy's logsumexp takes ten times as long on a few pieces
+        top = log_w.max(axis=-1, keepdims=True)
+        w = np.exp(log_w - top)
+        total = w.sum(axis=-1, keepdims=True)
+        w /= total
         found = (w * inside).sum(axis=-1)
-        return log_Z, found, (w * (spread + (inside - found[..., None]) ** 2)).sum(axis=-1)
+        return (
+            (top + np.log(total))[..., 0],
+            found,
+            (w * (spread + (inside - found[..., None]) ** 2)).sum(axis=-1),
+        )
 
     def matched(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return ``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
@@ -198,7 +207,7 @@ class RowsInAnyNoise(NoisyRows):
 
     def _posteriors(self, prior: Mixture) -> Iterator[Found]:
         pieces = [each.low.shape[1] for each in self.likelihoods if each is not None]
-        for part in self.pieces(prior.size * max([self.s.size**2, *pieces])):
+        for part in self.pieces(prior.size * max([self.s.size**2, *pieces]) // WIDER):
             assert isinstance(part, RowsInAnyNoise)
             yield posterior(prior, part, ROUNDS)
 
