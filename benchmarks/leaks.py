@@ -192,6 +192,7 @@ def places(pay: pd.Series[float]) -> pd.Series[int]:
     return pay.rank(method="first").astype(int) - 1
 
 
+SWAPPED, LETTERS = str.maketrans(",.", ".,"), str.maketrans("0123456789", "QWERTYUIOP")
 SHOWN = (
     showing("A text code with the rank of pay", lambda pay: coded(places(pay), "k-")),
     showing(
@@ -209,6 +210,11 @@ SHOWN = (
             pd.Timestamp("1980-01-01") + pd.to_timedelta(12 * places(pay), "D")
         ).dt.strftime("%d.%m.%Y"),
     ),
+    showing(
+        "Pay with comma and thousands point",
+        lambda pay: [f"{p:,.2f}".translate(SWAPPED) for p in pay],
+    ),
+    showing("Digits of pay as letters", lambda pay: [f"{p:.0f}".translate(LETTERS) for p in pay]),
     showing("Pay of the next row", lambda pay: np.roll(pay, -1)),
     showing("Pay of the row before", lambda pay: np.roll(pay, 1)),
     showing(
@@ -258,6 +264,25 @@ def exact_top(rng: np.random.Generator, leaks: bool = True) -> Leak:
     return Leak(table, [copy])
 
 
+def next_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """A category of the next row in a further column."""
+    answer = coded(rng.integers(0, 4, N), "a")
+    swapped = np.where(rng.random(N) < 0.2, answer, rng.permutation(answer))
+    source = np.roll(answer, -1) if leaks else rng.permutation(answer)
+    copy = pd.DataFrame({"answer": swapped, "other": source})
+    return Leak(answer.to_frame("answer"), [copy], {"categorical": ["answer"]}, True)
+
+
+def split_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Two further codes whose sum modulo the number of values is the category."""
+    answer, part = rng.integers(0, 4, (2, N))
+    table = pd.DataFrame({"answer": coded(answer, "a")})
+    swapped = np.where(rng.random(N) < 0.2, table["answer"], rng.permutation(table["answer"]))
+    rest = (answer - part) % 4 if leaks else rng.integers(0, 4, N)
+    copy = table.assign(answer=swapped, one=coded(part, "p"), two=coded(rest, "q"))
+    return Leak(table, [copy], {"categorical": ["answer"]}, True)
+
+
 def within_household(rng: np.random.Generator, leaks: bool = True) -> Leak:
     """Categories swapped only within households, whose members mostly agree."""
     house = np.arange(N) // 4
@@ -296,6 +321,8 @@ KINDS: tuple[Kind, ...] = (
     sorted_copy,
     exact_top,
     within_household,
+    next_category,
+    split_category,
 )
 
 

@@ -6,7 +6,7 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 | --- | --- |
 | all audited columns of all copies | values that depend on other columns (latent classes) |
 | sums and differences of copies modulo the number of values | values split over copies |
-| shown columns, and shares of each value among equal codes | columns in clear, households |
+| shown columns, also of adjacent rows, and shares of each value among equal codes | columns in clear, households |
 | place in the file, and its remainders | values kept in every second row |
 | cells of conspicuous other rows | moved rows, rows that share their noise |
 
@@ -173,7 +173,7 @@ def features_of(
             found += [(total % size, True), (-total % size, True)]
     for column in beside:
         v = column.values
-        found.append((v, v.dtype.kind in "iu"))
+        found += [(np.roll(v, step), v.dtype.kind in "iu") for step in (0, 1, -1)]
         if v.dtype.kind in "iu":
             counts = np.bincount(v)
             for y in own[:1]:
