@@ -29,6 +29,7 @@ HEADING = """# Honest files
 <!-- Written by `python -m benchmarks.honest_files > docs/evidence/honest.md`; do not edit. -->
 
 Verdicts of `no-collusion-gain` on two nested copies from files, without a stated law, of {rows:,} rows and two columns.
+The insider learner decides. Attacks that know the originals' law are left out.
 
 | table | holds | undecided | fails |
 | --- | --: | --: | --: |"""

@@ -105,6 +105,8 @@ def reason(name: str, found: Sequence[tuple[float, LawTest]], place: int) -> str
         p = math.exp(-exponent * rows / later.rows)
         alone = f"{p:.0e} {later.statistic}"
         why = "too few rows" if p > LEVEL else f"one of {later.tests:,} comparisons"
+        if p <= LEVEL / later.tests:
+            why = "shows in longer tables only"
     return f"| {name} | {ROWS[place]:,} | {why} | {alone} |"
 
 
