@@ -60,8 +60,8 @@ FEWEST_ROWS = 50
 ROWS_PER_PARAMETER = 5
 """Rows per parameter of a component, which has 1,326 in fifty attributes. With fewer rows, covariances cost more than shape gains (100
 attributes, two clusters, 8,000 rows: normalized error 0.481, linear 0.460)."""
-SPREAD = 1.8
-"""Half the difference of a wide and a narrow half, in units of half the variance; 2 makes an atom."""
+LONG_TAILED = 1.0
+"""Excess kurtosis of noise-free values beyond which halves differ in width."""
 PATIENCE = 2
 """Unsuccessful doublings before the search ends: two components may not fit eight clusters."""
 
@@ -103,6 +103,11 @@ class Posterior:
         shift = -self._half @ prior.means[:, :, None]
         wide = np.concatenate([self._half, shift], axis=2)
         self._map = wide.reshape(shift.size, wide.shape[2])
+
+    @property
+    def parameters(self) -> int:
+        """Number of fitted coefficients of a posterior mean's entry, ``K(r + 1)``."""
+        return self._prior.means.size + self._prior.size
 
     def _standardised(self, u: Array) -> Array:
         """Return ``L⁻¹(u − m)`` of every component, shape (K, r, n)."""
@@ -316,10 +321,10 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
     if values[best] <= GRAIN:
         return [(weight, m, V)]
     step = axes[:, best] * np.sqrt(values[best] / 2.0)
-    along = np.outer(step, step)
-    if kurtosis[best] > 0.0 and tailed[best] > skewed[best]:
+    along, of_x = np.outer(step, step), kurtosis[best] * (variance[best] / values[best]) ** 2
+    if of_x > LONG_TAILED and tailed[best] > skewed[best]:
         # a narrow and a wide half
-        return [(weight / 2.0, m, V + sign * SPREAD * along) for sign in (1.0, -1.0)]
+        return [(weight / 2.0, m, V + sign * along) for sign in (1.0, -1.0)]
     return [(weight / 2.0, m + sign * step, V - along) for sign in (1.0, -1.0)]
 
 

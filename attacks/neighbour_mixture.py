@@ -55,7 +55,7 @@ from auditor.plugin import (
 
 from ._deconvolution import Mixture, NoisyRows, Posterior, learn
 from ._some_rows import MOST_ROWS
-from .mixture_estimate import MixtureEstimate, PosteriorMean, gaussian
+from .mixture_estimate import MixtureEstimate, PosteriorMean, Seen, gaussian
 from .serial_filter import Filtered, SerialFilter
 
 WINDOWS = (1, 3, 10, 30)
@@ -118,7 +118,10 @@ class NeighbourMixture(RowAttack):
         near = Neighbourhood(alone, filtered, windowed)
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
-        B, P = ridge_by_fold(f, u, fold, f.shape[1] - near.ridged)
+        w = f[:, 1 : 1 + u.shape[1]]
+        B, rest = ridge_by_fold(f, u - w, fold)
+        B[:, 1 : 1 + u.shape[1]] += np.eye(u.shape[1])
+        P = w + rest
         gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
         sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
         if not sure.size:
@@ -133,13 +136,23 @@ class NeighbourMixture(RowAttack):
             normal, rows = joined(u, P[:, sure] @ to_p, s)
             A = np.hstack([seen.pencil.basis, np.zeros((view.width, to_p.shape[1]))])
             posteriors.append((Posterior(learn(normal, rows, A, most), rows.s), to_p))
-        made = WithNeighbours(near, B, sure, posteriors, np.zeros((0, 0)))
+        unit, A_1 = by_unit(seen)
+        pairs, noise = np.stack([u @ A_1.T, P[:, sure] @ A_1[:, sure].T], axis=2), A_1**2 @ s
+        each = [by_itself(pairs[:, a], noise[a], most) for a in range(view.width)]
+        made = WithNeighbours(near, B, sure, posteriors, each, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
         here, moved = made.each(u, P), made.each(u + PROBE * z, P)
-        slopes = [
-            (b - a) / PROBE * (z @ seen.pencil.basis.T) for a, b in zip(here, moved, strict=True)
+        # fitted coefficients pass more noise, as in Mallows' C_p
+        fitted = [
+            *(one.parameters * np.ones(view.width) for one, _ in posteriors),
+            np.array([one.parameters for one in each]),
         ]
-        weights = least_risk(np.array(here) - seen.values(u), np.mean(slopes, axis=1))
+        slopes = [
+            ((b - a) / PROBE * (z @ seen.pencil.basis.T)).mean(axis=0)
+            + unit**2 * noise * k / len(u)
+            for a, b, k in zip(here, moved, fitted, strict=True)
+        ]
+        weights = least_risk(np.array(here) - seen.values(u), np.array(slopes))
         return replace(made, weights=weights)
 
 
@@ -170,19 +183,13 @@ class Neighbourhood:
         """Return the features of rows from place ``first``."""
         return replace(self, filtered=self.filtered.at(first))
 
-    @property
-    def ridged(self) -> int:
-        """Number of features with a ridge, the last."""
-        return len(WINDOWS) * len(self.windowed)
-
     def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array]:
         """Return u and ``f``, lines and ``w`` first, of some rows of shape (b, N)."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)[:, self.windowed]
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
-        lines = self.filtered.lines.design(self.filtered.first, len(u))[rows]
-        return u[rows], np.hstack([lines, w, around(d, rows)])
+        return u[rows], np.hstack([np.ones((len(rows), 1)), w, around(d, rows)])
 
 
 def samples(
@@ -205,6 +212,19 @@ def joined(u: Array, p: Array, s: Array) -> tuple[Mixture, NoisyRows]:
     return Mixture(np.ones(1), v.mean(axis=0)[None], V[None]), NoisyRows(v, s, np.zeros_like(s))
 
 
+def by_unit(seen: Seen) -> tuple[Array, Array]:
+    """Return each attribute's deviation in the copy, and the map of ``u`` to attributes in it."""
+    unit = np.linalg.norm(seen.pencil.basis, axis=1)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    return unit, seen.pencil.basis / unit[:, None]
+
+
+def by_itself(pairs: Array, noise: float, most: int) -> Posterior:
+    """Return the posterior given one attribute and its prediction, shape (n, 2)."""
+    normal, rows = joined(pairs[:, :1], pairs[:, 1:], np.array([noise]))
+    return Posterior(learn(normal, rows, np.eye(1, 2), most), rows.s)
+
+
 @dataclass(eq=False, repr=False)
 class WithNeighbours(Reconstruction):
     """Average of posterior means given a row and predictions of it.
@@ -218,6 +238,8 @@ class WithNeighbours(Reconstruction):
         Coordinates with useful predictions.
     posteriors : sequence of (Posterior, ndarray of shape (len(sure), c))
         Each with the map from these predictions to its own.
+    alone : sequence of N Posterior
+        Of each attribute, given itself and its prediction.
     weights : ndarray of shape (E, N)
     """
 
@@ -225,6 +247,7 @@ class WithNeighbours(Reconstruction):
     B: Array
     sure: Indices
     posteriors: Sequence[tuple[Posterior, Array]]
+    alone: Sequence[Posterior]
     weights: Array
 
     def __post_init__(self) -> None:
@@ -242,12 +265,15 @@ class WithNeighbours(Reconstruction):
 
     def each(self, u: Array, P: Array) -> list[Array]:
         """Return each posterior mean in data units, shapes (b, N)."""
-        return [
-            self.near.alone.seen.values(
-                posterior.mean(np.hstack([u, P[:, self.sure] @ to]))[:, : u.shape[1]]
-            )
+        seen, P = self.near.alone.seen, P[:, self.sure]
+        found = [
+            seen.values(posterior.mean(np.hstack([u, P @ to]))[:, : u.shape[1]])
             for posterior, to in self.posteriors
         ]
+        unit, A_1 = by_unit(seen)
+        pairs = np.stack([u @ A_1.T, P @ A_1[:, self.sure].T], axis=2)
+        alone = [each.mean(pairs[:, a])[:, 0] for a, each in enumerate(self.alone)]
+        return [*found, seen.mu + unit * np.stack(alone, axis=1)]
 
 
 def folds(copy: Array) -> Indices:
@@ -279,15 +305,15 @@ def around(values: Array, rows: Indices) -> Array:
     return np.hstack(found)
 
 
-def ridge_by_fold(f: Array, u: Array, fold: Indices, free: int = 1) -> tuple[Array, Array]:
+def ridge_by_fold(f: Array, u: Array, fold: Indices) -> tuple[Array, Array]:
     """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold, and ``P``.
 
-    Each coordinate has the ridge of least error out of fold. The first features have none.
+    Each coordinate has the ridge of least error out of fold. The first feature has none.
     """
     parts = [(f[fold == k], u[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
     crossed = np.array([a.T @ b for a, b in parts])
-    variances = len(u) * (f.var(axis=0) * (np.arange(f.shape[1]) >= free) + 1e-9)
+    variances = len(u) * (f.var(axis=0) + 1e-9)
     B, P, least = np.zeros((FOLDS, f.shape[1], u.shape[1])), np.zeros_like(u), np.inf
     for ridge in RIDGES:
         penalised = grams.sum(axis=0) - grams + ridge * np.diag(variances)
