@@ -6,15 +6,15 @@ joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``u_t`` | row t of the coalition's combined copy, in coordinates with independent noise of variances s | (r,) | ``mixture_estimate`` |
-| ``d_t`` | posterior mean of ``u_t`` given row t alone | (r,) | ``mixture_estimate`` |
+| ``d_t`` | posterior mean of ``u_t`` given row t alone, and its normal scores | (2r,) | ``mixture_estimate`` |
 | ``w_t`` | best linear prediction of ``u_t`` from all other rows and spectral lines | (r,) | ``serial_filter`` |
-| ``f_t`` | ``w_t``, lines, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | ``B_k f_t``: ridge regression of u on f, fitted without the rows of fold k, which has row t | (r,) | |
+| ``f_t`` | 1, ``w_t``, and means of d in ``WINDOWS`` without row t | (F,) | |
+| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the rows of fold k, which has row t | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
 | ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution | | bovy2011 |
-| ``x̂_t`` | average of posterior means: given ``u_t``, given ``v_t``, and linear given ``u_t`` and all ``P_t`` | (N,) | bovy2011 |
-| risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute: the weights of the average minimise it | | stein1981 |
+| ``x̂_t`` | average of posterior means given ``u_t``, ``v_t``, all ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
+| risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
 Rows are neighbours in the table's order (``order:`` sorts it). Noise is independent between rows,
 so ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to
@@ -50,6 +50,7 @@ from auditor.plugin import (
     RowAttack,
     View,
     register,
+    scipy,
     stream,
 )
 
@@ -58,10 +59,12 @@ from ._some_rows import MOST_ROWS
 from .mixture_estimate import MixtureEstimate, PosteriorMean, Seen, gaussian
 from .serial_filter import Filtered, SerialFilter
 
-WINDOWS = (1, 3, 10, 30)
+WINDOWS = (1, 5, 30)
 """Rows on either side of a mean. With more features the estimated predictions lose more than they gain."""
 MOST_WINDOWED = 12
 """Coordinates with means among the features, the most alike in adjacent rows."""
+KNOTS = 200
+"""Quantiles of a map to normal scores."""
 FOLDS, FEWEST_ROWS = 4, 200
 RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
 """Tried ridges per row, in units of the features' variance."""
@@ -115,7 +118,8 @@ class NeighbourMixture(RowAttack):
         start = seen.coordinates(next(iter(blocks)))
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
-        near = Neighbourhood(alone, filtered, windowed)
+        knots = quantiles(alone.posterior.mean(start)[:, windowed])
+        near = Neighbourhood(alone, filtered, windowed, knots)
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
         w = f[:, 1 : 1 + u.shape[1]]
@@ -168,11 +172,14 @@ class Neighbourhood:
         The Wiener filter along the rows.
     windowed : ndarray of int
         Coordinates with means among the features.
+    knots : ndarray of shape (KNOTS, d)
+        Quantiles of ``d`` in these coordinates.
     """
 
     alone: PosteriorMean
     filtered: Filtered
     windowed: Indices
+    knots: Array
 
     @property
     def reach(self) -> int:
@@ -184,10 +191,11 @@ class Neighbourhood:
         return replace(self, filtered=self.filtered.at(first))
 
     def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array]:
-        """Return u and ``f``, lines and ``w`` first, of some rows of shape (b, N)."""
+        """Return u and ``f``, 1 and ``w`` first, of some rows of shape (b, N)."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)[:, self.windowed]
+        d = np.hstack([d, normal_scores(d, self.knots)])
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
         return u[rows], np.hstack([np.ones((len(rows), 1)), w, around(d, rows)])
 
@@ -287,6 +295,18 @@ def folds(copy: Array) -> Indices:
     return ((mixed.sum(axis=1, dtype=np.uint64) >> np.uint64(40)) % np.uint64(FOLDS)).astype(
         np.intp
     )
+
+
+def quantiles(values: Array) -> Array:
+    """Return ``KNOTS`` evenly spaced quantiles of each column."""
+    return np.asarray(np.quantile(values, (np.arange(KNOTS) + 0.5) / KNOTS, axis=0))
+
+
+def normal_scores(values: Array, knots: Array) -> Array:
+    """Map columns to normal scores by quantiles: means of them suit skewed values."""
+    levels = scipy.special.ndtri((np.arange(len(knots)) + 0.5) / len(knots))
+    pairs = zip(values.T, knots.T, strict=True)
+    return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
 
 
 def around(values: Array, rows: Indices) -> Array:
