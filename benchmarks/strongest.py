@@ -266,7 +266,7 @@ def page(lines: dict[str, Any], before: dict[str, Any]) -> str:
         "\nFour columns of cps as one category of one uniform copy: mean posterior probability of wrong values."
     )
     heads = [f"retention {p:g}" for p in RETENTIONS]
-    text.append(f"\n| prior | {' | '.join(heads)} |\n| --- | {'--: | ' * len(heads)}")
+    text.append(f"\n| prior | {' | '.join(heads)} |\n| --- | {'--: | ' * len(heads)}".rstrip())
     for name in lines["categories"][0]:
         shares = [f"{each[name]:.4f}" for each in lines["categories"]]
         text.append(f"| {name} | {' | '.join(shares)} |")
