@@ -151,7 +151,7 @@ def fitted_prior(
     Parameters
     ----------
     kind : object
-        Of the fit, for ``fitted_once``.
+        Of the fit, for ``fitted_once``; text names the start of redraws.
     start, rows, most
         As for ``learn``.
     A : ndarray
@@ -159,7 +159,7 @@ def fitted_prior(
     inputs : sequence of ndarrays
         They determine ``rows`` and ``start``.
     """
-    name = f"prior {A.shape[0]}"
+    name = f"{kind if isinstance(kind, str) else 'one row'} {A.shape[0]}"
     known: Mixture | None = view.starts.get(name)
     if known is not None:
         known = known.mapped(np.asarray(np.linalg.pinv(A)))

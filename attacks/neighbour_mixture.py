@@ -6,15 +6,15 @@ joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``u_t`` | row t of the coalition's combined copy, in coordinates with independent noise of variances s | (r,) | ``mixture_estimate`` |
-| ``d_t`` | posterior mean of ``u_t`` given row t alone | (r,) | ``mixture_estimate`` |
+| ``d_t`` | posterior mean of ``u_t`` given row t alone, and its normal scores | (2r,) | ``mixture_estimate`` |
 | ``w_t`` | best linear prediction of ``u_t`` from all other rows and spectral lines | (r,) | ``serial_filter`` |
-| ``f_t`` | ``w_t``, lines, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | ``B_k f_t``: ridge regression of u on f, fitted without the rows of fold k, which has row t | (r,) | |
+| ``f_t`` | 1, ``w_t``, and means of d in ``WINDOWS`` without row t | (F,) | |
+| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the rows of fold k, which has row t | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
 | ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution | | bovy2011 |
-| ``x̂_t`` | average of posterior means: given ``u_t``, given ``v_t``, and linear given ``u_t`` and all ``P_t`` | (N,) | bovy2011 |
-| risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute: the weights of the average minimise it | | stein1981 |
+| ``x̂_t`` | average of posterior means given ``u_t``, ``v_t``, all ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
+| risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
 Rows are neighbours in the table's order (``order:`` sorts it). Noise is independent between rows,
 so ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to
@@ -56,13 +56,15 @@ from auditor.plugin import (
 
 from ._deconvolution import Mixture, NoisyRows, Posterior
 from ._some_rows import MOST_ROWS
-from .mixture_estimate import MixtureEstimate, PosteriorMean, fitted_prior, gaussian
+from .mixture_estimate import MixtureEstimate, PosteriorMean, Seen, fitted_prior, gaussian
 from .serial_filter import Filtered, SerialFilter
 
-WINDOWS = (1, 3, 10, 30)
+WINDOWS = (1, 5, 30)
 """Rows on either side of a mean. With more features the estimated predictions lose more than they gain."""
 MOST_WINDOWED = 12
 """Coordinates with means among the features, the most alike in adjacent rows."""
+KNOTS = 200
+"""Quantiles of a map to normal scores."""
 FOLDS, FEWEST_ROWS = 4, 200
 RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
 """Tried ridges per row, in units of the features' variance."""
@@ -116,31 +118,49 @@ class NeighbourMixture(RowAttack):
         start = seen.coordinates(next(iter(blocks)))
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
-        near = Neighbourhood(alone, filtered, windowed)
+        knots = quantiles(alone.posterior.mean(start)[:, windowed])
+        near = Neighbourhood(alone, filtered, windowed, knots)
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, own, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
-        B, P = ridge_by_fold(f, u, fold, f.shape[1] - near.ridged)
+        r, basis = u.shape[1], seen.pencil.basis
+        w = f[:, 1 : 1 + r]
+        B, rest = ridge_by_fold(f, u - w, fold)
+        B[:, 1 : 1 + r] += np.eye(r)
+        P = w + rest
+        unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
             if not maps:
                 return mixture.fit(view, blocks)
+            maps.append(maps[0] @ maps[0].T @ A_1.T)
             view.starts["predictions"] = [seen.pencil.inverse.T @ to for to in maps]
+        *joint, single = (basis.T @ each for each in view.starts["predictions"])
         posteriors: list[tuple[Posterior, Array]] = []
-        for each in view.starts["predictions"]:
-            to = seen.pencil.basis.T @ each
+        for to in joint:
             prior, rows = joined(u, P @ to, s)
             if posteriors:
-                A = scipy.linalg.block_diag(seen.pencil.basis, np.eye(to.shape[1]))
+                A = scipy.linalg.block_diag(basis, np.eye(to.shape[1]))
                 prior = fitted_prior(view, self.name, prior, rows, A, most, (rows.u, rows.s, A))
             posteriors.append((Posterior(prior, rows.s), to))
-        made = WithNeighbours(near, B, posteriors, np.zeros((0, 0)))
+        each, noise = list[Posterior](), A_1**2 @ s
+        for a, pair in enumerate(np.stack([(u @ A_1.T).T, (P @ single).T], axis=2)):
+            prior, rows = joined(pair[:, :1], pair[:, 1:], noise[a : a + 1])
+            kind = f"{self.name} {view.attributes[a]}"
+            prior = fitted_prior(view, kind, prior, rows, np.eye(2), most, (rows.u, rows.s))
+            each.append(Posterior(prior, rows.s))
+        made = WithNeighbours(near, B, posteriors, single, each, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
         moved = u + PROBE * z
         here, there = made.each(u, own, P), made.each(moved, alone.posterior.mean(moved), P)
+        # fitted coefficients pass more noise, as in Mallows' C_p
+        shared = [alone.posterior.parameters, *(one.parameters for one, _ in posteriors)]
+        fitted = [*np.outer(shared, np.ones(view.width)), [one.parameters for one in each]]
         slopes = [
-            (b - a) / PROBE * (z @ seen.pencil.basis.T) for a, b in zip(here, there, strict=True)
+            ((b - a) / PROBE * (z @ basis.T)).mean(axis=0)
+            + unit**2 * noise * np.asarray(k) / len(u)
+            for a, b, k in zip(here, there, fitted, strict=True)
         ]
-        weights = least_risk(np.array(here) - seen.values(u), np.mean(slopes, axis=1))
+        weights = least_risk(np.array(here) - seen.values(u), np.array(slopes))
         return replace(made, weights=weights)
 
 
@@ -156,11 +176,14 @@ class Neighbourhood:
         The Wiener filter along the rows.
     windowed : ndarray of int
         Coordinates with means among the features.
+    knots : ndarray of shape (KNOTS, d)
+        Quantiles of ``d`` in these coordinates.
     """
 
     alone: PosteriorMean
     filtered: Filtered
     windowed: Indices
+    knots: Array
 
     @property
     def reach(self) -> int:
@@ -171,19 +194,15 @@ class Neighbourhood:
         """Return the features of rows from place ``first``."""
         return replace(self, filtered=self.filtered.at(first))
 
-    @property
-    def ridged(self) -> int:
-        """Number of features with a ridge, the last."""
-        return len(WINDOWS) * len(self.windowed)
-
     def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array]:
-        """Return u, d and ``f``, lines and ``w`` first, of some rows of shape (b, N)."""
+        """Return u, d and ``f``, 1 and ``w`` first, of some rows of shape (b, N)."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)
+        near = d[:, self.windowed]
+        near = np.hstack([near, normal_scores(near, self.knots)])
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
-        lines = self.filtered.lines.design(self.filtered.first, len(u))[rows]
-        return u[rows], d[rows], np.hstack([lines, w, around(d[:, self.windowed], rows)])
+        return u[rows], d[rows], np.hstack([np.ones((len(rows), 1)), w, around(near, rows)])
 
 
 def samples(
@@ -206,6 +225,13 @@ def joined(u: Array, p: Array, s: Array) -> tuple[Mixture, NoisyRows]:
     return Mixture(np.ones(1), v.mean(axis=0)[None], V[None]), NoisyRows(v, s, np.zeros_like(s))
 
 
+def by_unit(seen: Seen) -> tuple[Array, Array]:
+    """Return each attribute's deviation in the copy, and the map of ``u`` to attributes in it."""
+    unit = np.linalg.norm(seen.pencil.basis, axis=1)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    return unit, seen.pencil.basis / unit[:, None]
+
+
 @dataclass(eq=False, repr=False)
 class WithNeighbours(Reconstruction):
     """Average of posterior means given a row and predictions of it.
@@ -217,12 +243,18 @@ class WithNeighbours(Reconstruction):
         Predictions of ``u`` from features.
     posteriors : sequence of (Posterior, ndarray of shape (r, c))
         Given predictions too, each with the map from all predictions to its own.
+    single : ndarray of shape (r, N)
+        From all predictions to each attribute's own.
+    alone : sequence of N Posterior
+        Of each attribute, given itself and its prediction.
     weights : ndarray of shape (E, N)
     """
 
     near: Neighbourhood
     B: Array
     posteriors: Sequence[tuple[Posterior, Array]]
+    single: Array
+    alone: Sequence[Posterior]
     weights: Array
 
     def __post_init__(self) -> None:
@@ -240,8 +272,13 @@ class WithNeighbours(Reconstruction):
 
     def each(self, u: Array, own: Array, P: Array) -> list[Array]:
         """Return each posterior mean in data units, ``own`` first, shapes (b, N)."""
+        seen = self.near.alone.seen
         joint = (posterior.mean(np.hstack([u, P @ to])) for posterior, to in self.posteriors)
-        return [self.near.alone.seen.values(x[:, : u.shape[1]]) for x in (own, *joint)]
+        unit, A_1 = by_unit(seen)
+        pairs = np.stack([(u @ A_1.T).T, (P @ self.single).T], axis=2)
+        alone = [one.mean(pair)[:, 0] for one, pair in zip(self.alone, pairs, strict=True)]
+        found = [seen.values(x[:, : u.shape[1]]) for x in (own, *joint)]
+        return [*found, seen.mu + unit * np.stack(alone, axis=1)]
 
 
 def folds(copy: Array) -> Indices:
@@ -255,6 +292,18 @@ def folds(copy: Array) -> Indices:
     return ((mixed.sum(axis=1, dtype=np.uint64) >> np.uint64(40)) % np.uint64(FOLDS)).astype(
         np.intp
     )
+
+
+def quantiles(values: Array) -> Array:
+    """Return ``KNOTS`` evenly spaced quantiles of each column."""
+    return np.asarray(np.quantile(values, (np.arange(KNOTS) + 0.5) / KNOTS, axis=0))
+
+
+def normal_scores(values: Array, knots: Array) -> Array:
+    """Map columns to normal scores by quantiles: means of them suit skewed values."""
+    levels = scipy.special.ndtri((np.arange(len(knots)) + 0.5) / len(knots))
+    pairs = zip(values.T, knots.T, strict=True)
+    return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
 
 
 def around(values: Array, rows: Indices) -> Array:
@@ -273,15 +322,15 @@ def around(values: Array, rows: Indices) -> Array:
     return np.hstack(found)
 
 
-def ridge_by_fold(f: Array, u: Array, fold: Indices, free: int = 1) -> tuple[Array, Array]:
+def ridge_by_fold(f: Array, u: Array, fold: Indices) -> tuple[Array, Array]:
     """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold, and ``P``.
 
-    Each coordinate has the ridge of least error out of fold. The first features have none.
+    Each coordinate has the ridge of least error out of fold. The first feature has none.
     """
     parts = [(f[fold == k], u[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
     crossed = np.array([a.T @ b for a, b in parts])
-    variances = len(u) * (f.var(axis=0) * (np.arange(f.shape[1]) >= free) + 1e-9)
+    variances = len(u) * (f.var(axis=0) + 1e-9)
     B, P, least = np.zeros((FOLDS, f.shape[1], u.shape[1])), np.zeros_like(u), np.inf
     for ridge in RIDGES:
         penalised = grams.sum(axis=0) - grams + ridge * np.diag(variances)

@@ -17,9 +17,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 import auditor
 from auditor import registry
+from auditor.types import Array
+from auditor_attacks.posterior import prior_by_likelihood
 
 LEVEL, MOST_ROWS = 0.3, 10_000
 SEEDS = (2**40 + 1, 2**40 + 2, 2**40 + 3)
@@ -64,6 +67,8 @@ TABLES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "cancer": ("sklearn", "datasets/data/breast_cancer.csv", ()),
 }
 RHO = 0.95
+Z_SCALE, FEWEST_DENOISED, PRODUCTS = 0.5, 2_000, 12
+RETENTIONS = (0.3, 0.5)
 INTRODUCTION = f"""\
 # The strongest attack of each kind
 
@@ -109,6 +114,88 @@ def strongest(frame: pd.DataFrame) -> dict[str, tuple[str, float, float]]:
         if kind not in best or share < best[kind][1]:
             best[kind] = (name, share, half)
     return best
+
+
+def denoised(frame: pd.DataFrame, seed: int = SEEDS[0]) -> float:
+    """Return the share that a self-supervised denoiser leaves.
+
+    Trees predict ``y − z/a`` from ``y + a z`` and neighbouring rows: both have independent noise
+    if z has the law of the noise (pang2021).
+    """
+    X, rng = frame.to_numpy(), np.random.default_rng(seed)
+    y = np.asarray(auditor.perturb(frame, "corner-wave", [LEVEL], seed=seed).copies[0])
+    K = np.atleast_2d(np.cov(X.T, bias=True))
+    values, axes = np.linalg.eigh(K)
+    kept = values > 1e-12 * values[-1]
+    root = axes[:, kept] * np.sqrt(values[kept])
+    u = (y - X.mean(axis=0)) @ np.linalg.pinv(root).T
+    z = np.sqrt(LEVEL) * rng.normal(size=u.shape)
+    shown, wanted = u + Z_SCALE * z, u - z / Z_SCALE
+    around = [np.roll(u, k, axis=0) for k in (-2, -1, 1, 2)]
+    means = [(np.cumsum(u, axis=0) - np.roll(np.cumsum(u, axis=0), w, axis=0)) / w for w in (5, 20)]
+    means = [np.roll(each, 1, axis=0) for each in means]  # of rows before
+    F = np.hstack([shown, *around, *means, np.arange(len(u))[:, None]])
+    fold, estimate = rng.integers(0, 2, len(u)), np.empty_like(u)
+    for k in (0, 1):
+        here = fold == k
+        one = np.hstack([np.ones((len(u), 1)), F])
+        B = np.linalg.lstsq(one[~here], wanted[~here])[0]
+        for j, rest in enumerate((wanted - one @ B).T):
+            trees = HistGradientBoostingRegressor(
+                max_iter=80, max_leaf_nodes=15, early_stopping=True, random_state=0
+            )
+            fitted = trees.fit(F[~here], rest[~here]).predict(F[here])
+            estimate[here, j] = one[here] @ B[:, j] + fitted
+    left = ((X.mean(axis=0) + estimate @ root.T - X) ** 2).sum()
+    return float(left / ((X - X.mean(axis=0)) ** 2).sum())
+
+
+def categories(d: pd.DataFrame, retention: float, seed: int = SEEDS[0]) -> dict[str, float]:
+    """Return mean posterior probabilities of wrong values of four columns of cps, by prior."""
+    columns = [
+        np.minimum(d.household_size, 6) - 1,
+        d.age // 10 - 1,
+        pd.qcut(d.salary, 6, labels=False),
+        d.mortgage_interest > 0,
+    ]
+    codes = [np.asarray(column, dtype=int) for column in columns]
+    sizes = [int(code.max()) + 1 for code in codes]
+    x, s = np.ravel_multi_index(codes, sizes), int(np.prod(sizes))
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(len(x)) < retention, x, rng.integers(0, s, len(x)))
+    counts = np.bincount(y, minlength=s).astype(float)
+    priors = {
+        "known exactly": np.bincount(x, minlength=s) / len(x),
+        "posterior's, by likelihood": prior_by_likelihood(counts, retention),
+        "mixture of products, outside": products(counts, sizes, retention, rng),
+    }
+    found = {}
+    for name, q in priors.items():
+        kept, out = retention * q[y], (1.0 - retention) / s
+        right = q[x] * out + kept * (x == y)
+        found[name] = float(1.0 - (right / (out + kept)).mean())
+    return found
+
+
+def products(counts: Array, sizes: list[int], p: float, rng: np.random.Generator) -> Array:
+    """Return a mixture of products of the columns' shares, by EM from copies, shape (s,)."""
+    s, cells = counts.size, np.array(np.unravel_index(np.arange(counts.size), sizes))
+    alpha = np.full(PRODUCTS, 1.0 / PRODUCTS)
+    shares = [0.5 * rng.dirichlet(np.full(size, 5.0), PRODUCTS) + 0.5 / size for size in sizes]
+    for _ in range(200):
+        each = alpha[:, None] * np.prod(
+            [share[:, at] for share, at in zip(shares, cells, strict=True)], axis=0
+        )
+        q = each.sum(axis=0)
+        shown = counts / (p * q + (1.0 - p) / s)
+        expected = each * (p * shown + (1.0 - p) / s * shown.sum())
+        alpha = expected.sum(axis=1) / expected.sum()
+        shares = [
+            np.stack([np.bincount(at, row, size) for row in expected]) + 0.01
+            for at, size in zip(cells, sizes, strict=True)
+        ]
+        shares = [share / share.sum(axis=1, keepdims=True) for share in shares]
+    return np.asarray(q)
 
 
 def smoothed_floor(rows: int = 5_000, seed: int = 40) -> tuple[float, dict[str, float]]:
@@ -166,6 +253,23 @@ def page(lines: dict[str, Any], before: dict[str, Any]) -> str:
     for name, left in attacks.items():
         shown = f"{old[name]:.4f}" if name in old else "–"
         text.append(f"| {name} | {left:.4f} | {shown} |")
+    text.append(
+        "\nA self-supervised denoiser from outside (trees on recorrupted copies and neighbours), one draw:"
+    )
+    text.append("\n| table | denoiser leaves | strongest attack |\n| --- | --: | --: |")
+    for name, line in lines["tables"].items():
+        if line["outside"] is None:
+            continue
+        least = min(share for _, share, _ in line["kinds"].values())
+        text.append(f"| {name} | {line['outside']:.3f} | {least:.3f} |")
+    text.append(
+        "\nFour columns of cps as one category of one uniform copy: mean posterior probability of wrong values."
+    )
+    heads = [f"retention {p:g}" for p in RETENTIONS]
+    text.append(f"\n| prior | {' | '.join(heads)} |\n| --- | {'--: | ' * len(heads)}".rstrip())
+    for name in lines["categories"][0]:
+        shares = [f"{each[name]:.4f}" for each in lines["categories"]]
+        text.append(f"| {name} | {' | '.join(shares)} |")
     return "\n".join(text) + "\n"
 
 
@@ -179,7 +283,10 @@ def main() -> None:
     lines: dict[str, Any] = {"tables": {}, "floor": smoothed_floor()}
     for name, frame in tables(asked.package_files):
         shape = f"{len(frame):,} × {frame.shape[1]}"
-        lines["tables"][name] = {"shape": shape, "kinds": strongest(frame)}
+        outside = denoised(frame) if len(frame) >= FEWEST_DENOISED else None
+        if name == "cps":
+            lines["categories"] = [categories(frame, p) for p in RETENTIONS]
+        lines["tables"][name] = {"shape": shape, "kinds": strongest(frame), "outside": outside}
         print(name, lines["tables"][name], file=sys.stderr, flush=True)
     before = json.loads(asked.before.read_text()) if asked.before else {}
     if asked.save:

@@ -13,7 +13,9 @@ from auditor_attacks.neighbour_mixture import (
     components,
     folds,
     least_risk,
+    normal_scores,
     predicted,
+    quantiles,
     ridge_by_fold,
 )
 
@@ -70,8 +72,15 @@ def test_features_and_the_map_do_not_use_the_row_itself():
 
 def test_features_by_hand():
     found = around(np.arange(5.0)[:, None], np.array([0, 2]))
-    assert found[1].tolist() == [2.0, 2.0, 2.0, 2.0]  # of 1 and 3; of 0, 1, 3 and 4
-    assert found[0].tolist() == [1.0, 2.0, 2.5, 2.5]
+    assert found[1].tolist() == [2.0, 2.0, 2.0]  # of 1 and 3; of 0, 1, 3 and 4
+    assert found[0].tolist() == [1.0, 2.5, 2.5]
+
+
+def test_normal_scores_undo_a_monotone_map():
+    """Of quantiles within two deviations, 200 knots err by less than a tenth."""
+    z = np.random.default_rng(5).normal(size=(20_000, 2))
+    found = normal_scores(np.exp(z), quantiles(np.exp(z)))
+    assert np.abs(found - z)[np.abs(z) < 2.0].max() < 0.1
 
 
 def test_weights_of_least_risk_by_hand():
