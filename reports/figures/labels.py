@@ -91,7 +91,6 @@ OF_THE_AUDIT = {
     "coincidences": "least squares, for who knows which cells carry the same noise",
     "noise-density": "Bayes' rule, for who knows the density of the noise",
     "known-generator": "the noise drawn again from its seed",
-    "other-rows": "Bayes on a record's cells and those of rows near it, for who knows how copies were made",
 }
 """Estimates by the audit itself from both originals and copies."""
 

@@ -31,13 +31,14 @@ def audit(folder, x, copies, attacks=("posterior",), **fields):
     })  # fmt: skip
 
 
-def told(result, metric="accuracy", coalition=(1,), attack="other-rows"):
-    found = [
+def left(result, coalition=(1,), attack="fitted-to-originals"):
+    (found,) = [
         r
         for r in result.measurements
-        if (r.attack, r.metric, r.attribute, r.coalition) == (attack, metric, "*", coalition)
+        if (r.attack, r.metric, r.attribute, r.coalition)
+        == (attack, "normalized_error", "*", coalition)
     ]
-    return found[0] if found else None
+    return found.value
 
 
 def test_nothing_is_elsewhere_in_honest_copies():
@@ -58,10 +59,7 @@ def test_values_of_the_row_before_are_no_safe_copy(tmp_path):
     x = values(6)
     copy = np.where(RNG(7).random(x.size) < 0.75, np.roll(x, 1), x)
     result = audit(tmp_path, x, [copy], attacks=("posterior", "serial-posterior"))
-    found = told(result)
-    by_next = float(np.mean(np.roll(copy, -1) == x))
-    assert found.value > by_next - 2 * found.std_error
-    assert found.value > told(result, attack="posterior").value + 0.2
+    assert left(result) < 0.45 < 0.9 < left(result, attack="posterior")
     assert result.expectations[0].status == "fails"
 
 
@@ -72,19 +70,17 @@ def test_moved_rows_are_rebuilt(move, tmp_path):
     result = audit(
         tmp_path, x, [np.roll(x, 1) if move == "by one" else x[::-1], RNG(9).permutation(x)]
     )
-    assert told(result).value == told(result, coalition=(1, 2)).value == 1.0
-    assert told(result, coalition=(2,)) is None
+    assert max(left(result), left(result, (1, 2))) < 0.01
+    assert left(result, (2,)) > 0.95
     assert result.expectations[0].status == "fails"
 
 
 @QUIETLY
-def test_shuffled_rows_and_stated_laws_have_no_such_figures(tmp_path):
+def test_shuffled_rows_hold(tmp_path):
     x = values(10)
     shuffled = audit(tmp_path, x, [RNG(11).permutation(x)])
-    assert told(shuffled) is None
+    assert left(shuffled) > 0.95
     assert shuffled.expectations[0].status == "holds"
-    kept = np.where(RNG(12).random(x.size) < 0.3, x, RNG(13).integers(0, 4, x.size))
-    assert told(audit(tmp_path, x, [kept], levels=[0.3], law={"scheme": "uniform"})) is None
 
 
 def sharing(x, rows, seed, p=0.5, values=4):
@@ -99,13 +95,8 @@ def sharing(x, rows, seed, p=0.5, values=4):
 def test_noise_that_several_rows_share_is_no_safe_copy(rows, tmp_path):
     x = RNG(30).choice(4, 20_000)
     result = audit(tmp_path, x, [sharing(x, rows, 31, p=0.68)])
-    assert (
-        told(result, "normalized_error").value
-        < 0.49
-        < 0.51
-        < told(result, "normalized_error", attack="posterior").value
-    )
-    assert result.expectations[0].status == "fails"
+    assert left(result) < 0.495 < 0.51 < left(result, attack="posterior")
+    assert result.expectations[0].status != "holds"
 
 
 def laid(kind, seed, n):

@@ -8,6 +8,7 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 | sums and differences of copies modulo the number of values | values split over copies |
 | shown columns, and shares of each value among equal codes | columns in clear, households |
 | place in the file, and its remainders | values kept in every second row |
+| cells of other rows that agree with the records (``other_rows``) | moved rows, and noise that rows share |
 
 *Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``.
 """
@@ -21,10 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor.audit.categorical.cell_records import Bar, Cell
+from auditor.audit.categorical.other_rows import elsewhere
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.insider.fitted import halves_of
+from auditor.audit.insider.fitted import fitted_records, halves_of
 from auditor.data.columns.categorical_table import split
-from auditor.data.table import ShownColumn
+from auditor.data.table import ShownColumn, Table
 from auditor.results.evidence import FITTED
 from auditor.results.in_clear import KEPT
 from auditor.results.records import Measurement
@@ -51,6 +53,39 @@ class Features(NamedTuple):
 
     values: Array
     codes: list[bool]
+
+
+def fitted_to_files(release: UniformRelease) -> list[Measurement]:
+    """Return figures of an insider who learns from all columns of the copies' files."""
+    scheme, table = release.scheme, release.table
+    if scheme.makes_copies or table is None or table.streamed:
+        return []
+    shown = scheme.shown(table)
+    found = fitted_category_records(release, shown)
+    return found + numbers_beside(release, table, shown) if table.width else found
+
+
+def numbers_beside(
+    release: UniformRelease, table: Table, shown: Sequence[ShownColumn]
+) -> list[Measurement]:
+    """Return figures of the audited table's columns of numbers that the copies' files show."""
+    scheme = release.scheme
+    copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
+    cells = np.zeros((len(copies), *X.shape))
+    beside = []
+    for column in shown:
+        if column.name in table.attributes and column.values.dtype.kind == "f":
+            cells[column.copy - 1, :, table.attributes.index(column.name)] = column.values
+        else:
+            beside.append(column)
+    for number, codes in enumerate(copies, start=1):
+        parts = zip(release.data.names, split(release.data, codes), strict=True)
+        beside += [ShownColumn(number, name, part.astype(np.intp)) for name, part in parts]
+    context = release.context.of_columns(table.attributes, X.var(axis=0))
+    steps = table.resolution.steps
+    here = release.scenario
+    asked = here.data.tolerance if here.asks_closeness else None
+    return fitted_records(context, X, list(cells), release.coalitions, None, steps, beside, asked)
 
 
 def fitted_category_records(
@@ -100,7 +135,7 @@ def predicted(
     # here, since importing it takes a second
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    features = features_of(size, place, held, beside, len(x))
+    features = features_of(x, size, place, held, beside)
     prior = np.bincount(x[rows], minlength=size) / len(rows)
     common = np.argsort(-prior, kind="stable")[:MOST_VALUES]
     # rarer values are one class, shared out by their frequencies
@@ -134,7 +169,7 @@ def predicted(
 
 
 def features_of(
-    size: int, place: int, held: Sequence[Sequence[Any]], beside: Sequence[ShownColumn], n: int
+    x: Indices, size: int, place: int, held: Sequence[Sequence[Any]], beside: Sequence[ShownColumn]
 ) -> Features:
     """Return the columns that trees see; parameters as of ``predicted``."""
     found: list[tuple[Any, bool]] = [(column, True) for copy in held for column in copy]
@@ -154,7 +189,8 @@ def features_of(
                     np.bincount(v, y == value) / np.maximum(counts, 1) for value in range(size)
                 ]
                 found += [(share[v], False) for share in shares[:MOST_VALUES]]
-    rows = np.arange(n)
+    found += [(cells, True) for y in own for cells in elsewhere(x, y, size)]
+    n, rows = len(x), np.arange(len(x))
     found += [(rows, False), *((rows % k, True) for k in REMAINDERS if n > 20 * k)]
     codes = [code and int(np.max(v)) < MOST_CODES for v, code in found]
     return Features(np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found]), codes)

@@ -17,8 +17,8 @@ from auditor.audit.categorical.attack_records import AttackRecords
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
 from auditor.audit.categorical.error_bars import Fit
 from auditor.audit.categorical.first_pass import Counting
+from auditor.audit.categorical.fitted import fitted_to_files
 from auditor.audit.categorical.fitting import fit_of, fitted_parts, parts_of, shares_of, view_of
-from auditor.audit.categorical.other_rows import fitted_to_files, other_row_records
 from auditor.audit.categorical.posterior_pass import Fitted, Found, MeasureJob, Try
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
@@ -161,11 +161,9 @@ class CategoricalSession(Session):
 
     def later_records(self) -> list[Measurement]:
         """Return the information in other rows and columns, for copies from files."""
-        perfect = [state for state in self.scenario.knowledge if isinstance(state, Perfect)]
-        if not perfect:
+        if not any(isinstance(state, Perfect) for state in self.scenario.knowledge):
             return []
-        parts = parts_of(self.release.data, perfect[0])
-        return other_row_records(self.release, self.halves, parts) + fitted_to_files(self.release)
+        return fitted_to_files(self.release)
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""
