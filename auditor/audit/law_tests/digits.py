@@ -5,10 +5,10 @@ changes.
 
 For a value c whose own noise has deviation s, and a frequency ``f ≥ 1.5/s``, the phase ``2π f c``
 is uniform but for ``e^(−44)``, given the originals and the other copies' scores. So for weights b
-that are functions of these, ``t = |Σ b exp(2πi f c)|² / Σ b²`` has ``P(t ≥ a) ≤ a e^(1−a)``
-(``auditor.numerics.statistics.wave_tail``). Weights are sums of ``cos(2πκv)``, κ = 1 and 2, of ranks
-v of the originals and of scores v of other copies. Frequencies are powers of ten, and, for whitened
-noise, all up to some 8,000 per deviation.
+that are functions of these, ``t = |Σ b exp(2πi f c)|² / Σ |b|²`` has ``P(t ≥ a) ≤ a e^(1−a)``
+(``auditor.numerics.statistics.wave_tail``). Weights are sums of ``exp(±2πi κ v)``, κ = 1 and 2, of
+ranks v of the originals and of scores v of other copies. Frequencies are powers of ten. Whitened
+noise is tested at all frequencies up to some 8,000 per deviation, with the weights' real parts.
 
 *Last digits of copies from files.* Noise from a generator of doubles reaches a released value from few originals only.
 
@@ -71,18 +71,21 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
         value = values[place]
         others, c = group != value.group, value.values[:n]
         weights = _added_up([wave[:, others] for wave in waves], GROUPS)
-        power = np.square(weights).sum(axis=0)
+        power = np.square(np.abs(weights)).sum(axis=0)
         if not power.all():  # no other column
             continue
         decades = 10.0 ** (math.ceil(math.log10(value.slowest)) + np.arange(DECADES))
         decades = decades[decades <= value.finest]
         turns = decades[:, None] * c
         angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)  # % is 60 times slower
-        t = (np.square(np.cos(angle) @ weights) + np.square(np.sin(angle) @ weights)) / power
-        tried = [(t.max(axis=1, initial=0.0), decades, t.size)]
+        real, imaginary = np.cos(angle) @ weights, 1j * (np.sin(angle) @ weights)
+        t = np.square(np.maximum(np.abs(real + imaginary), np.abs(real - imaginary))) / power
+        tried = [(t.max(axis=1, initial=0.0), decades, 2 * t.size)]
         if place in swept and np.ptp(c) > 0:
             few = _added_up([waves[0][:, others]], min(GROUPS, max(1, SWEPT_VALUES // n)))
-            tried += [(*(all_ := _at_all_frequencies(value, c, b)), len(all_[0])) for b in few.T]
+            tried += [
+                (*(all_ := _at_all_frequencies(value, c, b)), len(all_[0])) for b in few.real.T
+            ]
         for t, frequencies, count in tried:
             tests += count
             if t.size:
@@ -96,12 +99,12 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
     return max(found).as_test("low digits", tests, n) if found else None
 
 
-def _waves(u: Array) -> NDArray[np.float32]:
-    wave = np.cos((2.0 * np.pi * u).astype(np.float32))
+def _waves(u: Array) -> NDArray[np.complex64]:
+    wave = np.exp(2j * np.pi * u).astype(np.complex64)
     return wave - wave.mean(axis=0)
 
 
-def _added_up(waves: Sequence[NDArray[np.float32]], most: int) -> NDArray[np.float32]:
+def _added_up(waves: Sequence[NDArray[np.complex64]], most: int) -> NDArray[np.complex64]:
     groups = min(most, max(1, waves[0].shape[1]))
     sums = [wave[:, k::groups].sum(axis=1) for wave in waves for k in range(groups)]
     return np.stack(sums, axis=1)
