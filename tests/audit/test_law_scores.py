@@ -34,7 +34,7 @@ def test_scores_of_honest_releases_are_uniform_and_independent(scheme, levels, p
         release.copies = release.release.undo(release.copies)
     chosen = range(1, len(levels) + 1)
     rows = rows_of([(release.release.table.values, release.copies)], chosen, True)
-    scores, _ = release_scores(release.law, rows, release.release.table.attributes, chosen)
+    scores, *_ = release_scores(release.law, rows, release.release.table.attributes, chosen)
     assert (
         len(scores.names) == len(scores.grain) == len(scores.groups) == scores.values.shape[1] > 0
     )

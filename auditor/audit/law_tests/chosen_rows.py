@@ -134,7 +134,7 @@ def _parts(column: Array, eps: float) -> float:
 
     The least q is taken. Values with a last bit near 1/q are passed over.
     """
-    some = column[:: max(1, len(column) // 8)]
+    some = column[:: max(1, len(column) // 4)]
     for q in FRACTIONS[_multiples(some, FRACTIONS, eps, column)]:
         if _multiples(column, q[None], eps, column)[0]:
             steps = np.rint(column * q)

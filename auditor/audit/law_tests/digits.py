@@ -7,8 +7,8 @@ For a value c whose own noise has deviation s, and a frequency ``f ≥ 1.5/s``, 
 is uniform but for ``e^(−44)``, given the originals and the other copies' scores. So for weights b
 that are functions of these, ``t = |Σ b exp(2πi f c)|² / Σ |b|²`` has ``P(t ≥ a) ≤ a e^(1−a)``
 (``auditor.numerics.statistics.wave_tail``). Weights are sums of ``exp(±2πi κ v)``, κ = 1 and 2, of
-ranks v of the originals and of scores v of other copies. Frequencies are powers of ten, and, for
-whitened noise, all up to some 8,000 per deviation.
+ranks v of the originals and of scores v of other copies. Frequencies are powers of ten. Whitened
+noise is tested at all frequencies up to some 8,000 per deviation, with the weights' real parts.
 
 *Last digits of copies from files.* Noise from a generator of doubles reaches a released value from few originals only.
 
@@ -26,16 +26,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import Finding, Scores, log_p
-from auditor.audit.law_tests.chosen_rows import Rows
-from auditor.audit.law_tests.scores import whitening
+from auditor.audit.law_tests.scores import Value
 from auditor.numerics.last_digits import STRAY, generators, grid_of_digits, ratio, written_shorter
 from auditor.numerics.statistics import column_ranks, wave_tail
 from auditor.process.deferred import scipy
@@ -43,126 +40,85 @@ from auditor.results.evidence import LAST_DIGITS, LawTest
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
 
-MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**17
-MOST_VALUES, MOST_SWEPT, MOST_PAIRED, GROUPS = 18, 6, 12, 4
-"""Values that are tested, whitened columns that are tested at all frequencies, columns up to which
-sums are tested, and groups of weights, which are added up."""
-SWEPT_ROWS = 2**13
+MOST_ROWS, DECADES, GRID = 2**13, 9, 2**17
+MOST_VALUES, MOST_SWEPT, GROUPS = 12, 4, 4
+"""Values that are tested, whitened columns that are tested at all frequencies, and groups of
+weights, which are added up."""
+SWEPT_VALUES = 2**13
 """Rows times groups of weights for a test of all frequencies: long tables need fewer groups."""
 
 
-class Value(NamedTuple):
-    """Values with digits to test, and the range of frequencies."""
+def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | None:
+    """Test whether low digits depend on originals or on other copies.
 
-    copy: int
-    name: str
-    values: Array
-    slowest: float
-    finest: float
-    whitened: bool = False
-
-
-def digits_test(
-    law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str], chosen: Sequence[int]
-) -> LawTest | None:
-    """Test whether low digits depend on originals or on other copies."""
-    n, N = min(len(rows.x), MOST_ROWS), rows.grain.shape[1]
-    if law.distribution != "gaussian" or n < 3:
-        return None
-    ranks = column_ranks(rows.x[:n])
-    copy_of = np.concatenate([np.full(N, -1), scores.groups])
-    phases = waves(np.hstack([ranks, scores.values[:n]]))
-    phases -= phases.mean(axis=0)
-    varied = np.flatnonzero(np.abs(phases).max(axis=0) > 1e-3)
-    phases, copy_of = phases[:, varied], copy_of[varied]
-
-    @cache
-    def sums(copy: int, groups: int) -> NDArray[np.complex64]:
-        """Return sums of the phases of originals and other copies, then of their squares."""
-        others = np.flatnonzero(copy_of != copy)
-        member = np.zeros((len(copy_of), min(groups, len(others))), dtype=np.complex64)
-        member[others, np.arange(len(others)) % max(1, member.shape[1])] = 1.0
-        return np.hstack([phases @ member, (phases * phases) @ member])
-
-    values = list(_values(law, rows, n, names, chosen))
-    swept, found, tests = 0, list[Finding](), 0
-    for value in values[:: math.ceil(len(values) / MOST_VALUES) or 1]:
-        weights = sums(value.copy, GROUPS)
-        if not weights.shape[1]:
+    Parameters
+    ----------
+    scores : Scores
+    x : ndarray of shape (n, N)
+        Originals.
+    values : sequence of Value
+    """
+    n = min(len(x), MOST_ROWS)
+    ranks = column_ranks(x[:n])
+    ranks = ranks[:, np.ptp(ranks, axis=0) > 0]
+    group = np.concatenate([np.full(ranks.shape[1], -1), scores.groups])
+    u = np.hstack([ranks, scores.values[:n]])
+    waves = [_waves(k * u) for k in (1, 2)]
+    whitened = sum(value.whitened for value in values)
+    swept = range(0, whitened, math.ceil(whitened / MOST_SWEPT) or 1)
+    found, tests = list[Finding](), 0
+    for place in {*swept, *range(0, len(values), math.ceil(len(values) / MOST_VALUES) or 1)}:
+        value = values[place]
+        others, c = group != value.group, value.values[:n]
+        weights = _added_up([wave[:, others] for wave in waves], GROUPS)
+        power = np.square(np.abs(weights)).sum(axis=0)
+        if not power.all():  # no other column
             continue
         decades = 10.0 ** (math.ceil(math.log10(value.slowest)) + np.arange(DECADES))
         decades = decades[decades <= value.finest]
-        wave = waves(decades[:, None] * value.values)
-        both = np.maximum(np.abs(wave @ weights), np.abs(wave.conj() @ weights))
-        t = np.square(both) / np.square(np.abs(weights)).sum(axis=0)
+        turns = decades[:, None] * c
+        angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)  # % is 60 times slower
+        real, imaginary = np.cos(angle) @ weights, 1j * (np.sin(angle) @ weights)
+        t = np.square(np.maximum(np.abs(real + imaginary), np.abs(real - imaginary))) / power
         tried = [(t.max(axis=1, initial=0.0), decades, 2 * t.size)]
-        if value.whitened and swept < MOST_SWEPT and np.ptp(value.values) > 0:
-            swept += 1
-            groups = min(GROUPS, max(1, SWEPT_ROWS // (n + 1)))
+        if place in swept and np.ptp(c) > 0:
+            few = _added_up([waves[0][:, others]], min(GROUPS, max(1, SWEPT_VALUES // n)))
             tried += [
-                _at_all_frequencies(value, weight)
-                for weight in np.hsplit(sums(value.copy, groups), 2)[0].T
+                (*(all_ := _at_all_frequencies(value, c, b)), len(all_[0])) for b in few.real.T
             ]
         for t, frequencies, count in tried:
             tests += count
             if t.size:
-                place = int(t.argmax())
-                found.append(
-                    Finding(
-                        float(log_p(wave_tail(float(t[place])))),
-                        math.sqrt(float(t[place]) / n),
-                        0.0,
-                        f"digits of {value.name} after parts of 1/{frequencies[place]:.5g} are "
-                        "correlated with originals or other copies: r =",
-                    )
+                k = int(t.argmax())
+                where = (
+                    f"digits of {value.name} after parts of 1/{frequencies[k]:.5g} are correlated "
+                    "with originals or other copies: r ="
                 )
+                r = math.sqrt(float(t[k]) / n)
+                found.append(Finding(float(log_p(wave_tail(float(t[k])))), r, 0.0, where))
     return max(found).as_test("low digits", tests, n) if found else None
 
 
-def waves(turns: Array) -> NDArray[np.complex64]:
-    """Return ``exp(2πi · turns)``."""
-    angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)
-    return np.cos(angle) + np.complex64(1j) * np.sin(angle)
+def _waves(u: Array) -> NDArray[np.complex64]:
+    wave = np.exp(2j * np.pi * u).astype(np.complex64)
+    return wave - wave.mean(axis=0)
 
 
-def _at_all_frequencies(value: Value, weight: Array) -> tuple[Array, Array, int]:
-    """Return ``t`` at each frequency of a grid, the frequencies, and the number of comparisons."""
-    c = value.values
+def _added_up(waves: Sequence[NDArray[np.complex64]], most: int) -> NDArray[np.complex64]:
+    groups = min(most, max(1, waves[0].shape[1]))
+    sums = [wave[:, k::groups].sum(axis=1) for wave in waves for k in range(groups)]
+    return np.stack(sums, axis=1)
+
+
+def _at_all_frequencies(value: Value, c: Array, b: NDArray[np.float32]) -> tuple[Array, Array]:
+    """Return ``t`` at each frequency of a grid, and the frequencies."""
     step = float(np.ptp(c)) / (GRID - 1)
-    place = np.rint((c - c.min()) / step).astype(np.intp)
-    wave = np.bincount(place, weight.real, GRID) + 1j * np.bincount(place, weight.imag, GRID)
-    F = scipy.fft.fft(wave.astype(np.complex64))
-    power = F.real**2 + F.imag**2
+    place = ((c - c.min()) / step + 0.5).astype(np.intp)
+    F = np.abs(scipy.fft.rfft(np.bincount(place, b, GRID).astype(np.float32)))
     first = math.ceil(value.slowest * step * GRID)
     last = int(min(value.finest * step * GRID, GRID // 2 - 1))
-    t = np.maximum(power[first : last + 1], power[GRID - first : GRID - last - 1 : -1])
-    t /= float(np.square(np.abs(weight)).sum())
-    return t, np.arange(first, last + 1) / (step * GRID), 2 * t.size
-
-
-def _values(
-    law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Sequence[int]
-) -> Iterator[Value]:
-    M, N = rows.grain.shape
-    white, z = whitening(law.covariance, N, rows.grain.ravel()), rows.noise[:n].reshape(n, M * N)
-    known, e = np.abs(white.W) @ rows.grain.ravel(), z @ white.W.T
-    fine = np.flatnonzero(known < 2.0**-6).tolist()
-    for k in fine:
-        name = f"noise of copy {chosen[white.copy[k]]} in deviations"
-        finest = 0.125 / max(known[k], 1e-300)
-        yield Value(int(white.copy[k]), name, e[:, k], SLOWEST, finest, True)
-    for k, other in combinations(fine, 2) if len(fine) <= MOST_PAIRED else ():
-        if white.copy[k] == white.copy[other]:
-            name = f"a sum of noise of copy {chosen[white.copy[k]]}"
-            finest = 0.125 / max(known[k] + known[other], 1e-300)
-            for sign in (1.0, -1.0):
-                values = e[:, k] + sign * e[:, other]
-                yield Value(int(white.copy[k]), name, values, SLOWEST, finest)
-    for copy, a in np.argwhere(white.deviation > 64.0 * rows.grain).tolist():
-        values = rows.x[:n, a] + rows.noise[:n, copy, a]
-        slowest = SLOWEST / float(white.deviation[copy, a])
-        finest = 0.125 / max(float(rows.grain[copy, a]), 1e-300)
-        yield Value(copy, f"{names[a]!r} in copy {chosen[copy]}", values, slowest, finest)
+    t = np.square(F[first : last + 1]) / np.square(b).sum()
+    return t, np.arange(first, last + 1) / (step * GRID)
 
 
 GENERATED_ROWS, MOST_COLUMNS = 2**12, 32

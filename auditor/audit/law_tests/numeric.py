@@ -91,11 +91,11 @@ def row_tests(
     """
     if len(rows.x) < 3 or law.distribution == "unstated":
         return []
-    scores, own = release_scores(law, rows, names, chosen)
+    scores, own, values = release_scores(law, rows, names, chosen)
     tests = [
         no_noise_test(law, rows),
         *battery(scores, rows.x, names, own),
-        digits_test(law, rows, scores, names, chosen),
+        digits_test(scores, rows.x, values),
     ]
     return [test for test in tests if test is not None]
 

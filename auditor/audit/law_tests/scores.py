@@ -18,7 +18,7 @@ Rounding and spreading add ``h²/6`` to its variance.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -44,8 +44,11 @@ HARDLY_ANY = 1e-10
 COARSEST, COARSEST_OF_EDGES = 0.5, 2.0**-10
 """Largest spacing of a grid, in deviations of the noise, that is tested: of Gaussian noise, and of
 laws with edges or atoms."""
-MOST_PAIRS = 6
-"""Pairs of copies that are compared, evenly spread."""
+MOST_PAIRS, MOST_PAIRED = 6, 12
+"""Pairs of copies that are compared, evenly spread, and columns up to which digits of sums are
+tested."""
+SLOWEST, FINEST = 1.5, 0.125
+"""Frequencies of digits: the least per deviation, and the largest per spacing of the grid."""
 DENSITY = {
     "gaussian": 1.0 / math.sqrt(2.0 * math.pi),
     "uniform": 1.0 / math.sqrt(12.0),
@@ -123,10 +126,31 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
     return Whitening(np.vstack(rows) / unit, *places, left.reshape(-1, N))
 
 
+class Value(NamedTuple):
+    """Values of Gaussian noise or of a copy whose low digits are uniform.
+
+    Attributes
+    ----------
+    group : int
+        Number of the copy.
+    slowest, finest : float
+        Range of frequencies.
+    whitened : bool
+        Whether the noise is in deviations.
+    """
+
+    group: int
+    name: str
+    values: Array
+    slowest: float
+    finest: float
+    whitened: bool = False
+
+
 def release_scores(
     law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> tuple[Scores, Scores | None]:
-    """Return independent scores, and scores in natural coordinates.
+) -> tuple[Scores, Scores | None, Sequence[Value]]:
+    """Return independent scores, scores in natural coordinates, and values with low digits.
 
     Parameters
     ----------
@@ -142,16 +166,16 @@ def release_scores(
             process_scores(increments(law, nested), rows, names, chosen)
             for nested in (law.one_process, False)
         )
-        return steps, own if law.one_process else None
+        return steps, own if law.one_process else None, ()
     if law.distribution == "uniform" and isinstance(law, KroneckerNoise):
-        return uniform_scores(law, rows, names, chosen), None
+        return uniform_scores(law, rows, names, chosen), None, ()
     return gaussian_scores(law.covariance, rows, names, chosen)
 
 
 def gaussian_scores(
     K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]
-) -> tuple[Scores, Scores]:
-    """Return ``Φ(W z)``, and ``Φ(c z)`` of natural coordinates, of noise with covariance K.
+) -> tuple[Scores, Scores, list[Value]]:
+    """Return ``Φ(W z)``, ``Φ(c z)`` of natural coordinates, and values, of noise with covariance K.
 
     Natural coordinates are each copy's noise and differences of two copies' noise, as they are and
     in deviations.
@@ -178,9 +202,32 @@ def gaussian_scores(
                     name = f"the difference of noise of copies {chosen[a]} and {chosen[b]} ({names[j]!r})"
                     combined.append((c, name))
     C = np.array([c / math.sqrt(c @ K @ c) for c, _ in combined]).reshape(-1, M * N)
-    return scores, _normal_scores(
+    own_scores = _normal_scores(
         C, z, grain, [name for _, name in combined], np.zeros(len(C), np.intp)
     )
+    return scores, own_scores, list(_values(scores, white, rows, names, chosen))
+
+
+def _values(
+    scores: Scores, white: Whitening, rows: Rows, names: Sequence[str], chosen: Sequence[int]
+) -> Iterator[Value]:
+    known = scores.grain / DENSITY["gaussian"]
+    fine, copies = np.flatnonzero(known < 2.0**-6).tolist(), scores.groups.tolist()
+    for k in fine:
+        name, finest = f"{scores.names[k]} in deviations", FINEST / max(known[k], 1e-300)
+        yield Value(copies[k], name, scores.g[:, k], SLOWEST, finest, True)
+    for k, other in combinations(fine, 2) if len(fine) <= MOST_PAIRED else ():
+        if copies[k] == copies[other]:
+            name = f"a sum of noise of copy {chosen[copies[k]]}"
+            finest = FINEST / max(known[k] + known[other], 1e-300)
+            for sign in (1.0, -1.0):
+                values = scores.g[:, k] + sign * scores.g[:, other]
+                yield Value(copies[k], name, values, SLOWEST, finest)
+    for copy, a in np.argwhere(white.deviation > 64.0 * rows.grain).tolist():
+        values = rows.x[:, a] + rows.noise[:, copy, a]
+        slowest = SLOWEST / float(white.deviation[copy, a])
+        finest = FINEST / max(float(rows.grain[copy, a]), 1e-300)
+        yield Value(copy, f"{names[a]!r} in copy {chosen[copy]}", values, slowest, finest)
 
 
 def _normal_scores(
