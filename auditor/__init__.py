@@ -13,11 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from auditor.api import run
     from auditor.audit.measures.empirical_guarantee import EpsilonAudit, empirical_epsilon
-    from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
+    from auditor.base.errors import (
+        AuditorError,
+        DataError,
+        NotApplicable,
+        PluginError,
+        ScenarioError,
+    )
     from auditor.results.model import AuditResult
     from auditor.results.records import Measurement
+    from auditor.runs.api import run
     from auditor.runs.estimate import attack
     from auditor.runs.estimate_numbers import Estimate
     from auditor.runs.folder_release import read_release
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 
 # Imported at first use, so that `import auditor` and the command line start without numpy.
 _HOMES = {
-    "run": "auditor.api",
+    "run": "auditor.runs.api",
     "perturb": "auditor.runs.perturb",
     "read_release": "auditor.runs.folder_release",
     "attack": "auditor.runs.estimate",
@@ -37,11 +43,11 @@ _HOMES = {
     "AuditResult": "auditor.results.model",
     "Measurement": "auditor.results.records",
     "Scenario": "auditor.scenario.model",
-    "AuditorError": "auditor.errors",
-    "DataError": "auditor.errors",
-    "NotApplicable": "auditor.errors",
-    "PluginError": "auditor.errors",
-    "ScenarioError": "auditor.errors",
+    "AuditorError": "auditor.base.errors",
+    "DataError": "auditor.base.errors",
+    "NotApplicable": "auditor.base.errors",
+    "PluginError": "auditor.base.errors",
+    "ScenarioError": "auditor.base.errors",
 }
 
 __all__ = [

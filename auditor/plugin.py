@@ -62,9 +62,10 @@ from auditor.adversary.view import (
     View,
 )
 from auditor.audit.insider.feature import Column, Feature, Known, Shown
+from auditor.base.errors import AuditorError, DataError, NotApplicable, PluginError
+from auditor.base.types import Array, ClassRecords, Coalition, Codes, Indices
 from auditor.data.source import Outline, RecordLaw, RecordShape, Source
 from auditor.data.table import Table
-from auditor.errors import AuditorError, DataError, NotApplicable, PluginError
 from auditor.expectations.base import Expectation, Filter, Judgement
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
@@ -80,7 +81,6 @@ from auditor.schemes.base.plans import Step
 from auditor.schemes.base.scheme import Case, Key, Sampler, Scheme, TableMoments
 from auditor.schemes.replacement.base import Copies, UniformScheme
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Array, ClassRecords, Coalition, Codes, Indices
 
 __all__ = [
     "AdditiveScheme",

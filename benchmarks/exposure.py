@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 import auditor
+from auditor.base.errors import AuditorWarning
 from auditor.cli import main as command
-from auditor.errors import AuditorWarning
 from benchmarks.leaks import KINDS, Leak, verdict
 
 SEED = 2**42 + 7

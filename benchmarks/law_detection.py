@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from auditor import registry
-from auditor.errors import DataError
+from auditor.base.errors import DataError
 from auditor.results.evidence import LawTest
 from auditor.schemes.replacement.law import UniformLaw
 from tests.audit import law_faults, planted_coins

@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import auditor
 from auditor import registry
-from auditor.types import Array
+from auditor.base.types import Array
 from auditor_attacks.posterior import prior_by_likelihood
 
 LEVEL, MOST_ROWS = 0.3, 10_000

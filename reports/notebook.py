@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Display

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
-from auditor.types import Array
 from auditor_attacks.llse import llse_weights
 
 

@@ -29,7 +29,7 @@ WHEEL = f"auditor-{VERSION}-py3-none-any.whl"
 FOREIGN = ("attacks", "reports", "scenarios")
 LEFT_BEHIND = (
     "auditor/__pycache__/api.cpython-311.pyc", ".mypy_cache/3.11/api.json", ".venv/lib/site-packages/numpy/tests/test_api.py",
-    "env311/lib/site-packages/auditor/api.py", "env311/lib/site-packages/numpy/tests/README.md", "audit/quickstart/finished-tasks/run.json",
+    "env311/lib/site-packages/auditor/runs/api.py", "env311/lib/site-packages/numpy/tests/README.md", "audit/quickstart/finished-tasks/run.json",
     "scenarios/audit/mine/finished-tasks/run.json", "scenarios/audit/mine/report.html", "scenarios/audit/mine/results.json",
     "scenarios/audit/mine/results.parquet", "docs/audit/mine/results.json",
 )  # fmt: skip

@@ -5,12 +5,9 @@ import pytest
 from click.testing import CliRunner
 
 from auditor import registry
+from auditor.base.errors import PluginFailed
 from auditor.cli import cli
-from auditor.errors import PluginFailed
-from auditor.schemes import planted
-from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.planted import Planted
-from auditor.selftest import (
+from auditor.cli.trials import (
     MIXING,
     VERDICTS,
     SelfTest,
@@ -21,6 +18,9 @@ from auditor.selftest import (
     terminal,
     to_json,
 )
+from auditor.schemes import planted
+from auditor.schemes.base.scheme import Key, TableMoments
+from auditor.schemes.planted import Planted
 from tests.planted_cases import all_cases
 
 BUILT = [case for case in all_cases() if issubclass(case, Planted)]

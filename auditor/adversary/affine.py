@@ -9,10 +9,10 @@ from typing import Any, overload
 import numpy as np
 
 from auditor.adversary.view import View
-from auditor.errors import PluginError
+from auditor.base.errors import PluginError
+from auditor.base.types import Array, Coalition
 from auditor.numerics.blocks import CHUNK_VALUES, evenly
 from auditor.process.containment import known
-from auditor.types import Array, Coalition
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from auditor.adversary.affine import Affine, check_real
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import NOTHING, Given, Informed, View
+from auditor.base.errors import AuditorError, NotApplicable, PluginError
+from auditor.base.types import Array, Codes
 from auditor.data.table import Table
-from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.numerics.moments import Moments
 from auditor.registry import Plugin
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Array, Codes
 
 
 class Cost(NamedTuple):

@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
+from auditor.base.types import Coalition
 from auditor.numerics.random_streams import stream
-from auditor.types import Coalition
 
 NAMED = ("singles", "pairs", "prefixes", "all", "subsets")
 MOST_COALITIONS = 1_100_000

@@ -40,10 +40,10 @@ from auditor.adversary.knowledge import (
     Split,
     Tree,
 )
+from auditor.base.errors import AuditorError, DataError, did_you_mean
+from auditor.base.types import Array
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.table import Table
-from auditor.errors import AuditorError, DataError, did_you_mean
-from auditor.types import Array
 
 CLOSE, SLACK, MOST_SWEEPS = 1e-10, 1e-3, 1000
 """The iteration stops at the first error of shares; after the most sweeps the second is allowed,

@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.view import SampleMoments
+from auditor.base.types import Array
 from auditor.numerics.linear_algebra import regression, symmetric_root
 from auditor.numerics.truncated_normal import Inside, inside
-from auditor.types import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -28,7 +28,8 @@ from auditor.adversary.affine import Affine
 from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
-from auditor.errors import NotApplicable
+from auditor.base.errors import NotApplicable
+from auditor.base.types import Array
 from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_matrix import (
@@ -41,7 +42,6 @@ from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.types import Array
 
 CovarianceSource = Literal["knowledge", "copies"]
 

@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge
-from auditor.errors import NotApplicable
+from auditor.base.errors import NotApplicable
+from auditor.base.types import Array, Codes
 from auditor.numerics.blocks import seal
 from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
-from auditor.types import Array, Codes
 
 
 @dataclass(frozen=True)

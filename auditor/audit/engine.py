@@ -10,6 +10,7 @@ from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, nothing_of
 from auditor.audit.categorical.session import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
+from auditor.base.types import Coalition
 from auditor.data.table import Audited
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
@@ -17,7 +18,6 @@ from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Picture
 from auditor.scenario.model import SchemeUse
 from auditor.schemes.base.scheme import by_engine
-from auditor.types import Coalition
 
 
 class Engine(Protocol):

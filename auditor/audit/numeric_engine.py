@@ -40,12 +40,12 @@ from auditor.audit.numeric_release import (
     release_records,
     without_law_records,
 )
+from auditor.base.types import Coalition
 from auditor.numerics.blocks import added_up
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import AttackUse
-from auditor.types import Coalition
 
 
 class NumericEngine:

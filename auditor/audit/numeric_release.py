@@ -24,13 +24,13 @@ from auditor.audit.measures.released_as_is import blank_records, kept_records, s
 from auditor.audit.measures.utility import column_of, geometry_records, utility_records
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.audit.numeric.views import EstimatedNoise
+from auditor.base.types import Array, Coalition
 from auditor.data.table import ShownColumn
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.evidence import InsiderGain, Pooling
 from auditor.results.records import ErrorBar, Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
-from auditor.types import Array, Coalition
 
 
 def release_records(opened: Opened, context: CellContext) -> Iterator[Measurement]:

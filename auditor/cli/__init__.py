@@ -4,7 +4,7 @@
 ``copies`` and ``inspect`` have the commands.
 
 Modules import only errors and the console at the top. Commands import the rest, so ``auditor
---help`` starts fast. ``auditor.runs.output`` writes results. ``auditor.api`` is the Python
+--help`` starts fast. ``auditor.runs.output`` writes results. ``auditor.runs.api`` is the Python
 equivalent.
 """
 
@@ -18,9 +18,15 @@ from collections.abc import Sequence
 
 import rich_click as click
 
+from auditor.base.errors import (
+    FAILED_RUNNING,
+    WRONG_REQUEST,
+    AuditorError,
+    PluginFailed,
+    StorageError,
+)
 from auditor.cli import arguments, copies, inspect, run
 from auditor.cli.guard import close_up, report_bug
-from auditor.errors import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
 from auditor.process.console import say
 
 click.rich_click.TEXT_MARKUP = "ansi"

@@ -10,7 +10,7 @@ from typing import Any
 
 import rich_click as click
 
-from auditor.errors import AuditorError, PluginFailed, StorageError, bounded
+from auditor.base.errors import AuditorError, PluginFailed, StorageError, bounded
 from auditor.process.console import say, tell
 
 PROGRAM, VARIABLE = "auditor", "_AUDITOR_COMPLETE"
@@ -282,7 +282,7 @@ def one_line_warnings() -> Iterator[None]:
     """Print every distinct warning as one line."""
     import warnings
 
-    from auditor.errors import AuditorWarning
+    from auditor.base.errors import AuditorWarning
     from auditor.process.containment import tell_warning
 
     with warnings.catch_warnings(record=True) as caught:

@@ -11,6 +11,7 @@ import rich_click as click
 from click.core import ParameterSource
 from click.globals import get_current_context
 
+from auditor.base.errors import AuditorError
 from auditor.cli.arguments import (
     bounds_option,
     file_options,
@@ -28,7 +29,6 @@ from auditor.cli.arguments import (
     with_file_options,
 )
 from auditor.cli.guard import guarded
-from auditor.errors import AuditorError
 from auditor.process.console import put, say, tell
 
 if TYPE_CHECKING:

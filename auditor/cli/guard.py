@@ -15,7 +15,7 @@ from typing import Any
 from click import get_current_context
 from click.exceptions import Abort, ClickException, Exit
 
-from auditor.errors import FAILED_RUNNING, AuditorError
+from auditor.base.errors import FAILED_RUNNING, AuditorError
 from auditor.process.console import say
 
 FIELD = re.compile(r"`([\w-]+):(?: ([\w-]+))?`")
@@ -109,8 +109,8 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
 
     Python would wait for these threads, possibly forever.
     """
+    from auditor.base.text import counted
     from auditor.process.containment import withhold_uncaught
-    from auditor.text import counted
 
     withhold_uncaught()
     with suppress(OSError, ValueError, AttributeError):  # already closed

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import rich_click as click
 
+from auditor.base.errors import AuditorError, AuditorWarning, bounded
 from auditor.cli.arguments import (
     budget_option,
     each,
@@ -31,7 +32,6 @@ from auditor.cli.arguments import (
 )
 from auditor.cli.guard import guarded
 from auditor.cli.run import FORMATS
-from auditor.errors import AuditorError, AuditorWarning, bounded
 from auditor.process.console import put, say, tell
 
 COMPARISONS = ("table", "html", "markdown", "json")
@@ -66,7 +66,7 @@ def check(
 @guarded
 def list_(what: str | None) -> None:
     """List plugins and scenarios, one per line."""
-    from auditor.catalogue import listing
+    from auditor.cli.catalogue import listing
 
     warn_of_broken_plugins()
     put(listing((what,) if what else LISTS))
@@ -77,7 +77,7 @@ def list_(what: str | None) -> None:
 @guarded
 def show(name: str) -> None:
     """Show one plugin or scenario: assumptions, parameters, paper."""
-    from auditor.catalogue import page
+    from auditor.cli.catalogue import page
 
     warn_of_broken_plugins()
     put(page(name))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from auditor.base.errors import FAILED_RUNNING, AuditorError, PluginFailed, bounded
 from auditor.cli.arguments import (
     budget_option,
     each,
@@ -29,7 +30,6 @@ from auditor.cli.arguments import (
     with_budget,
 )
 from auditor.cli.guard import guarded
-from auditor.errors import FAILED_RUNNING, AuditorError, PluginFailed, bounded
 from auditor.process.console import put, say
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _audited(
     resume: bool,
     quiet: bool,
 ) -> AuditResult:
-    from auditor import progress
+    from auditor.runs import progress
     from auditor.runs.finished_tasks import Keep
     from auditor.runs.run_scenario import run_scenario
 
@@ -301,8 +301,8 @@ def selftest(
     Exit status: 0 if no leak was acquitted and no more honest releases were refuted than the stated
     level allows; 1 otherwise.
     """
+    from auditor.cli.trials import markdown, self_test, terminal, to_json
     from auditor.runs.output import screen
-    from auditor.selftest import markdown, self_test, terminal, to_json
 
     warn_of_broken_plugins()
     if len(releases) not in (1, len(rows)):

@@ -27,10 +27,10 @@ from typing import Literal
 
 import numpy as np
 
+from auditor.base.text import quoted
+from auditor.base.types import Array
 from auditor.numerics.statistics import column_ranks, standardised
 from auditor.process.deferred import scipy
-from auditor.text import quoted
-from auditor.types import Array
 
 SURE = 10.0
 """Standard errors by which the expected correlation must exceed 0."""

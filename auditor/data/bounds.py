@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base.types import Array, Indices
 from auditor.data.columns.resolution import Grid
 from auditor.data.table import Table
-from auditor.errors import DataError
-from auditor.text import counted, listed, nearest, quoted
-from auditor.types import Array, Indices
 
 Bounds = Mapping[str, tuple[float, float]]
 """Column → its lowest and highest value."""

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted, listed, quoted
+from auditor.base.types import Array, Flags
 from auditor.data import file_rows
 from auditor.data.columns.categorical_table import (
     MOST_VALUES,
@@ -39,11 +42,8 @@ from auditor.data.columns.kinds import identifies
 from auditor.data.columns.scan import Scan, in_threads
 from auditor.data.file_rows import Coder, FileRows, Numbers, ProductCodes
 from auditor.data.formats.parts import Held, Records
-from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import pd
-from auditor.text import counted, listed, quoted
-from auditor.types import Array, Flags
 
 
 @dataclass(frozen=True)

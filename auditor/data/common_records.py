@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from auditor.base.errors import DataError
+from auditor.base.text import closest, counted, listed, quoted
+from auditor.base.types import Indices
 from auditor.data.copies import Copy
 from auditor.data.table import Audited, Table
-from auditor.errors import DataError
 from auditor.results.disclosure import FEWEST_RECORDS
-from auditor.text import closest, counted, listed, quoted
-from auditor.types import Indices
 
 T = TypeVar("T")
 NEARER = 1e-4

@@ -24,6 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import AuditorError, DataError
+from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base.types import Array, Codes, Flags, Indices
 from auditor.data.clean import Asked, cleaned
 from auditor.data.columns.categorical_table import (
     Attribute,
@@ -47,11 +50,8 @@ from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole
 from auditor.data.load import read_columns
 from auditor.data.request import DataUse
 from auditor.data.table import ShownColumn, Table
-from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
 from auditor.results.files import TableFile, located, name_of, reading_of, split_name
-from auditor.text import counted, listed, nearest, quoted
-from auditor.types import Array, Codes, Flags, Indices
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"[\[\](]?\s*({_NUMBER})\s*(?:,|;|\.\.\.?|-|–|to)\s*({_NUMBER})\s*[\[\])]?")

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import DataError
+from auditor.base.types import Array, Codes, Indices
 from auditor.data.columns.categorical_table import (
     Attribute,
     bin_codes,
@@ -23,8 +25,6 @@ from auditor.data.columns.categorical_table import (
 from auditor.data.columns.checks import Frame, are_complete, column_floats, floats
 from auditor.data.columns.scan import Scale
 from auditor.data.formats.parts import Records
-from auditor.errors import DataError
-from auditor.types import Array, Codes, Indices
 
 HELD_BYTES = 2**26
 """Largest table held in memory (64 MB, in every process). Results do not depend on it: both kinds

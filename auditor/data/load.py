@@ -13,6 +13,9 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import DataError, PluginError
+from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base.types import Array, Indices
 from auditor.data import file_rows
 from auditor.data.clean import Asked, Cleaned, cleaned, held
 from auditor.data.columns import checks
@@ -42,13 +45,10 @@ from auditor.data.formats.parts import (
 from auditor.data.request import is_file
 from auditor.data.source import OPTIONS, Source, asked_source, select
 from auditor.data.table import Table
-from auditor.errors import DataError, PluginError
 from auditor.numerics.random_streams import stream
-from auditor.parameters import is_whole
 from auditor.process.deferred import pd
+from auditor.registry.parameters import is_whole
 from auditor.results.files import TableFile, located, reading_of, split_name
-from auditor.text import counted, listed, nearest, quoted
-from auditor.types import Array, Indices
 
 
 class _Drawn(NamedTuple):

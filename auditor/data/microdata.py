@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import AuditorError, AuditorWarning, DataError
+from auditor.base.text import counted, listed, quoted
+from auditor.base.types import Array, Codes, Flags, Microdata
 from auditor.data.columns.categorical_table import (
     Attribute,
     CategoricalTable,
@@ -25,10 +28,7 @@ from auditor.data.columns.categorical_table import (
 )
 from auditor.data.columns.checks import Series, check_finite
 from auditor.data.table import Table
-from auditor.errors import AuditorError, AuditorWarning, DataError
 from auditor.process.deferred import pd
-from auditor.text import counted, listed, quoted
-from auditor.types import Array, Codes, Flags, Microdata
 
 
 def as_table(X: Microdata, varied: bool = True) -> Table:

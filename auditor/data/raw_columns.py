@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from auditor.base.errors import DataError
+from auditor.base.text import nearest, quoted
 from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats import readers as reading
@@ -16,10 +18,8 @@ from auditor.data.formats.file_kinds import is_parquet
 from auditor.data.formats.parts import parsed_once
 from auditor.data.load import file_pieces, files_of, is_large, source_frame
 from auditor.data.request import is_file
-from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.results.files import located
-from auditor.text import nearest, quoted
 
 Stored = Literal["date", "time", "integer", "float", ""]
 """Kind stored in a file: dates, times, integers or floats; "" in a text file."""

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from auditor import registry
+from auditor.base.errors import DataError, PluginError, PluginFailed
+from auditor.base.text import listed, nearest, quoted
+from auditor.base.types import Array
 from auditor.data.columns.checks import check_rows
 from auditor.data.request import DataUse, is_file
 from auditor.data.table import Promised, Table
-from auditor.errors import DataError, PluginError, PluginFailed
-from auditor.field_paths import sentence
-from auditor.parameters import explain
 from auditor.process.containment import contained
 from auditor.process.deferred import pd, scipy
 from auditor.process.environment import check_room
 from auditor.registry import Plugin, PluginParameters, get
-from auditor.text import listed, nearest, quoted
-from auditor.types import Array
+from auditor.registry.field_paths import sentence
+from auditor.registry.parameters import explain
 
 
 class Outline(NamedTuple):

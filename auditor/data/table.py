@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array, Indices
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.checks import check_variance, check_varied, missing_codes
 from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scale, Scan, scan
 from auditor.numerics.blocks import row_blocks, seal
-from auditor.types import Array, Indices
 
 if TYPE_CHECKING:  # used by few tables, whose builders import it
     from auditor.data.columns.record_keys import RecordKeys

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from auditor.errors import AuditorError, PluginError
+from auditor.base.errors import AuditorError, PluginError
 from auditor.process.containment import contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.evidence import Evidence, ReleaseEvidence, Statement

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from auditor.base.types import Coalition
 from auditor.numerics.statistics import (
     Z_95,
     observations_needed,
@@ -40,7 +41,6 @@ from auditor.results.records import (
     pooled,
     uncertainty,
 )
-from auditor.types import Coalition
 
 POWER = 0.8
 

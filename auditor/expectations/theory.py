@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
+from auditor.base.types import Array
 from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
 from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
 from auditor.numerics.statistics import holm, quantile, two_sided
 from auditor.registry import declaring, register
 from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement, cells, describe, mean_theory, pooled
-from auditor.types import Array
 
 FALSE_ALARM = 0.01
 """Chance that a true theory is refuted, over everything an expectation covers."""

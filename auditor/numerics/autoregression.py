@@ -17,8 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.process.deferred import scipy
-from auditor.types import Array
 
 BELOW_ROUNDING = 1e-20
 NEARLY_ALL = 1e-12

@@ -23,9 +23,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array, Coalition
 from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import neighbours
-from auditor.types import Array, Coalition
 
 TRIFLE = 1e-6
 """Share of the least level that the amplified grain may add before weights are bounded; reported

@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from auditor.types import Array
+from auditor.base.types import Array
 
 Kind = Literal["sum", "product", "laplace", "uniform"]
 MANY = 4.0

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array
 from auditor.numerics.random_streams import Rng
-from auditor.types import Array
 
 EPS = float(np.finfo(np.float64).eps)
 

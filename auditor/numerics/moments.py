@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array
 from auditor.numerics.blocks import evenly
-from auditor.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.types import Array
+from auditor.base.types import Array
 
 _GRID = 4096
 """Points of the quadrature, for a median accurate to 1e-6."""

@@ -21,10 +21,10 @@ from typing import Any, NoReturn, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from auditor.errors import PluginError
+from auditor.base.errors import PluginError
+from auditor.base.types import Array
 from auditor.numerics import whole_draws
 from auditor.process.deferred import scipy
-from auditor.types import Array
 
 Shape = int | tuple[int, ...] | None
 Words = NDArray[np.uint64]

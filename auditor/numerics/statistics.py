@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.process.deferred import scipy
-from auditor.types import Array
 
 Z_95 = 1.959963984540054
 """``ndtri(0.975)``: half a 95 % interval, in standard errors; a literal, to avoid the import of

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.process.deferred import scipy
-from auditor.types import Array
 
 ROUNDS = 3
 """Over all dimensions: a fourth changes the mean by less than 1e-4 of a deviation at correlation

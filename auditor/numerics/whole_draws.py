@@ -24,8 +24,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array
 from auditor.process.deferred import scipy
-from auditor.types import Array
 
 Places: TypeAlias = NDArray[np.intp]
 

@@ -14,8 +14,8 @@ from typing import Any, TextIO
 
 import rich_click as click
 
-from auditor.errors import StorageError
-from auditor.text import clean_lines
+from auditor.base.errors import StorageError
+from auditor.base.text import clean_lines
 
 
 class _Lasting:

@@ -36,7 +36,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Literal, NoReturn, ParamSpec, TextIO, TypeVar
 
-from auditor.errors import (
+from auditor.base.errors import (
     AuditorError,
     AuditorWarning,
     NotApplicable,
@@ -44,8 +44,8 @@ from auditor.errors import (
     StorageError,
     WorkersLost,
 )
+from auditor.base.text import clean
 from auditor.process.interrupt import SIGNALS, CtrlC, strike
-from auditor.text import clean
 
 P = ParamSpec("P")
 T = TypeVar("T")

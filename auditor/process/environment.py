@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from auditor.errors import DataError
-from auditor.text import counted
+from auditor.base.errors import DataError
+from auditor.base.text import counted
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

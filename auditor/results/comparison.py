@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.numerics.statistics import Z_95, holm, two_sided
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult

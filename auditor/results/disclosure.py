@@ -33,6 +33,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.results.measurements import Measurements
 from auditor.results.metrics import GUARANTEES, METRICS, base
 from auditor.results.records import (
@@ -42,7 +43,6 @@ from auditor.results.records import (
     Measurement,
     Picture,
 )
-from auditor.types import Array
 
 FEWEST_RECORDS = 10
 _GROUP = ("sweep", "scheme", "knowledge", "attack", "attribute", "metric")

@@ -13,9 +13,9 @@ from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
+from auditor.base.types import Coalition
 from auditor.numerics.statistics import one_sided
 from auditor.results.records import ExpectationRecord, Measurement
-from auditor.types import Coalition
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from auditor.base.types import Array, Indices
 from auditor.results.records import Measurement
-from auditor.types import Array, Indices
 
 NUMBERS = ("value", "std_error", "ci_low", "ci_high", "theory")
 """Numeric columns; NaN if a record has none."""

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidat
 from pydantic_core import to_json
 
 from auditor import registry
+from auditor.base.text import clean, escaped
 from auditor.results import storage
 from auditor.results.advice import Remedy
 from auditor.results.disclosure import disclosed
@@ -34,7 +35,6 @@ from auditor.results.records import (
     Measurement,
     Picture,
 )
-from auditor.text import clean, escaped
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
+from auditor.base.text import clean, escaped, visible, without_formula
 from auditor.registry import Plugin
-from auditor.text import clean, escaped, visible, without_formula
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice

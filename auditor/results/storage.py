@@ -26,10 +26,11 @@ import numpy as np
 from pydantic import AfterValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from auditor.errors import AuditorError
-from auditor.field_paths import format_path, shortened
-from auditor.parameters import expected_by, is_number
+from auditor.base.errors import AuditorError
+from auditor.base.text import visible_on_one_line
 from auditor.process.deferred import pa, pd, pq
+from auditor.registry.field_paths import format_path, shortened
+from auditor.registry.parameters import expected_by, is_number
 from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
 from auditor.results.metrics import RENAMED
 from auditor.results.records import (
@@ -41,7 +42,6 @@ from auditor.results.records import (
     Picture,
     Status,
 )
-from auditor.text import visible_on_one_line
 
 NAMES = "names"
 """Key of the metadata with original names by escaped names."""

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.errors import AuditorWarning
+from auditor.base.errors import AuditorWarning
 
 KEY = "fingerprint.key"
 BYTES = 32

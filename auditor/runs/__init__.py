@@ -1,5 +1,5 @@
 """Runs of whole scenarios, copies for release, and advice.
 
-Uses all lower rooms. ``auditor.audit`` audits one release; ``auditor.api`` and ``auditor.cli`` call
+Uses all lower rooms. ``auditor.audit`` audits one release; ``auditor.runs.api`` and ``auditor.cli`` call
 this room.
 """

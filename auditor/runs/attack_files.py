@@ -17,6 +17,8 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.numeric.views import estimated_noise
+from auditor.base.errors import AuditorError
+from auditor.base.text import listed
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.file_kinds import SAID
@@ -26,7 +28,6 @@ from auditor.data.load import load_table, read_columns
 from auditor.data.request import DataUse, is_file
 from auditor.data.source import is_public
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import with_plugin_errors
@@ -37,7 +38,6 @@ from auditor.runs.estimate import CategoricalEstimate, attack, knowledge_of
 from auditor.runs.estimate_numbers import Estimate, Held, measured
 from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.scheme import table_moments
-from auditor.text import listed
 
 
 @dataclass(frozen=True)

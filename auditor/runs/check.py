@@ -12,10 +12,7 @@ from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.published_rules import check_knowledge
 from auditor.audit.base.request import make_scheme, release_copies, release_levels
-from auditor.data.columns.checks import LARGEST_VARIANCE
-from auditor.data.request import is_file
-from auditor.data.table import Table
-from auditor.errors import (
+from auditor.base.errors import (
     AuditorError,
     AuditorWarning,
     DataError,
@@ -24,6 +21,9 @@ from auditor.errors import (
     ScenarioError,
     did_you_mean,
 )
+from auditor.data.columns.checks import LARGEST_VARIANCE
+from auditor.data.request import is_file
+from auditor.data.table import Table
 from auditor.expectations.base import listed
 from auditor.numerics.blocks import moment_groups
 from auditor.process.containment import contained

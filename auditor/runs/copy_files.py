@@ -15,6 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base.text import listed, quoted
+from auditor.base.types import Array
 from auditor.data.alignment import misaligned
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.describe import grouped_by
@@ -33,7 +36,6 @@ from auditor.data.microdata import batch_notes, refuse_repeats
 from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
 from auditor.data.table import Table
-from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version
@@ -46,8 +48,6 @@ from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.text import listed, quoted
-from auditor.types import Array
 
 NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
 """Entries of a manifest that a later batch needs."""

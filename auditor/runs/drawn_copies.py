@@ -9,13 +9,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import AuditorError
+from auditor.base.text import listed, quoted
+from auditor.base.types import Array
 from auditor.data.columns.categorical_table import CategoricalTable, Categories, split
 from auditor.data.columns.dates import SINCE
 from auditor.data.load import load_table
 from auditor.data.raw_columns import Blanks, Stored, blank_cells, raw_frames, stored_kinds
 from auditor.data.request import is_file
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
@@ -36,8 +38,6 @@ from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
 from auditor.schemes.replacement.base import UniformScheme, never_drawn
-from auditor.text import listed, quoted
-from auditor.types import Array
 
 Precision = Literal["double", "single"]
 

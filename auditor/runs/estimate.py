@@ -14,8 +14,9 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perf
 from auditor.adversary.published_rules import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.categorical.posterior_measures import KnownPart
+from auditor.base.errors import AuditorError, DataError, NotApplicable
+from auditor.base.types import Array, Coalition, Codes, Microdata
 from auditor.data.microdata import as_categories, as_table, categories_like, copy_values, in_order
-from auditor.errors import AuditorError, DataError, NotApplicable
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import with_plugin_errors
 from auditor.runs.estimate_numbers import Held, measured
@@ -26,7 +27,6 @@ from auditor.scenario.read_plugins import parse_coalitions
 from auditor.schemes.base.scheme import table_moments
 from auditor.schemes.draw import checked_seed
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.types import Array, Coalition, Codes, Microdata
 
 
 @dataclass(frozen=True)

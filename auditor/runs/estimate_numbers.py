@@ -18,16 +18,16 @@ from auditor.audit.numeric.linear_errors import Maps, closed_form, held_out_theo
 from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.base.errors import AuditorError, NotApplicable
+from auditor.base.types import Array, Coalition, Microdata
 from auditor.data.microdata import numbers_like
 from auditor.data.table import Table
-from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.blocks import readable, row_blocks
 from auditor.numerics.moments import Moments
-from auditor.parameters import is_number
 from auditor.process.environment import one_thread
+from auditor.registry.parameters import is_number
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Scheme, TableMoments
-from auditor.types import Array, Coalition, Microdata
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import AuditorError
+from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base.types import Array, Indices
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import check_plain, floats
 from auditor.data.columns.dates import as_dates, in_days, plain_days
 from auditor.data.columns.resolution import MOST_PLACES, resolution
 from auditor.data.raw_columns import InStep, Stored
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.process.deferred import pa, pd
 from auditor.schemes.base.scheme import Scheme
-from auditor.text import counted, listed, nearest, quoted
-from auditor.types import Array, Indices
 
 Blank = Literal["refuse", "drop", "mean", "keep"]
 EXACT = 2.0**53

@@ -26,7 +26,7 @@ from typing import Any
 
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
-from auditor.errors import StorageError
+from auditor.base.errors import StorageError
 from auditor.process.environment import version
 from auditor.process.interrupt import shielded
 from auditor.results.evidence import CodecError, codec

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from auditor.base.errors import AuditorError
 from auditor.data.columns.dates import SINCE
 from auditor.data.formats.release_folder import (
     MANIFEST,
@@ -21,7 +22,6 @@ from auditor.data.formats.release_folder import (
 )
 from auditor.data.microdata import as_categories, as_table
 from auditor.data.raw_columns import Kept, column_names
-from auditor.errors import AuditorError
 from auditor.process.deferred import pd
 from auditor.results.table_register import key_name
 from auditor.runs.copy_files import beside, copy_columns

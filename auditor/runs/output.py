@@ -14,7 +14,8 @@ from typing import Any
 from rich.console import Console
 
 from auditor import registry
-from auditor.errors import FAILED_RUNNING, AuditorError, PluginFailed
+from auditor.base.errors import FAILED_RUNNING, AuditorError, PluginFailed
+from auditor.base.text import clean
 from auditor.process.console import put, say, stream, tell
 from auditor.process.containment import contained
 from auditor.process.interrupt import shielded
@@ -24,7 +25,6 @@ from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer
 from auditor.runs.finished_tasks import storing
-from auditor.text import clean
 
 NARROWEST = 40
 """Columns of the narrowest report; a narrower terminal breaks its lines."""

@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from auditor import registry
+from auditor.base.errors import AuditorError, AuditorWarning, Problem, ScenarioError
+from auditor.base.types import Array, Codes, Microdata
 from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
 from auditor.data.microdata import (
@@ -29,12 +31,11 @@ from auditor.data.microdata import (
 )
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError, AuditorWarning, Problem, ScenarioError
-from auditor.field_paths import format_path
 from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
+from auditor.registry.field_paths import format_path
 from auditor.results.table_register import ColumnPrints, warn_and_register
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.problems import Problems, plain
@@ -62,7 +63,6 @@ from auditor.schemes.replacement.base import (
 )
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.multi_pert import MultiPertCopies
-from auditor.types import Array, Codes, Microdata
 
 _one_at_a_time = threading.RLock()
 

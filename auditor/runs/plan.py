@@ -18,17 +18,17 @@ from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.request import release_copies
 from auditor.audit.base.session import made_attack, promise
 from auditor.audit.workload import workload
+from auditor.base.errors import ScenarioError, shortened
+from auditor.base.text import duration
 from auditor.data.table import Table
-from auditor.errors import ScenarioError, shortened
 from auditor.expectations.base import listed
-from auditor.field_paths import parse_path
 from auditor.process.containment import contained
 from auditor.process.environment import KEPT_BYTES, available, free, may_fork, processors
+from auditor.registry.field_paths import parse_path
 from auditor.runs.check import Tables, check_data
 from auditor.scenario.model import AttackUse, Scenario, SchemeUse
 from auditor.scenario.read import at_point, read_scenario
 from auditor.scenario.read_plugins import DECIDING
-from auditor.text import duration
 
 SECONDS_PER_RUN, SECONDS_PER_CELL = 1.0, 1e-4
 """To start, read the scenario and write results; for the records of one cell."""

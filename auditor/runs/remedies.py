@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from auditor.base.types import Array, Coalition
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
@@ -32,7 +33,6 @@ from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme, TableMoments
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import left_by_retention
-from auditor.types import Array, Coalition
 
 HALF = 0.5
 NOTHING = 1e-6

@@ -13,7 +13,7 @@ from typing import Any
 
 from auditor import registry
 from auditor.audit.base.request import ReleaseAudit
-from auditor.errors import WorkersLost
+from auditor.base.errors import WorkersLost
 from auditor.expectations.base import Missing, listed, undecided
 from auditor.process.containment import OURS, contained
 from auditor.process.interrupt import Interrupted, check

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from auditor import registry
 from auditor.adversary.coalitions import Coalitions
 from auditor.adversary.knowledge import Knowledge
+from auditor.base.types import Coalition
 from auditor.data.request import DataUse
 from auditor.registry import PluginParameters
 from auditor.results.evidence import Statement
 from auditor.scenario.levels import Levels
 from auditor.scenario.yaml_document import Places
-from auditor.types import Coalition
 
 SCENARIO_VERSION = 1
 FIELDS = (

@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from pydantic import WithJsonSchema as Schema
 
-from auditor.errors import Problem, ScenarioError, did_you_mean
-from auditor.field_paths import Path, format_path, sentence
-from auditor.parameters import Found, explain, kind_of, shown
+from auditor.base.errors import Problem, ScenarioError, did_you_mean
 from auditor.registry import PluginParameters
+from auditor.registry.field_paths import Path, format_path, sentence
+from auditor.registry.parameters import Found, explain, kind_of, shown
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")

@@ -11,16 +11,16 @@ from pathlib import Path
 from pathlib import Path as FilePath
 from typing import Any
 
+from auditor.base.errors import AuditorError, ScenarioError, did_you_mean, shortened
+from auditor.base.text import clean
 from auditor.data.formats import file_kinds
-from auditor.errors import AuditorError, ScenarioError, did_you_mean, shortened
-from auditor.field_paths import parse_path
 from auditor.process.shipped import shipped_scenarios
+from auditor.registry.field_paths import parse_path
 from auditor.results.files import located
 from auditor.scenario.model import FIELDS, Scenario
 from auditor.scenario.problems import Problems, plain
 from auditor.scenario.sections import assemble, at_point, check_points
 from auditor.scenario.yaml_document import Places, load_file, put
-from auditor.text import clean
 
 __all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild"]
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from auditor import registry
 from auditor.adversary.knowledge import KINDS, Knowledge
-from auditor.errors import did_you_mean
-from auditor.field_paths import parse_path
-from auditor.parameters import Path, shown
+from auditor.base.errors import did_you_mean
+from auditor.registry.field_paths import parse_path
+from auditor.registry.parameters import Path, shown
 from auditor.results import metrics
 from auditor.results.evidence import FITTED
 from auditor.scenario.model import ExpectationUse, Measure, UtilityUse

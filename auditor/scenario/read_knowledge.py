@@ -24,7 +24,7 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
-from auditor.parameters import FieldError, Whole, shown
+from auditor.registry.parameters import FieldError, Whole, shown
 from auditor.scenario.problems import Form, FormError, Names, read_entry
 
 KnowledgeError = FormError

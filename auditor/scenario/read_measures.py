@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from auditor.parameters import FieldError, Whole, shown
+from auditor.registry.parameters import FieldError, Whole, shown
 from auditor.results import metrics
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.scenario.model import Measure, UtilityUse

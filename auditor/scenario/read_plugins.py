@@ -11,9 +11,9 @@ from auditor import registry
 from auditor.adversary.attack import Attack, CategoricalAttack, RowAttack
 from auditor.adversary.coalitions import MOST_COALITIONS, NAMED, Coalitions
 from auditor.adversary.knowledge import Knowledge
-from auditor.errors import NotApplicable, PluginError, PluginFailed
-from auditor.parameters import FieldError, Path, Whole, shown
+from auditor.base.errors import NotApplicable, PluginError, PluginFailed
 from auditor.process.containment import contained
+from auditor.registry.parameters import FieldError, Path, Whole, shown
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems, read_entry

@@ -15,10 +15,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic import WithJsonSchema as Schema
 
 from auditor import registry
+from auditor.base.errors import AuditorError, Problem, ScenarioError, did_you_mean
+from auditor.base.text import listed, seconds
 from auditor.data.request import DataUse
-from auditor.errors import AuditorError, Problem, ScenarioError, did_you_mean
-from auditor.field_paths import Path, format_path, parse_path
-from auditor.parameters import FieldError, Whole, is_number, shown
+from auditor.registry.field_paths import Path, format_path, parse_path
+from auditor.registry.parameters import FieldError, Whole, is_number, shown
 from auditor.results import bibliography
 from auditor.scenario.model import FIELDS, SCENARIO_VERSION, ExpectationUse, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems
@@ -35,7 +36,6 @@ from auditor.scenario.read_plugins import (
     read_schemes,
 )
 from auditor.scenario.yaml_document import put
-from auditor.text import listed, seconds
 
 MOST_POINTS = 10_000
 

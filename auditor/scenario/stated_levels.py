@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from auditor import registry
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array
 from auditor.data.bounds import Bounds, spans
 from auditor.data.request import DataUse
-from auditor.errors import AuditorError
 from auditor.process.containment import contained
 from auditor.scenario.model import SchemeUse
 from auditor.scenario.problems import Problems
@@ -31,7 +32,6 @@ from auditor.schemes.base.guarantees import Figure, Guarantees, root
 from auditor.schemes.base.increments import ProcessScheme
 from auditor.schemes.base.noise_density import LATTICE
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.types import Array
 
 METRIC = {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"}
 WIDEST = math.log(1e60)

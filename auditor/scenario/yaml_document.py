@@ -2,7 +2,7 @@
 
 PyYAML alone reads YAML 1.1 (``1e3`` is text, ``on`` is true, ``NO`` is false, ``012`` is ten),
 keeps the last of two equal keys and expands alias bombs. This package uses only its parser, whose
-events are read within limits. `auditor.field_paths` defines the notation of places.
+events are read within limits. `auditor.registry.field_paths` defines the notation of places.
 
 =====================  ==================================================
 written                read as (YAML 1.2.2, section 10.3.2)
@@ -29,8 +29,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import yaml
 
-from auditor.errors import AuditorError, Problem, ScenarioError
-from auditor.field_paths import (
+from auditor.base.errors import AuditorError, Problem, ScenarioError
+from auditor.registry.field_paths import (
     MAX_DEPTH,
     Path,
     Value,
@@ -41,7 +41,7 @@ from auditor.field_paths import (
     set_at,
     shortened,
 )
-from auditor.parameters import kind_of
+from auditor.registry.parameters import kind_of
 
 Scalar: TypeAlias = str | int | float | bool | None
 

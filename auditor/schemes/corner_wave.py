@@ -29,7 +29,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array
 from auditor.numerics.autoregression import Autoregression
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
@@ -37,7 +38,6 @@ from auditor.schemes.base.additive import SERIAL, AdditiveScheme, Serial, serial
 from auditor.schemes.base.noise_shapes import NoiseShape
 from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan, min_covariance, upward_plan
 from auditor.schemes.base.scheme import TableMoments
-from auditor.types import Array
 
 
 @register

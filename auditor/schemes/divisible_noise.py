@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array
 from auditor.numerics.random_streams import Rng
 from auditor.numerics.whole_draws import geometric, log_concave, skellam
 from auditor.registry import register
@@ -28,7 +29,6 @@ from auditor.schemes.base.increments import (
     Process,
 )
 from auditor.schemes.base.noise_density import geometric_rate, log_skellam
-from auditor.types import Array
 
 
 def rate_gap(low: float, high: float) -> float:

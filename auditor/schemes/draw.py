@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array, Codes, Microdata
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import ReleaseKey, Seed
 from auditor.schemes.base.additive import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.types import Array, Codes, Microdata
 
 
 def checked_seed(seed: int | None) -> int:

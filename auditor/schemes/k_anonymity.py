@@ -31,9 +31,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
+from auditor.base.errors import AuditorError, did_you_mean
+from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, check_sizes
@@ -55,7 +56,6 @@ from auditor.schemes.generalisation.partition import (
     merged,
     mondrian,
 )
-from auditor.types import Array, Block, ClassRecords, Coalition, Indices
 
 
 class AnonymousScheme(Scheme):

@@ -19,7 +19,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from auditor import registry
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array
 from auditor.numerics.linear_algebra import clip_to_psd, haar
 from auditor.numerics.random_streams import Rng
 from auditor.process.deferred import scipy
@@ -28,7 +29,6 @@ from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import NoiseLaw, Transform, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.types import Array
 
 
 @register

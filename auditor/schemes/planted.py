@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from auditor.base.types import Array, Codes
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import register
 from auditor.schemes.base.noise_law import psd_root
@@ -24,7 +25,6 @@ from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.divisible_noise import GeometricMultilevel
 from auditor.schemes.replacement.base import Copies, FreshCopies
 from auditor.schemes.uniform import UniformMultilevel
-from auditor.types import Array, Codes
 
 
 class Planted(Case, CornerWave):

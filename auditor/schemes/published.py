@@ -24,6 +24,9 @@ import numpy as np
 from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
+from auditor.base.errors import AuditorError, AuditorWarning, PluginError
+from auditor.base.text import quoted
+from auditor.base.types import Array
 from auditor.data.alignment import misaligned
 from auditor.data.common_records import common_part, remembered
 from auditor.data.copies import (
@@ -37,12 +40,11 @@ from auditor.data.copies import (
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, ShownColumn, Table
-from auditor.errors import AuditorError, AuditorWarning, PluginError
-from auditor.field_paths import sentence
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
-from auditor.parameters import explain
 from auditor.registry import PluginParameters, register
+from auditor.registry.field_paths import sentence
+from auditor.registry.parameters import explain
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
@@ -55,8 +57,6 @@ from auditor.schemes.base.scheme import (
     table_moments,
 )
 from auditor.schemes.replacement.base import categories_of
-from auditor.text import quoted
-from auditor.types import Array
 
 
 class FileScheme(Scheme):

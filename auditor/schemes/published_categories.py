@@ -21,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
+from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base.text import counted, quoted
+from auditor.base.types import Array, Coalition, Codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.common_records import remembered
 from auditor.data.copies import JOIN_REMEDY, CodeCopy, read_codes, with_sets
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, Table
-from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -43,8 +45,6 @@ from auditor.schemes.replacement.base import (
 )
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.text import counted, quoted
-from auditor.types import Array, Coalition, Codes
 
 LAWS = ("uniform", "uniform-multilevel")
 UNRELATED = 1e-4

@@ -30,10 +30,11 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator
 
+from auditor.base.errors import AuditorError, AuditorWarning
+from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError, AuditorWarning
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import (
@@ -48,7 +49,6 @@ from auditor.schemes.replacement.base import (
     never_drawn,
 )
 from auditor.schemes.replacement.multi_pert import MultiPertCopies
-from auditor.types import Array, Codes
 
 
 class RetentionReplacement(UniformScheme):

@@ -9,11 +9,11 @@ import numpy as np
 
 from auditor.adversary.attack import Attack
 from auditor.adversary.knowledge import KINDS, Knowledge
-from auditor.errors import AuditorError, NotApplicable, PluginError
+from auditor.base.errors import AuditorError, NotApplicable, PluginError
+from auditor.base.types import Array, Coalition
 from auditor.process.environment import one_thread
 from auditor.testing.contract import READS_ONLY, Contract, ContractError, digest
 from auditor.testing.releases import EVERYBODY, ROWS, Case, cases, schemes_of, states
-from auditor.types import Array, Coalition
 
 LONGEST_KIND = 30
 """Longest kind of attack in characters, for tables."""

@@ -26,10 +26,11 @@ from auditor.adversary.knowledge import (
 )
 from auditor.adversary.published_rules import check_knowledge
 from auditor.audit.numeric.reconstruct import shown, with_known
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array, Coalition, Microdata
 from auditor.data.columns.checks import Series
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.process.deferred import pd
 from auditor.runs.estimate import estimate_categories
 from auditor.runs.estimate_numbers import Held, rebuilt
@@ -38,7 +39,6 @@ from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.testing.contract import SEED
-from auditor.types import Array, Coalition, Microdata
 
 NAMES = ("a", "b", "c")
 TABLE_SEED = 20_120_629

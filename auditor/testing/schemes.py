@@ -11,8 +11,9 @@ import numpy as np
 
 from auditor.audit.law_tests.categorical import SCORED_ROWS, score_tests
 from auditor.audit.law_tests.numeric import in_memory_tests
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array
 from auditor.data.microdata import as_categories
-from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.process.environment import one_thread
@@ -25,7 +26,6 @@ from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import MatrixLaw
 from auditor.testing.contract import LEVEL, READS_ONLY, SEED, Contract, digest
 from auditor.testing.releases import answers, as_numbers, levels_of, people
-from auditor.types import Array
 
 ROWS = 20_000
 """Detects a standard deviation off by 3 %, or a correlation by 0.05, at ``LEVEL`` over about 100

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from auditor.base.errors import LONGEST_LINE, MOST_LINES
 from auditor.cli import main
-from auditor.errors import LONGEST_LINE, MOST_LINES
 from auditor_reports.charts.chart import inflated
 
 LONGEST_RUN = 300

@@ -5,7 +5,7 @@ import pytest
 
 from auditor.adversary.knowledge import Estimated, KnownRecords, Perfect
 from auditor.adversary.view import ExactMoments, Records, SampleMoments, UnpairedRecords, View
-from auditor.errors import NotApplicable
+from auditor.base.errors import NotApplicable
 from auditor.numerics.moments import Moments
 
 X, Y, Z = (np.arange(6.0).reshape(3, 2) ** power for power in (1, 2, 3))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import auditor
 from auditor.adversary.published_rules import check_knowledge
 from auditor.adversary.published_tree import LinearModel, least_squares, with_model
+from auditor.base.errors import DataError
 from auditor.data.microdata import as_table
-from auditor.errors import DataError
 from auditor.scenario.read_knowledge import parse_knowledge
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)

@@ -18,9 +18,9 @@ from auditor.adversary.published_rules import (
     maximum_entropy,
     published_prior,
 )
+from auditor.base.errors import DataError
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.microdata import as_table
-from auditor.errors import DataError
 from auditor.scenario.read_knowledge import parse_knowledge
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)

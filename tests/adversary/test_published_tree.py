@@ -10,8 +10,8 @@ import auditor
 from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published_rules import check_knowledge
 from auditor.adversary.published_tree import RegressionTree, TreeMoments, grown, stated
+from auditor.base.errors import DataError
 from auditor.data.microdata import as_table
-from auditor.errors import DataError
 from auditor.numerics.moments import Moments
 from auditor.scenario.read_knowledge import parse_knowledge
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from auditor.base.errors import NotApplicable
 from auditor.data.sources.components import DRAW
-from auditor.errors import NotApplicable
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor_attacks._fastica import Unmixing, fixed_point, leak_deviation, orthogonal, whitened

@@ -11,7 +11,7 @@ from auditor.adversary.affine import AffineStack
 from auditor.adversary.knowledge import Estimated, PublishedModel
 from auditor.adversary.published_tree import ModelledMoments
 from auditor.adversary.view import SampleMoments, View
-from auditor.errors import NotApplicable
+from auditor.base.errors import NotApplicable
 from auditor.numerics.linear_algebra import EPS
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, level_root, psd_root

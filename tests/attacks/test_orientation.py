@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from auditor.base.types import Array
 from auditor.numerics.statistics import column_ranks
-from auditor.types import Array
 from auditor_attacks._orientation import orientation, recodings
 
 RNG = np.random.default_rng

@@ -9,8 +9,8 @@ import auditor
 from auditor.adversary.affine import Affine, check_affine
 from auditor.audit.numeric.moment_pass import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.base.errors import AuditorError, PluginError
 from auditor.data.microdata import as_table
-from auditor.errors import AuditorError, PluginError
 from auditor.runs.estimate_numbers import in_blocks
 from auditor.runs.perturb import table_moments
 from auditor.scenario.read_knowledge import parse_knowledge

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.errors import AuditorError, NotApplicable
+from auditor.base.errors import AuditorError, NotApplicable
 from auditor_attacks.pca_filter import VarianceShare, components_kept
 from tests.attacks.tables import table
 

@@ -18,7 +18,7 @@ from auditor.audit.categorical.posterior_measures import (
     quantities,
     worst_growth,
 )
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.schemes.replacement.law import MatrixLaw, UniformLaw, transition_matrix
 from auditor_attacks.posterior import Bayes, Posterior, prior_by_likelihood, prior_of_chances
 

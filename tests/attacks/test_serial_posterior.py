@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from auditor.base.errors import AuditorError
 from auditor.data.sources.series import MarkovChain
-from auditor.errors import AuditorError
 from auditor.schemes.replacement.law import UniformLaw
 from auditor_attacks.posterior import Bayes
 from auditor_attacks.serial_posterior import (

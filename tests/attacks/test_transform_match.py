@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.errors import NotApplicable
+from auditor.base.errors import NotApplicable
 from auditor.schemes.linear_maps import cosine_transform
 from auditor_attacks.transform_match import Named
 

@@ -16,14 +16,14 @@ from scipy.special import ndtr, ndtri
 from auditor import registry
 from auditor.audit.base.release import Release
 from auditor.audit.law_tests.numeric import law_tests
+from auditor.base.types import Array
+from auditor.cli.trials import CaseTable
 from auditor.data.microdata import as_table
 from auditor.numerics.blocks import row_blocks
 from auditor.results.evidence import LawTest
 from auditor.schemes import divisible_noise as laplace_noise
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, table_moments
-from auditor.selftest import CaseTable
-from auditor.types import Array
 from tests import planted_cases
 
 Change = Callable[[Array, Sequence[Array], NoiseLaw, np.random.Generator], Sequence[Array]]

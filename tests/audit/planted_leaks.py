@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.types import Array
+from auditor.base.types import Array
 
 RNG = np.random.default_rng
 ROWS = 2_000

@@ -7,7 +7,7 @@ import auditor
 from auditor import registry
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import LinearAttack, Reconstruction, RowAttack
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.registry import register
 from auditor.schemes.corner_wave import CornerWave
 from auditor_attacks.llse import JointLLSE

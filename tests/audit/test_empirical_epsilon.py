@@ -12,7 +12,7 @@ from auditor.audit.measures.empirical_guarantee import (
     lower_bound,
     upper_bound,
 )
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key
 

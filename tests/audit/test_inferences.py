@@ -6,8 +6,8 @@ import pytest
 from auditor.adversary.attack import Inferred
 from auditor.audit.base.records import CellContext
 from auditor.audit.measures.record_disclosure import Inferences, inference_records
+from auditor.base.types import Array
 from auditor.results.records import Measurement
-from auditor.types import Array
 
 PRIOR = np.array([0.9, 0.07, 0.03])
 

@@ -19,7 +19,7 @@ from auditor.results.records import Measurement
 from auditor.testing import ContractError, check_feature
 from tests import planted_cases
 
-QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
 HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
 QUICK = {"codes for values", "rows moved by one", "half of the records in each copy"}
 

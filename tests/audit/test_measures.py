@@ -15,7 +15,7 @@ from auditor.audit.numeric.error_tally import (
     reportable,
     spread_shares,
 )
-from auditor.errors import ScenarioError
+from auditor.base.errors import ScenarioError
 from auditor.schemes.base.noise_density import NoiseDensity
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)

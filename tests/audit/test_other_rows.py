@@ -9,7 +9,7 @@ from auditor.audit.categorical.other_rows import elsewhere
 from auditor.audit.categorical.other_rows import sharing as cells_of_shared_noise
 
 RNG = np.random.default_rng
-QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
 SHARES = (0.5, 0.3, 0.15, 0.05)
 
 

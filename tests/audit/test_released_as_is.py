@@ -70,7 +70,7 @@ def published(folder, X, Y):
     return result, verdicts(Reading(result))[0]
 
 
-@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
 @pytest.mark.parametrize(
     "rows", ["one in a hundred", pytest.param("every fifth", marks=pytest.mark.slow)]
 )

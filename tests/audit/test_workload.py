@@ -8,7 +8,7 @@ import pytest
 
 from auditor.audit.base.request import release_copies
 from auditor.audit.workload import tries, workload
-from auditor.errors import ScenarioError
+from auditor.base.errors import ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.plan import outline
 from auditor.scenario.model import Scenario

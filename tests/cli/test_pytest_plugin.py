@@ -3,7 +3,7 @@
 import pytest
 import scipy.linalg  # noqa: F401 - pytester forgets what is imported inside, and numpy cannot be imported twice
 
-import auditor.api  # noqa: F401
+import auditor.runs.api  # noqa: F401
 from auditor import registry
 
 registry.discover()
@@ -23,7 +23,7 @@ expect:
 @pytest.fixture
 def folder(pytester, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    pytester.makeini("[pytest]\naddopts = -p no:cacheprovider -p auditor.pytest_plugin")
+    pytester.makeini("[pytest]\naddopts = -p no:cacheprovider -p auditor.runs.pytest_plugin")
     return pytester
 
 

@@ -4,7 +4,7 @@ import jsonschema
 import pandas as pd
 import pytest
 
-from auditor.errors import ScenarioError
+from auditor.base.errors import ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.tables import table_of
 from auditor.scenario.json_schema import scenario_schema

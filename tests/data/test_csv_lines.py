@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from auditor.base.errors import DataError
 from auditor.data import file_rows as streamed
 from auditor.data.formats import parts as pieces
 from auditor.data.load import load_table
-from auditor.errors import DataError
 from tests.programs import python
 
 HELD, PIECE = 2**26, 2**22

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from auditor.base.errors import DataError
 from auditor.data.load import load_table
-from auditor.errors import DataError
 
 CANARY = "CANARY-4711"
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from auditor.base.errors import DataError
 from auditor.data.load import load_table
-from auditor.errors import DataError
 
 
 def inline(values, **request):

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from auditor.base.errors import DataError
 from auditor.data.load import load_table
 from auditor.data.sources import gaussian
 from auditor.data.sources.components import SHAPES, Components, Intervals
-from auditor.errors import DataError
 from auditor.testing import check_source
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from auditor.base.errors import DataError, ScenarioError
 from auditor.data.columns.dates import days_of, in_days
 from auditor.data.copies import read_copy
 from auditor.data.load import load_table
-from auditor.errors import DataError, ScenarioError
 from auditor.scenario.read import read_scenario
 
 DAYS = pd.to_datetime(["2003-12-31", "1969-12-31", "2024-02-29", "9999-12-30"])

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from auditor.base.errors import ScenarioError
 from auditor.data.columns.hierarchy import hierarchy_of
-from auditor.errors import ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario

@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.base.errors import AuditorError, DataError
 from auditor.data.load import load_table, load_target
-from auditor.errors import AuditorError, DataError
 
 
 def loaded(path, **options):

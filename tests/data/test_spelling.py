@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from auditor.base.errors import DataError
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats.text_files import Marks, as_numbers
 from auditor.data.load import load_table
-from auditor.errors import DataError
 from auditor.runs.copy_files import write_copies
 
 ROWS = [("01", "TRUE", "1.50"), ("03", "FALSE", "2.00"), ("10", "TRUE", "1.50")] * 10

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, load, write
 
+from auditor.base.errors import DataError
 from auditor.data import file_rows as streamed
 from auditor.data.formats import parts as pieces
-from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from tests.tiers import each_once
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.base.errors import AuditorError
 from auditor.data.copies import middles
-from auditor.errors import AuditorError
 
 RNG = np.random.default_rng(2**40 + 16)
 

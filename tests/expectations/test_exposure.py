@@ -7,7 +7,7 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.errors import ScenarioError
+from auditor.base.errors import ScenarioError
 from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement
 

@@ -10,8 +10,8 @@ import pytest
 
 import auditor
 from auditor.audit.attempts import linear
+from auditor.base.errors import AuditorError
 from auditor.data.load import load_table
-from auditor.errors import AuditorError
 from auditor.registry import get
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement

@@ -21,8 +21,7 @@ import auditor
 from auditor import registry
 from auditor.adversary.attack import Inferred
 from auditor.audit.measures.record_disclosure import check_inferred
-from auditor.cli import main
-from auditor.errors import (
+from auditor.base.errors import (
     AuditorError,
     AuditorWarning,
     NotApplicable,
@@ -30,6 +29,7 @@ from auditor.errors import (
     StorageError,
     WorkersLost,
 )
+from auditor.cli import main
 from auditor.process.containment import WITHHELD, contained, known
 from auditor.process.interrupt import CtrlC, own_interrupt
 from auditor.results.measurements import Measurements

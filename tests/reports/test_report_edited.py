@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import report_cases
 
+from auditor.base.errors import AuditorError
 from auditor.cli import main
-from auditor.errors import AuditorError
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
 from auditor_reports.charts.audit_charts import charts

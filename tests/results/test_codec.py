@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.audit.base.request import ReleaseAudit
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.results import model, storage
 from auditor.results.evidence import CodecError, codec
 from auditor.results.measurements import Coded, Measurements

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor
-from auditor.errors import AuditorError
-from auditor.field_paths import parse_path
+from auditor.base.errors import AuditorError
+from auditor.registry.field_paths import parse_path
 from auditor.results.model import AuditResult
 from auditor.results.records import SCHEMA_VERSION
 from auditor.scenario.yaml_document import scalar

@@ -9,8 +9,8 @@ from scipy.linalg import block_diag
 
 import auditor
 from auditor import AuditorError, read_release
+from auditor.base.errors import AuditorWarning
 from auditor.data.microdata import as_table
-from auditor.errors import AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
 from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import table_moments

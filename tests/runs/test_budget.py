@@ -7,7 +7,7 @@ import json
 import pytest
 
 import auditor
-from auditor.errors import ScenarioError
+from auditor.base.errors import ScenarioError
 from auditor.runs.check import check_data
 from auditor.runs.plan import plan_lines, seconds_of, within_budget
 from auditor.scenario.model import Scenario

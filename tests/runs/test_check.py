@@ -1,8 +1,8 @@
 import pytest
 
+from auditor.base.errors import AuditorError
 from auditor.data.sources.census_like import CensusLike
 from auditor.data.sources.shipped import Cps
-from auditor.errors import AuditorError
 from auditor.runs.check import check_data
 from auditor.runs.plan import outline
 from auditor.scenario.read import read_scenario

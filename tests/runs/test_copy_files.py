@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.data import file_rows as streamed
 from auditor.data.formats.text_files import _exact_floats
-from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
 from tests.tiers import each_once
 

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import auditor
+from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.cli import cli
 from auditor.data import file_rows as streamed
-from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
 from auditor.runs.finished_copies import Treatment
 from tests.tiers import each_once

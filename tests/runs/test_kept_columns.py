@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from auditor.base.errors import AuditorError
 from auditor.cli import cli
 from auditor.data.formats import parts
-from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
 
 ROWS = 700

@@ -10,7 +10,7 @@ from large_tables import SMALLER, figures, in_memory
 
 import auditor
 from auditor.audit.base import request
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.numerics import blocks
 from auditor.runs import workers
 

@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.data.formats import release_folder
-from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
 from auditor.runs.folder_release import read_release
 from tests.programs import PATIENCE, running, wait_for

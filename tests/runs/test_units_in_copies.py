@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.errors import AuditorError, AuditorWarning
+from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
 from auditor.runs.finished_copies import Treatment
 

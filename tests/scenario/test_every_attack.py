@@ -2,7 +2,7 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.errors import ScenarioError
+from auditor.base.errors import ScenarioError
 from auditor.scenario.read import read_scenario
 from auditor.scenario.sections import EVERY
 

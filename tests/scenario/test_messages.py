@@ -2,7 +2,7 @@
 
 import pytest
 
-from auditor.errors import ScenarioError
+from auditor.base.errors import ScenarioError
 from auditor.scenario.read import read_scenario
 from auditor.scenario.yaml_document import scalar
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import yaml
 
+from auditor.base.errors import DataError
 from auditor.data.columns import checks
 from auditor.data.describe import describe_frames
-from auditor.errors import DataError
 from auditor.scenario.draft import beside, draft, select, template, template_names, text
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import read_scenario

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.errors import AuditorError, ScenarioError
+from auditor.base.errors import AuditorError, ScenarioError
 from auditor.process.shipped import shipped_scenarios
 from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema

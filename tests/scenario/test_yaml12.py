@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.errors import AuditorError, ScenarioError
+from auditor.base.errors import AuditorError, ScenarioError
 from auditor.scenario.yaml_document import MAX_BYTES, Document, load, load_file, scalar
 
 

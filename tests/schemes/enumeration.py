@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 
+from auditor.base.types import Codes
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import HORIZON, SEGMENTS, STEP, ProcessCopies, Segment
 from auditor.schemes.replacement.draws import Coin, Draws
-from auditor.types import Codes
 
 
 class EveryOutcome(Draws):

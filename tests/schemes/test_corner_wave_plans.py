@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.errors import PluginError
+from auditor.base.errors import PluginError
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.base.plans import (
     ORIGINAL,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditor.errors import AuditorError, NotApplicable
+from auditor.base.errors import AuditorError, NotApplicable
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario

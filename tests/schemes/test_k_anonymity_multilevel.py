@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import TableMoments

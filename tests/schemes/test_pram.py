@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.schemes.masking.pram import invariant
 from auditor.schemes.replacement.draws import sent_through

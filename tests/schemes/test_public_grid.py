@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import auditor
+from auditor.base.errors import ScenarioError
 from auditor.data.microdata import as_table
-from auditor.errors import ScenarioError
 from auditor.registry import get
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import Key, table_moments

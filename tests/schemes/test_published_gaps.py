@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 
 ROWS = 300
-QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
 
 
 @pytest.fixture

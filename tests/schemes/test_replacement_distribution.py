@@ -10,8 +10,8 @@ from enumeration import enumerate_process, enumerate_requests
 from scipy.stats import chi2
 
 import auditor
+from auditor.base.errors import ScenarioError
 from auditor.data.microdata import as_categories
-from auditor.errors import ScenarioError
 from auditor.numerics.random_streams import ReleaseKey
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Key

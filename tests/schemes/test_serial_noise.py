@@ -5,8 +5,8 @@ import pytest
 from scipy.linalg import toeplitz
 
 import auditor
+from auditor.base.errors import ScenarioError
 from auditor.data.sources.series import autoregression
-from auditor.errors import ScenarioError
 from auditor.numerics import blocks
 from auditor.numerics.autoregression import Autoregression
 from auditor.schemes.base.guarantees import Guarantees

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 
 MULTILEVEL, SCHEMES = (
     ("geometric-multilevel", "skellam-multilevel"),

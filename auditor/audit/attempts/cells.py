@@ -24,11 +24,11 @@ from auditor.audit.measures.privacy import tally_records, wanted_tally
 from auditor.audit.numeric.error_bars import Errors
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.reconstruct import tally_linear, tally_rows
-from auditor.errors import NotApplicable, PluginError
+from auditor.base.errors import NotApplicable, PluginError
+from auditor.base.types import Array, Block, Blocks, Coalition, Indices
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.results.evidence import PairedCell, PairedGain
 from auditor.results.measurements import Measurements
-from auditor.types import Array, Block, Blocks, Coalition, Indices
 
 
 def attack_outcome(

@@ -24,11 +24,11 @@ from auditor.audit.numeric.linear_errors import (
 )
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.redraws import Redraws, seed_of
-from auditor.errors import NotApplicable, PluginError
+from auditor.base.errors import NotApplicable, PluginError
+from auditor.base.types import Array, Block, Blocks, Coalition, Indices
 from auditor.numerics.moments import Moments
 from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_law import Transformed
-from auditor.types import Array, Block, Blocks, Coalition, Indices
 
 MOST_STACKED = 2**20
 """Weights of all draws that are solved for at once: 8 MB, and four times as much on the way."""

@@ -16,14 +16,14 @@ from auditor.audit.numeric.limits import MOST_AGAIN, ROWS_AGAIN
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
 from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies, estimated_noise
+from auditor.base.errors import PluginError
+from auditor.base.types import Blocks, Coalition, Indices
 from auditor.data.table import Table
-from auditor.errors import PluginError
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES, ErrorBar
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Blocks, Coalition, Indices
 
 RUN = 64
 """Neighbouring records of a large table that are perturbed again together."""

@@ -33,10 +33,10 @@ from auditor.audit.numeric.error_tally import Tally, size_quantile
 from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
-from auditor.errors import NotApplicable
+from auditor.base.errors import NotApplicable
+from auditor.base.types import Array, Coalition
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
-from auditor.types import Array, Coalition
 
 Starts = dict[Coalition, dict[str, Any]]
 """Fits to a coalition's copies, from which fits to redraws start."""

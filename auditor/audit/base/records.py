@@ -11,10 +11,10 @@ import numpy as np
 
 from auditor.audit.numeric.error_bars import Errors, Figure, with_total
 from auditor.audit.numeric.error_tally import Tally, spread_shares
+from auditor.base.types import Array, Coalition
 from auditor.numerics.statistics import quantile
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.records import Distribution, ErrorBar, Measurement, Status
-from auditor.types import Array, Coalition
 
 ALL = "*"
 """The attribute of figures over all attributes."""

@@ -12,9 +12,10 @@ import numpy as np
 from auditor.audit.base.request import already_out, make_scheme
 from auditor.audit.numeric import limits
 from auditor.audit.numeric.moment_pass import NumberBlock
+from auditor.base.errors import PluginError
+from auditor.base.types import Array, Block
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
-from auditor.errors import PluginError
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import row_blocks
 from auditor.process.containment import known
@@ -23,7 +24,6 @@ from auditor.schemes.base.additive import whitened
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transformed
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.draw import released_grid
-from auditor.types import Array, Block
 
 
 @dataclass(repr=False)

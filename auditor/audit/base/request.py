@@ -11,15 +11,15 @@ from typing import Any
 
 from auditor import registry
 from auditor.audit.base.records import CellContext
+from auditor.base.errors import PluginError
+from auditor.base.types import Coalition
 from auditor.data.table import Audited, Table
-from auditor.errors import PluginError
 from auditor.numerics.blocks import Job, stripes, walk
 from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, Pairs, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Picture
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
-from auditor.types import Coalition
 
 MOST_STEPS = 256
 """Steps of a pass: five for each of fifty workers."""

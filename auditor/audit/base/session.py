@@ -25,13 +25,13 @@ from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import Attempt, ReleaseAudit, ReleaseRequest, Tell
+from auditor.base.types import Array, Coalition, Indices
 from auditor.process.containment import contained
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import AttackUse, Scenario
-from auditor.types import Array, Coalition, Indices
 
 CELLS, PER_DEVIATION = 24, 4
 RECORDS = 2**16

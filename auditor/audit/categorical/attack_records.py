@@ -51,6 +51,7 @@ from auditor.audit.categorical.posterior_pass import (
 )
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.measures.known_alone import METRIC
+from auditor.base.types import Array, Coalition, Codes
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
@@ -58,7 +59,6 @@ from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES, Measurement
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Array, Coalition, Codes
 
 AT_ONCE = 4096
 MOST_OUTCOMES = 2**18

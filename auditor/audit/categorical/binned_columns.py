@@ -29,15 +29,15 @@ from auditor.audit.categorical.posterior_measures import (
     group_of,
     quantities,
 )
+from auditor.base.errors import NotApplicable
+from auditor.base.types import Array, Blocks, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import Table
-from auditor.errors import NotApplicable
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
-from auditor.types import Array, Blocks, Coalition, Codes, Indices
 
 FINENESS = 16
 REACH = 7.0

@@ -26,12 +26,12 @@ from auditor.audit.categorical.outcome_counts import CodeBlock
 from auditor.audit.categorical.posterior_measures import Expected, Sums, worst_growth
 from auditor.audit.categorical.posterior_pass import Fit, Fitted, MeasureJob
 from auditor.audit.numeric.error_bars import redraw_bars
+from auditor.base.types import Array, Coalition, Codes
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.statistics import jackknife_error, quantile
 from auditor.results.records import BELIEVED, ErrorBar, Measurement
 from auditor.schemes.replacement.draws import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, step
-from auditor.types import Array, Coalition, Codes
 
 PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
 

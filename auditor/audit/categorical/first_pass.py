@@ -39,6 +39,7 @@ from auditor.audit.law_tests.categorical import (
     sources,
 )
 from auditor.audit.numeric.moment_pass import Draw, draws_of
+from auditor.base.types import Array, Codes
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
@@ -51,7 +52,6 @@ from auditor.schemes.replacement.law import (
     step,
     transition_matrix,
 )
-from auditor.types import Array, Codes
 
 LEAST_EXPECTED = 5.0
 """Fewest expected records of a cell in the chi-square test; smaller cells are pooled."""

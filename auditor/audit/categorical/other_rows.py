@@ -37,13 +37,13 @@ from auditor.audit.categorical.error_bars import Bar, Cell
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.features.moved_rows import LOOKED_AT, WINDOW, parts, places
 from auditor.audit.insider.fitted import fitted_records, halves_of
+from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
 from auditor.data.table import ShownColumn, Table
 from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.evidence import FITTED
 from auditor.results.records import KEPT, Measurement
 from auditor.schemes.published_categories import PublishedCategories
-from auditor.types import Array, Coalition, Codes, Indices
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Codes
 from auditor.schemes.replacement.base import Copies
-from auditor.types import Codes
 
 Keys = NDArray[Any]
 """One per combination: an integer, or a record of several integers if needed."""

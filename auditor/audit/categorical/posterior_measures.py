@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.types import Array, Flags, Indices
+from auditor.base.types import Array, Flags, Indices
 
 FEWEST = 20
 """Fewest records of a value for a figure on the growth of belief in it."""

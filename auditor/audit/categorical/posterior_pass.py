@@ -30,14 +30,14 @@ from auditor.audit.categorical.posterior_measures import (
 )
 from auditor.audit.categorical.release import Half, UniformRelease
 from auditor.audit.numeric.moment_pass import Draw, key_of
+from auditor.base.errors import NotApplicable, PluginError
+from auditor.base.types import Array, Coalition, Flags, Indices
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.blocks import Job, readable, seal
 from auditor.process.containment import contained
 from auditor.scenario.model import AttackUse
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Array, Coalition, Flags, Indices
 
 Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
 """Fits an attack to a view of all copies and a coalition."""

@@ -14,9 +14,10 @@ from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import already_out, make_scheme, with_singles
 from auditor.audit.categorical.outcome_counts import CodeBlock
 from auditor.audit.numeric.moment_pass import Draw
+from auditor.base.errors import PluginError
+from auditor.base.types import Codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
-from auditor.errors import PluginError
 from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, row_blocks, walk
 from auditor.numerics.random_streams import stream
 from auditor.scenario.model import Scenario, SchemeUse
@@ -25,7 +26,6 @@ from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.base import Copies, UniformScheme, fork
 from auditor.schemes.replacement.estimated_law import EstimatedLaw
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Codes
 
 KEEP_BYTES = 2**29
 """Copies up to this size stay in memory for the next pass; others are drawn again."""

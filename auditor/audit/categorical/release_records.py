@@ -27,6 +27,7 @@ from auditor.audit.categorical.posterior_measures import (
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
+from auditor.base.types import Coalition, Codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, split
 from auditor.numerics.blocks import row_blocks
 from auditor.results.evidence import Pooling
@@ -34,7 +35,6 @@ from auditor.results.records import Measurement
 from auditor.schemes.base.scheme import schemes_held_against
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.law import history_size
-from auditor.types import Coalition, Codes
 
 LEARNT_BLOCKS = 4
 """Blocks of a long table that the insider's rows are taken from."""

@@ -31,9 +31,10 @@ from auditor.audit.categorical.posterior_pass import (
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.audit.numeric.moment_pass import Draw
+from auditor.base.errors import AuditorError, NotApplicable
+from auditor.base.types import Coalition
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
-from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.blocks import readable
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
@@ -42,7 +43,6 @@ from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import AttackUse
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import categories_of
-from auditor.types import Coalition
 
 
 class CategoricalSession(Session):

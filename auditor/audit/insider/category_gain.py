@@ -28,9 +28,9 @@ import numpy as np
 from auditor.audit.insider.gain import judged, widest
 from auditor.audit.insider.learner import WEAK, grower, halves
 from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, TREE_FITS
+from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.process.deferred import scipy
 from auditor.results.evidence import InsiderGain
-from auditor.types import Array, Coalition, Codes, Indices
 
 MOST_SHOWN, MOST_PAIRED, MOST_COMBINED = 16, 6, 3
 """Copies that are shown, that are compared two by two and are candidates, and that are added up."""

@@ -9,9 +9,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from auditor.base.types import Array, Indices
 from auditor.numerics.statistics import column_ranks
 from auditor.registry import Plugin
-from auditor.types import Array, Indices
 
 MOST_SERIES = 32
 """Columns of ``Shown.series`` at most: families look at each of them in dozens of ways."""

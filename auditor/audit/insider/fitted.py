@@ -32,11 +32,11 @@ from auditor.audit.measures.closeness import (
 )
 from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
+from auditor.base.types import Array, Coalition, Indices
 from auditor.data.common_records import MOST_CELLS
 from auditor.data.table import ShownColumn
 from auditor.results.evidence import FITTED
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition, Indices
 
 
 def fitted_records(

@@ -37,10 +37,10 @@ from auditor.audit.numeric.limits import (
     TREE_TARGETS,
     trees_shown,
 )
+from auditor.base.types import Array, Coalition, Indices
 from auditor.process.deferred import scipy
 from auditor.results.evidence import InsiderGain
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain, undo_root
-from auditor.types import Array, Coalition, Indices
 
 MOST_VALUES = 2**23
 """Values of copies that rows are taken for; of hundreds of copies they are fewer."""

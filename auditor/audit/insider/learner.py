@@ -28,9 +28,9 @@ import numpy as np
 
 from auditor import registry
 from auditor.audit.insider.feature import Column, Feature, Known, Shown, many_alike
+from auditor.base.types import Array, Indices
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
-from auditor.types import Array, Indices
 
 MOST_ROWS = 20_000
 """Rows of a table that the learner is fitted to and judged on."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.audit.numeric.linear_errors import by_size
+from auditor.base.types import Array, Coalition, Indices
 from auditor.numerics.linear_algebra import (
     in_own_units,
     of_differences,
@@ -23,7 +24,6 @@ from auditor.numerics.linear_algebra import (
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import NoiseGain
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.types import Array, Coalition, Indices
 
 ROUNDING = 1e-12
 """Share of a copy's variance up to which the variance of a difference is rounding."""

@@ -34,9 +34,9 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.audit.insider_noise.finding import Finding, line_squares
+from auditor.base.types import Array, Coalition, Indices
 from auditor.numerics.statistics import standard_ranks
 from auditor.process.deferred import scipy
-from auditor.types import Array, Coalition, Indices
 
 NAME = "coincidences"
 MOST_CELLS = 2**20

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from auditor.audit.measures.every_cell import unbiased_errors
-from auditor.types import Array, Coalition
+from auditor.base.types import Array, Coalition
 
 
 @dataclass(frozen=True, eq=False)

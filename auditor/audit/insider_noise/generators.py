@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.insider_noise.finding import Finding, copies_in_words, line_squares
-from auditor.types import Array, Coalition, Indices
+from auditor.base.types import Array, Coalition, Indices
 
 NAME = "known-generator"
 DRAWS = 24

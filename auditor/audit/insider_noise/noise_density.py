@@ -28,8 +28,8 @@ from functools import cache
 import numpy as np
 
 from auditor.audit.insider_noise.finding import Finding, copies_in_words
+from auditor.base.types import Array, Coalition, Indices
 from auditor.process.deferred import scipy
-from auditor.types import Array, Coalition, Indices
 
 NAME = "noise-density"
 JUDGED, TRIED = 4_000, 800

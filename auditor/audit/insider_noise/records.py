@@ -10,9 +10,9 @@ from auditor.audit.insider_noise.finding import Finding
 from auditor.audit.insider_noise.generators import known_generators
 from auditor.audit.insider_noise.noise_density import noise_density
 from auditor.audit.measures.every_cell import KNOWLEDGE, by_group
+from auditor.base.types import Array, Coalition
 from auditor.results.measurements import Coded
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition
 
 Attack = Callable[[Array, Sequence[Array], Sequence[Coalition]], list[Finding]]
 ATTACKS: tuple[Attack, ...] = (coincidences, noise_density, known_generators)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.types import Array, Flags, Indices
+from auditor.base.types import Array, Flags, Indices
 
 EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 ROUNDING = 8 * EPS

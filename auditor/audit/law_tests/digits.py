@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import Finding, Scores, log_p
 from auditor.audit.law_tests.scores import Value
+from auditor.base.types import Array
 from auditor.numerics.last_digits import STRAY, generators, grid_of_digits, ratio, written_shorter
 from auditor.numerics.statistics import column_ranks, wave_tail
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LAST_DIGITS, LawTest
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
-from auditor.types import Array
 
 MOST_ROWS, DECADES, GRID = 2**13, 9, 2**17
 MOST_VALUES, MOST_SWEPT, GROUPS = 12, 4, 4

@@ -22,11 +22,11 @@ from auditor.audit.law_tests.chosen_rows import (
 )
 from auditor.audit.law_tests.digits import digits_test, last_digits_test
 from auditor.audit.law_tests.scores import HARDLY_ANY, release_scores
+from auditor.base.types import Array
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_density import LATTICE
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, is_process
-from auditor.types import Array
 
 
 def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:

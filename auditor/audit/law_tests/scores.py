@@ -26,6 +26,7 @@ import numpy as np
 
 from auditor.audit.law_tests.battery import Scores
 from auditor.audit.law_tests.chosen_rows import Rows
+from auditor.base.types import Array, Flags, Indices
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_law import (
@@ -37,7 +38,6 @@ from auditor.schemes.base.noise_law import (
     psd_root,
     undo_root,
 )
-from auditor.types import Array, Flags, Indices
 
 HARDLY_ANY = 1e-10
 """Directions with a smaller share of a copy's own noise variance count as having no noise."""

@@ -30,11 +30,11 @@ import numpy as np
 from auditor.audit.base.records import UNBOUNDED, Cells
 from auditor.audit.numeric.error_bars import Figure, redraw_bars
 from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
+from auditor.base.types import Array, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
-from auditor.types import Array, Indices
 
 ROWS = 20_000
 """Sampled records: the standard error of a share is at most 0.4 %."""

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from auditor.audit.base.records import CellContext
+from auditor.base.types import Array
 from auditor.data.columns.resolution import resolution
 from auditor.data.copies import number_readings
 from auditor.data.table import ShownColumn
 from auditor.process.deferred import pd
 from auditor.results.records import Measurement
-from auditor.types import Array
 
 MOST_COPIES, PARTS = 8, 20
 """Copies that are compared by two, and groups of equal size that a column of numbers is cut into."""

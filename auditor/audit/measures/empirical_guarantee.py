@@ -39,8 +39,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import Release
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array, Coalition, Codes, Flags, Indices
 from auditor.data.columns.categorical_table import code_type
-from auditor.errors import AuditorError
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
@@ -49,7 +50,6 @@ from auditor.scenario.read_measures import Guarantee
 from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key
-from auditor.types import Array, Coalition, Codes, Flags, Indices
 
 CHUNK_ROWS = 2**14
 """Trials drawn at once. Random streams depend on it, so a change changes figures."""

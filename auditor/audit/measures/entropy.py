@@ -37,10 +37,11 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.records import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.views import Gathered
+from auditor.base.errors import NotApplicable, PluginError
+from auditor.base.types import Array, Coalition
 from auditor.data.request import DataUse
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, law_of
 from auditor.data.table import Table
-from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, in_own_units, is_diagonal, regression
 from auditor.numerics.moments import Moments
@@ -49,7 +50,6 @@ from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
-from auditor.types import Array, Coalition
 
 MOST_CELLS = 2**20
 FAR = 20.0

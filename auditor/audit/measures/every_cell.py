@@ -28,11 +28,11 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.numeric.error_bars import Errors, from_groups
+from auditor.base.types import Array, Coalition
 from auditor.data.common_records import MOST_CELLS
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition
 
 NAME, KNOWLEDGE = "every-cell", "perfect"
 """What records call it, and what an adversary must know to do as well."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.records import ALL, CellContext
+from auditor.base.types import Array, Indices
 from auditor.numerics.linear_algebra import regression
 from auditor.results.records import Measurement
-from auditor.types import Array, Indices
 
 METRIC = "error_without_copies"
 

@@ -18,13 +18,13 @@ import numpy as np
 from auditor.audit.base.records import ALL, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
+from auditor.base.types import Array
 from auditor.data.columns.resolution import Resolution
 from auditor.data.table import Table
 from auditor.numerics.blocks import block_head
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
 from auditor.scenario.model import Scenario
-from auditor.types import Array
 
 CONTINUOUS = "a continuous column has no resolution at which a value could be recovered exactly"
 

@@ -39,13 +39,13 @@ from numpy.typing import NDArray
 from auditor.adversary.affine import check_real, checked
 from auditor.adversary.attack import ROUNDING, Inferred, Reconstruction, Regions, probabilities
 from auditor.audit.base.records import CellContext
-from auditor.errors import PluginError
+from auditor.base.errors import PluginError
+from auditor.base.types import Array, Blocks, Coalition, Flags, Indices
 from auditor.numerics.blocks import readable
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
-from auditor.types import Array, Blocks, Coalition, Flags, Indices
 
 
 @dataclass

@@ -26,8 +26,8 @@ import numpy as np
 
 from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.base.release import Release
+from auditor.base.types import Array, Coalition, Flags, Indices
 from auditor.results.records import KEPT, SHOWN, Measurement
-from auditor.types import Array, Coalition, Flags, Indices
 
 SINGLE = 2.0**-23
 """Relative precision of single precision."""

@@ -34,18 +34,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array, Block, Flags, Indices
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.load import load_target
 from auditor.data.request import is_file
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.registry import get
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario, UtilityUse
 from auditor.scenario.read_data import DATA_FIELDS
-from auditor.types import Array, Block, Flags, Indices
 
 Labels = NDArray[Any]
 Folds = Sequence[tuple[Indices, Indices]]

@@ -17,12 +17,12 @@ from itertools import chain
 
 import numpy as np
 
+from auditor.base.types import Array, Coalition, Flags, Indices
 from auditor.numerics.statistics import Z_95, jackknife_error, quantile
 from auditor.process.deferred import scipy
 from auditor.results.evidence import SAME
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Array, Coalition, Flags, Indices
 
 EXACT = 1e-12
 """Squared errors below this share of the variance are rounding errors of an exact rebuild."""

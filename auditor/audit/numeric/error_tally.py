@@ -12,9 +12,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array
 from auditor.process.deferred import scipy
 from auditor.results.metrics import HIGHEST, LOWEST
-from auditor.types import Array
 
 FEWEST_BEYOND = 10
 """Fewest records on either side of a quantile."""

@@ -43,11 +43,11 @@ from auditor.audit.numeric.error_bars import (
     rounded_off,
     with_total,
 )
+from auditor.base.types import Array, Coalition, Flags, Indices
 from auditor.numerics.moments import Moments, attribute_index, neighbours, stacked
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Array, Coalition, Flags, Indices
 
 PIECE_WEIGHTS = 2**17
 """Weights of the maps that are processed at a time: a megabyte."""

@@ -31,11 +31,11 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Know
 from auditor.adversary.published_rules import check_knowledge
 from auditor.adversary.view import Records
 from auditor.audit.numeric.limits import FOLDS, KEPT_APART
+from auditor.base.types import Array, Block, Blocks, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import Job, moment_groups, readable, row_blocks, row_groups, walk
 from auditor.numerics.moments import Moments, Stack
 from auditor.numerics.random_streams import stream
-from auditor.types import Array, Block, Blocks, Indices
 
 MOST_SHUFFLED = 2**24
 """Rows up to which a choice is the head of a permutation of all rows: 128 megabytes."""

@@ -18,10 +18,10 @@ from auditor.adversary.attack import Inferred, Reconstruction, Regions
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.limits import CHUNK_VALUES
 from auditor.audit.numeric.linear_errors import Maps, crossed
-from auditor.errors import PluginError
+from auditor.base.errors import PluginError
+from auditor.base.types import Array, Block, Blocks, Coalition
 from auditor.numerics.blocks import readable
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.types import Array, Block, Blocks, Coalition
 
 
 class Around(NamedTuple):

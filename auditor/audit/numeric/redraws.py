@@ -24,11 +24,11 @@ import numpy as np
 from auditor.adversary.knowledge import Knowledge, KnownSample
 from auditor.adversary.view import Records, SampleMoments, View
 from auditor.audit.numeric.views import Gathered, as_seen
+from auditor.base.types import Array
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.schemes.base.noise_law import NoiseLaw, Transformed, psd_root
-from auditor.types import Array
 
 STRIP = 512
 """Columns of a triangular factor that are multiplied at a time."""

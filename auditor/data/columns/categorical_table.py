@@ -16,13 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted, listed, nearest, quoted
+from auditor.base.types import Array, Codes, Indices
 from auditor.data.columns.checks import Series, by_column
-from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
-from auditor.parameters import is_number, is_whole
 from auditor.process.deferred import pd
-from auditor.text import counted, listed, nearest, quoted
-from auditor.types import Array, Codes, Indices
+from auditor.registry.parameters import is_number, is_whole
 
 MOST_VALUES = 10_000
 """Most values in a domain: a posterior has one number per value."""

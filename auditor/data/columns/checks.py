@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from auditor.errors import DataError
+from auditor.base.errors import DataError
+from auditor.base.text import counted, quoted
+from auditor.base.types import Array, Flags
 from auditor.process.deferred import pd
-from auditor.text import counted, quoted
-from auditor.types import Array, Flags
 
 Missing = Literal["refuse", "drop", "mean", "value"]
 Gaps = Missing | Literal["keep"]

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from auditor.base.errors import DataError
+from auditor.base.text import nearest, quoted
+from auditor.base.types import Array
 from auditor.data.columns.checks import Series, by_column, cells_where, kind_of
-from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text import nearest, quoted
-from auditor.types import Array
 
 SECONDS = 86_400
 SINCE = "days since 1970-01-01"

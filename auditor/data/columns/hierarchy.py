@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted, quoted
+from auditor.base.types import Array, Indices
 from auditor.data.columns.categorical_table import codes_in
 from auditor.data.columns.checks import Series, kind_of
-from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text import counted, quoted
-from auditor.types import Array, Indices
 
 Leaf = str | int | float
 Node = tuple[str, ...]

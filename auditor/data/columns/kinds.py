@@ -23,6 +23,7 @@ from typing import Literal
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.data.columns.checks import (
     FEWEST_STEPS,
     LARGEST_VARIANCE,
@@ -34,7 +35,6 @@ from auditor.data.columns.checks import (
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.resolution import Grid
 from auditor.process.deferred import pd
-from auditor.types import Array
 
 FORMATS = (
     None,

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted, quoted
+from auditor.base.types import Indices
 from auditor.data.columns.checks import Series, cells_where
-from auditor.errors import DataError
 from auditor.process.deferred import pd
-from auditor.text import counted, quoted
-from auditor.types import Indices
 
 WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
 """A whole number of any length: sign, and digits without leading zeros."""

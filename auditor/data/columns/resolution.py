@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from auditor.types import Array
+from auditor.base.types import Array
 
 MOST_PLACES = 6
 SLACK = 1e-6

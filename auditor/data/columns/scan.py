@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.environment import one_thread
-from auditor.types import Array
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

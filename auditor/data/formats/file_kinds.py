@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from zipfile import ZipFile
 
-from auditor.errors import DataError
+from auditor.base.errors import DataError
+from auditor.base.text import counted, nearest, quoted
 from auditor.process.deferred import pa, pd
 from auditor.results.files import reading_of
-from auditor.text import counted, nearest, quoted
 
 T = TypeVar("T")
 

@@ -19,6 +19,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
 
+from auditor.base.errors import DataError
+from auditor.base.text import listed, quoted
 from auditor.data.columns.categorical_table import Attribute, unspelt
 from auditor.data.columns.checks import Frame
 from auditor.data.columns.scan import in_threads
@@ -32,10 +34,8 @@ from auditor.data.formats.file_kinds import (
     remembered,
 )
 from auditor.data.formats.text_files import BLANKS, LOOKED_AT, opened, start_of, text_frame
-from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import reading_of
-from auditor.text import listed, quoted
 
 CSV_BYTES = 2**22
 """Bytes of CSV per piece: some 10^5 records of four numbers, five times as many bytes while parsed.

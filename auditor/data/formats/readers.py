@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted
 from auditor.data.formats.file_kinds import held, index_columns, is_parquet, is_text, name_of
 from auditor.data.formats.text_files import LOOKED_AT, check_names, check_records, start_of
-from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import reading_of
-from auditor.text import counted
 
 
 def header(path: Path, empty: bool = False) -> list[str]:

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
+from auditor.base.text import without_formula
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import lock_folder, publish, write_atomically, writing
-from auditor.text import without_formula
 
 MANIFEST = "release.json"
 COPY = re.compile(r"copy-\d+(-batch-\d+)?\.(csv|parquet)")

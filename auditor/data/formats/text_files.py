@@ -22,12 +22,12 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted, quoted, with_formula
 from auditor.data.columns.checks import Series
 from auditor.data.formats.file_kinds import PACKED, bounded, check_size, remembered
-from auditor.errors import DataError
 from auditor.process.deferred import pa, pd
 from auditor.results.files import reading_of
-from auditor.text import counted, quoted, with_formula
 
 LOOKED_AT = 20_000
 """Number of cells searched for names; a category would repeat sooner."""

@@ -21,11 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from auditor.base.types import Array
 from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Synthetic
 from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters, register
-from auditor.types import Array
 
 DEFAULT_ROWS = 600_000  # xiao2009, section 7
 MEDIAN_CLASS, LOG_STD = 13.0, 0.8  # chosen to resemble Fig. 4c

@@ -28,11 +28,11 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
+from auditor.base.errors import DataError
+from auditor.base.types import Array
 from auditor.data.source import Outline, Synthetic
-from auditor.errors import DataError
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
-from auditor.types import Array
 
 DEFAULT_ROWS = 100_000  # the paper's «first 10^5 tuples» (section 6)
 

@@ -21,10 +21,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from auditor.base.types import Array
 from auditor.data.source import NORMAL, RecordLaw, RecordShape, Synthetic, normal_cdf
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
-from auditor.types import Array
 
 Shape = Literal["normal", "exponential", "gamma", "uniform", "laplace", "bimodal"]
 

@@ -23,12 +23,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted
+from auditor.base.types import Array
 from auditor.data.source import RecordLaw, Synthetic
-from auditor.errors import DataError
 from auditor.numerics.linear_algebra import haar, in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
-from auditor.text import counted
-from auditor.types import Array
 
 DEFAULT_ROWS = 1000
 MOST_ATTRIBUTES = 5000

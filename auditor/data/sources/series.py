@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from auditor.base.types import Array
 from auditor.data.source import Synthetic
 from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters, register
-from auditor.types import Array
 
 DEFAULT_ROWS = 10_000
 

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field, field_validator
 
+from auditor.base.text import quoted
 from auditor.data.formats import readers as reading
 from auditor.data.formats.parts import first_rows, pieces_of, whole_frame
 from auditor.data.source import Outline, Source
 from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
-from auditor.text import quoted
 
 FILES = resources.files("auditor.data").joinpath("files")
 

@@ -11,7 +11,7 @@ from shlex import quote
 import yaml
 
 from auditor import registry
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.process.interrupt import Interrupted
 from auditor.results.advice import Advice, Tried
 from auditor.results.files import write_atomically, writing

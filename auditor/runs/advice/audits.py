@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
 from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile

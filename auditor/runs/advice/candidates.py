@@ -27,8 +27,9 @@ import numpy as np
 
 from auditor import registry
 from auditor.audit.measures.utility import is_class
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array
 from auditor.data.load import load_target
-from auditor.errors import AuditorError
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.numerics.random_streams import stream
@@ -41,7 +42,6 @@ from auditor.schemes.base.increments import MultilevelProcess
 from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import fresh_chances, left_by_retention
-from auditor.types import Array
 
 STEPS = 24
 """Levels of the grid per decade: each is 10 % more noise than the one before."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from auditor.base.errors import AuditorError
+from auditor.base.text import counted, quoted
 from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.kinds import Column
@@ -13,9 +15,7 @@ from auditor.data.describe import describe
 from auditor.data.load import load_table, read_columns
 from auditor.data.request import is_file
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
-from auditor.text import counted, quoted
 
 MOST_ROWS, MOST_SAMPLED = 5_000, 50_000
 """Records up to which all are measured by default, and most records of a sample."""

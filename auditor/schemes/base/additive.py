@@ -44,7 +44,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from auditor.errors import AuditorError, PluginError
+from auditor.base.errors import AuditorError, PluginError
+from auditor.base.text import counted
+from auditor.base.types import Array
 from auditor.numerics.autoregression import Autoregression, yule_walker
 from auditor.numerics.blocks import block_rows, evenly
 from auditor.numerics.linear_algebra import correlation, is_diagonal
@@ -60,8 +62,6 @@ from auditor.schemes.base.noise_shapes import (
 )
 from auditor.schemes.base.plans import ORIGINAL, Step, check_plan, fresh_plan
 from auditor.schemes.base.scheme import MOST_LAGS, Key, Sampler, Scheme, TableMoments
-from auditor.text import counted
-from auditor.types import Array
 
 FORGOTTEN = 1e-6
 """Correlation over a whole block that counts as zero."""

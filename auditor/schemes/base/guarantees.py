@@ -29,6 +29,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, in_own_units, is_diagonal
 from auditor.process.deferred import scipy
@@ -42,7 +43,6 @@ from auditor.schemes.base.noise_law import (
     one_suffices,
     psd_root,
 )
-from auditor.types import Array
 
 LARGEST = 1e12
 """Largest ε searched for; larger values carry no information."""

@@ -28,9 +28,11 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from auditor.base.errors import AuditorError
+from auditor.base.text import nearest, quoted
+from auditor.base.types import Array
 from auditor.data.bounds import Recorded
 from auditor.data.columns.resolution import MOST_PLACES, SLACK
-from auditor.errors import AuditorError
 from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters
@@ -46,8 +48,6 @@ from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.noise_shapes import ProductShape, product_shape
 from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan, min_covariance, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
-from auditor.text import nearest, quoted
-from auditor.types import Array
 
 
 class Process(NamedTuple):

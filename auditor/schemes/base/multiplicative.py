@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array
 from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, Transform, Transformed
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
-from auditor.types import Array
 
 
 class TransformScheme(Scheme):

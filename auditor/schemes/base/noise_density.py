@@ -22,8 +22,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.process.deferred import scipy
-from auditor.types import Array
 
 Distribution = Literal["gaussian", "uniform", "laplace", "geometric", "skellam"]
 DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from auditor.errors import AuditorError
+from auditor.base.errors import AuditorError
+from auditor.base.types import Array
 from auditor.numerics.linear_algebra import in_own_units
 from auditor.registry import PluginParameters
 from auditor.results.files import located
-from auditor.types import Array
 
 
 class VarianceShape(PluginParameters):

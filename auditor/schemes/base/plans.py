@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from auditor.base.types import Array
 from auditor.schemes.base.noise_law import psd_root
-from auditor.types import Array
 
 ORIGINAL = 0
 """Number of ``X`` among a step's parents (level 0)."""

@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from auditor import registry
+from auditor.base.errors import AuditorError, PluginError, did_you_mean
+from auditor.base.types import Array, Block, Coalition
 from auditor.data.bounds import Recorded, recorded, spans
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, ShownColumn, Table
-from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.blocks import seal
 from auditor.numerics.random_streams import Seed
 from auditor.registry import Plugin
 from auditor.schemes.base.noise_law import NoiseLaw, Transformed, undo_root
-from auditor.types import Array, Block, Coalition
 
 E = TypeVar("E")
 

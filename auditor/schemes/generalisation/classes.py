@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.types import Array, Block, ClassRecords, Coalition, Indices
+from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array, Indices
 from auditor.schemes.generalisation.classes import (
     Ground,
     earth_mover,
@@ -29,7 +30,6 @@ from auditor.schemes.generalisation.classes import (
     rarer_over_commonest,
     spans,
 )
-from auditor.types import Array, Indices
 
 Rung = float | Array
 """A bin width (0: unchanged; infinity: the whole domain), or the ascending first places of a

@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from auditor.base.types import Array, Indices
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import check_sizes
 from auditor.schemes.masking.masked import MaskedScheme
-from auditor.types import Array, Indices
 
 NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
 """Seconds per comparison of a record with a group's centre, per value of it, and per group redrawn.

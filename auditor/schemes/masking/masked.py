@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from auditor.base.errors import AuditorError, did_you_mean
+from auditor.base.text import counted
+from auditor.base.types import Array, Indices
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.registry import PluginParameters, register
@@ -29,8 +31,6 @@ from auditor.schemes.base.scheme import (
     check_shares,
     check_sizes,
 )
-from auditor.text import counted
-from auditor.types import Array, Indices
 
 
 class MaskedScheme(Scheme):

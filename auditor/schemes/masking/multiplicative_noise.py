@@ -23,12 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
+from auditor.base.types import Array
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import noise_stream, snap
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
-from auditor.types import Array
 
 FAR_FROM_ZERO = 1e-3
 """Share of a column's size above which a value determines its factor accurately."""

@@ -26,10 +26,12 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from pydantic import Field, field_validator
 
+from auditor.base.errors import AuditorError
+from auditor.base.text import counted, quoted
+from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
@@ -42,8 +44,6 @@ from auditor.schemes.replacement.base import (
 )
 from auditor.schemes.replacement.draws import sent_through
 from auditor.schemes.replacement.law import MatrixLaw
-from auditor.text import counted, quoted
-from auditor.types import Array, Codes
 
 Matrix = Annotated[list[list[float]], Field(min_length=1)]
 ROUNDING = 1e-9

@@ -29,18 +29,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
+from auditor.base.errors import AuditorError, did_you_mean
+from auditor.base.text import counted, quoted
+from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, Attribute, CategoricalTable
 from auditor.data.request import DataUse
 from auditor.data.table import Table
-from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, check_each
 from auditor.schemes.replacement.draws import code_type, replacements
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.text import counted, quoted
-from auditor.types import Array, Codes
 
 
 def categories_of(table: Table) -> CategoricalTable:

@@ -31,11 +31,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array, Codes
 from auditor.data.columns.categorical_table import code_type
 from auditor.numerics.random_streams import Rng
 from auditor.results.evidence import Drawn
 from auditor.schemes.replacement.law import UniformLaw, step
-from auditor.types import Array, Codes
 
 __all__ = ["Coin", "Draws", "code_type", "coins", "replacements", "sent_through"]
 

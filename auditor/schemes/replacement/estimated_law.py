@@ -32,9 +32,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array, Coalition, Codes
 from auditor.process.deferred import scipy
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor.types import Array, Coalition, Codes
 
 ALL, ONLY_I, ONLY_J, TOGETHER, NONE = range(5)
 """Patterns: all three agree; ``y_i`` alone shows x; ``y_j`` alone does; the copies agree on another

@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.types import Array, Codes
+from auditor.base.types import Array, Codes
 
 EXACTLY = 1e-12
 

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.types import Array, Codes
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, stream_of
 from auditor.schemes.replacement.draws import Draws, code_type, coins
-from auditor.types import Array, Codes
 
 
 class Gap(NamedTuple):

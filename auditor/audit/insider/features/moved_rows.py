@@ -21,9 +21,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from auditor.audit.insider.feature import MOST_PAIRED, Columns, Feature, Known, Shown
+from auditor.base.types import Array, Indices
 from auditor.numerics.statistics import beyond_chance, column_ranks, standard_ranks
 from auditor.registry import register
-from auditor.types import Array, Indices
 
 FOLLOWED = 20
 """Neighbours that must move by the same distance before it counts as a rule."""

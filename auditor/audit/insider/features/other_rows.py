@@ -16,10 +16,10 @@ from auditor.audit.insider.feature import (
     Shown,
     many_alike,
 )
+from auditor.base.types import Array, Indices
 from auditor.numerics.statistics import BY_CHANCE
 from auditor.process.deferred import scipy
 from auditor.registry import register
-from auditor.types import Array, Indices
 
 BESIDE = 1, 2, 4, 10
 """Rows on either side whose mean is taken."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from auditor.errors import bounded
-from auditor.text import clean, duration
+from auditor.base.errors import bounded
+from auditor.base.text import clean, duration
 
 if TYPE_CHECKING:
     from rich.console import Console

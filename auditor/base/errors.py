@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from auditor.text import closest
+from auditor.base.text import closest
 
 WRONG_REQUEST, FAILED_RUNNING = 2, 3
 """Exit statuses: wrong request, and failure while running."""

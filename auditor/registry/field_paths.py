@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, TypeAlias, Union, cast
 
-from auditor.errors import AuditorError, did_you_mean
-from auditor.parameters import Found, kind_of
+from auditor.base.errors import AuditorError, did_you_mean
+from auditor.registry.parameters import Found, kind_of
 
 Value: TypeAlias = Union[dict[str, "Value"], list["Value"], str, int, float, bool, None]  # noqa: UP007 - recursive
 Path: TypeAlias = tuple[str | int, ...]

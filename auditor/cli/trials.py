@@ -19,14 +19,14 @@ from rich.console import Console
 from rich.table import Table
 
 from auditor import registry
-from auditor.api import run
+from auditor.base.errors import PluginFailed
 from auditor.data.source import Source
-from auditor.errors import PluginFailed
 from auditor.expectations.base import worst
 from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters
 from auditor.results.model import AuditResult
 from auditor.results.records import Verdict
+from auditor.runs.api import run
 from auditor.schemes.base.scheme import Case, Records
 
 VERDICTS: tuple[Verdict, ...] = ("fails", "undecided", "holds")

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from auditor import registry
-from auditor.errors import AuditorError, StorageError
-from auditor.parameters import is_whole
-from auditor.progress import watched
+from auditor.base.errors import AuditorError, StorageError
+from auditor.registry.parameters import is_whole
 from auditor.results.model import AuditResult
 from auditor.runs.check import check_data
 from auditor.runs.finished_tasks import Keep
 from auditor.runs.plan import within_budget
+from auditor.runs.progress import watched
 from auditor.runs.run_scenario import Listener, run_scenario
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario

@@ -62,7 +62,7 @@ def listed(names: Iterable[object], limit: int = 8) -> str:
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return ``; did you mean 'age'?``, or the first known names.
 
-    Names from files are quoted and shortened, unlike in `auditor.errors.did_you_mean`.
+    Names from files are quoted and shortened, unlike in `auditor.base.errors.did_you_mean`.
     """
     names = list(known)
     close = closest(name, names)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeGuard, get_args
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
-from auditor.errors import did_you_mean
+from auditor.base.errors import did_you_mean
 
 Path = tuple[str | int, ...]
 Found = tuple[Path, str, bool]

@@ -1,0 +1,1 @@
+"""Errors, types and text, which every room uses."""
