@@ -83,9 +83,9 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
         tried = [(t.max(axis=1, initial=0.0), decades, 2 * t.size)]
         if place in swept and np.ptp(c) > 0:
             few = _added_up([waves[0][:, others]], min(GROUPS, max(1, SWEPT_VALUES // n)))
-            tried += [
-                (*(all_ := _at_all_frequencies(value, c, b)), len(all_[0])) for b in few.real.T
-            ]
+            for b in (few.real + few.imag).T:  # one real weight for sines and cosines
+                t, frequencies = _at_all_frequencies(value, c, b)
+                tried.append((t, frequencies, len(t)))
         for t, frequencies, count in tried:
             tests += count
             if t.size:
