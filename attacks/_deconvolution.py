@@ -322,7 +322,7 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
     z = z - q @ z
     variance = np.maximum(q @ z**2, GRAIN)
     z = z / np.sqrt(variance)
-    square = z * z  # products: powers of arrays take twenty times as long
+    square = z * z  # products: powers of arrays are twenty times slower
     # less the noise's kurtosis
     kurtosis = q @ (square * square) - 3.0 - rows.fourth @ axes**4 / variance**2
     skewed, tailed = (q @ (square * z)) ** 2 / 12.0, kurtosis**2 / 48.0

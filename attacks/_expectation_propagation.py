@@ -104,7 +104,7 @@ class Likelihood(NamedTuple):
         shifted = m + self.slope * v
         log_mass, inside, spread = cut_normal(shifted, v + 0.0 * shifted, self.low, self.high)
         log_w = self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass
-        # scipy's logsumexp takes ten times as long on a few pieces
+        # scipy's logsumexp is ten times slower on a few pieces
         top = log_w.max(axis=-1, keepdims=True)
         w = np.exp(log_w - top)
         total = w.sum(axis=-1, keepdims=True)

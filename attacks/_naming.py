@@ -82,7 +82,7 @@ class Pairs(Guide):
         x, s = _centred(self.original), _centred(components)[:, order]
         power = (s**2).sum(axis=0)
         A = np.zeros((len(order), len(order)))
-        varied = power > ROUNDING**2 * len(s)  # a constant component gives no slope
+        varied = power > ROUNDING**2 * len(s)  # a constant component has no slope
         A[np.arange(len(order)), order] = np.divide(
             (x * s).sum(axis=0), power, out=np.zeros_like(power), where=varied
         )

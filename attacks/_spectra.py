@@ -157,7 +157,7 @@ def _window(h: NDArray[np.intp], lags: int) -> Array:
 
 def parzen(u: Array) -> Array:
     """Return Parzen's lag window at ``u`` in [0, 1), of nonnegative transform."""
-    square, rest = u * u, 1.0 - u  # products: powers of arrays take twenty times as long
+    square, rest = u * u, 1.0 - u  # products: powers of arrays are twenty times slower
     return np.where(u <= 0.5, 1.0 - 6.0 * square + 6.0 * square * u, 2.0 * rest * rest * rest)
 
 

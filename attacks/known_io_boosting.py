@@ -168,7 +168,7 @@ def best_count(z: Array, left: Array) -> int:
 
 def grower(**more: Any) -> Any:
     """Return untrained trees, equal for any number of threads."""
-    # here, since importing it takes a second
+    # imported here: it costs a second
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     # Early stopping is left to the folds; with a random state given nothing is drawn from numpy's

@@ -125,7 +125,7 @@ class KnownSampleAttack(RowAttack):
         middle = (S.mean(axis=0) - start) @ V_X
         if centred := moved or float(middle @ Q @ middle) > apart:
             start, to = S.mean(axis=0), mean
-        # E‖R‖² of the least noisy copy, whose trace is (1 + σ²) tr K_X
+        # E‖R‖² of the least noisy copy, of trace (1 + σ²) tr K_X
         noise = float(np.trace(covariance)) * level / (1.0 + level)
         M = V_Y @ V_X.T
         found = TurnedBack(start + (mean - to) @ M, means, M.T @ A)

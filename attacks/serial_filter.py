@@ -350,7 +350,7 @@ def convolved(c: Array, taps: Array) -> Array:
     c : ndarray of shape (d, n)
     taps : ndarray of shape (2m + 1, d, d)
     """
-    # here, since importing it takes half a second
+    # imported here: it costs half a second
     from scipy.signal import oaconvolve
 
     each = (oaconvolve(c, taps[:, i].T, mode="valid", axes=1) for i in range(len(c)))

@@ -151,9 +151,9 @@ def test_the_core_imports_no_attack_and_no_report():
 def test_reports_read_results_and_nothing_else():
     for path in modules("reports"):
         ours = {name for name in imported(path) if name.partition(".")[0] in ("auditor", "attacks")}
-        assert not {
-            name for name in ours if room(name) not in ("results", "registry", "base")
-        }, path
+        assert not {name for name in ours if room(name) not in ("results", "registry", "base")}, (
+            path
+        )
         assert not {
             name
             for name in imported(path)

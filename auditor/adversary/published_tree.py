@@ -200,7 +200,7 @@ def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> 
     depth : int
         Most splits above a leaf.
     """
-    # here, since importing it takes a second
+    # imported here: it costs a second
     from sklearn.tree import DecisionTreeRegressor
 
     middle, least = x.mean(axis=0), NO_GAIN * float(y.var())  # it splits in single precision

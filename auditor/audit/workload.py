@@ -104,7 +104,7 @@ def workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workl
     made = copies
     if categorical and getattr(use.parameters, "implementation", "process") == "process":
         made = len({copy for coalition in asked for copy in coalition})
-        made += copies // 256  # events of copies that nobody holds
+        made += copies // 256  # events of copies outside all coalitions
     seconds = replicates * _seconds(here, use, tried, rows, width, size, made)
     seconds += pooling * width * (INSIDER + INSIDER_ROW * min(rows, LEARNT)) * min(copies - 1, 8)
     values = rows * (1 if categorical else width) * copies * replicates

@@ -221,7 +221,7 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
             observations = sum(part.observations for part in noise)
             share = math.fsum(part.share * part.observations for part in noise) / observations
             regressors = sum(part.regressors for part in noise)
-            # What chance alone takes off is no gain.
+            # A decrease by chance is no gain.
             gain = share - regressors / observations
             error = math.sqrt(2.0 * regressors + 4.0 * observations * max(gain, 0.0)) / observations
             yield Gain(

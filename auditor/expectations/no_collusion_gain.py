@@ -248,7 +248,7 @@ def by_theory(records: Sequence[Measurement]) -> Judgement:
         return Judgement("holds", "by theory: no attack here has a closed form")
     largest = max(predicted, key=lambda record: record.theory or 0.0)
     gain = largest.theory or 0.0
-    # what rounding may have made of nothing is 0 by then
+    # effects of rounding are 0 by then
     # (auditor.audit.numeric.error_bars.collusion_gain)
     if gain > SAME:
         cell = f"{largest.attack} on {largest.scheme}, copies {describe(largest.coalition)}"
@@ -263,7 +263,7 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
         why = "too few rows to test anything" if gains else "nothing to test"
         return Judgement("undecided", f"on the data: {why}")
     verdicts = _verdicts(tested, margin, level)
-    # Without a proved law the insider learner decides. Where it cannot be fitted nothing does.
+    # Without a proved law the insider learner decides, if it can be fitted.
     not_estimated = [
         gain for gain in gains if gain.estimated and not gain.guard and not gain.measured
     ]

@@ -235,7 +235,7 @@ class Theorem3(Expectation):
             return Judgement(
                 "undecided", f"no joint LLSE with perfect knowledge on {names} was measured"
             )
-        # replicates may draw levels anew
+        # replicates may draw other levels
         expected = [float(np.mean([theorem_3(r.levels) for r in group])) for group in groups]
         for group, value in zip(groups, expected, strict=True):
             stated = mean_theory(group) or 0.0

@@ -50,7 +50,7 @@ def column_ranks(values: Array) -> Array:
 
     Of one column, shape (n,), or several, (n, N).
     """
-    # in place of scipy.stats: its import takes half of the time to a first verdict
+    # in place of scipy.stats: its import is half of the time to a first verdict
     return np.apply_along_axis(_mean_ranks, 0, values) / len(values)
 
 
@@ -191,7 +191,7 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
         return 1.0, 0.0
     F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
     noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
-    # SciPy gives NaN for one in 200 arguments with values below some 1e-100
+    # SciPy returns NaN for one in 200 arguments with values below some 1e-100
     below = float(np.nan_to_num(scipy.special.ncfdtr(degrees, rest, noncentrality, F)))
     as_small = float(scipy.special.fdtr(degrees, rest, F))
     return (min(1.0, below / as_small) if as_small > 0.0 else 1.0), 1.0 - below

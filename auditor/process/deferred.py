@@ -1,6 +1,6 @@
 """Slow libraries, imported at first use.
 
->>> from auditor.process.deferred import pd    # `import pandas as pd` takes 0.25 s at every start
+>>> from auditor.process.deferred import pd    # `import pandas as pd` costs 0.25 s at every start
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurem
     points: dict[str, str] = {}
     sweep, text = None, ""
     for record in records:
-        # neighbours mostly share one object, and records from a file have equal ones
+        # neighbours mostly share one object, and records from a file have equal objects
         if record.sweep is not sweep:
             sweep, key = record.sweep, repr(record.sweep)
             text = points.get(key) or points.setdefault(key, json.dumps(sweep, sort_keys=True))

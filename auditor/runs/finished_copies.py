@@ -189,7 +189,7 @@ def finishes(
         if kind == "time" and asked.rounded and math.isnan(step):
             step = SECOND
         low, high = _bounds(name, kind, asked.bounds)
-        if not math.isnan(step):  # inwards, because rounding must not cross them
+        if not math.isnan(step):  # inwards: rounding must not cross the bounds
             low = math.ceil(low / step - 1e-9) * step if low > -math.inf else low
             high = math.floor(high / step + 1e-9) * step if high < math.inf else high
         if low > high:

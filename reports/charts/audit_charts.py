@@ -278,7 +278,7 @@ def sweep(reading: Reading, prefix: str, path: str, place: int, *, timed: bool) 
     stated = next(
         (r.expectation for r in reading.result.expectations if r.expectation in reading.metrics), ""
     )
-    # all attributes together come first, then the first expected metric, then the error
+    # all attributes together first, then the first expected metric, then the error
     keys.sort(key=lambda key: (key[2] != EVERYTHING, key[1] != stated, key[1] != ERROR))
     paths = swept_paths(reading)
     for setting, metric, name in keys:

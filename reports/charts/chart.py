@@ -302,7 +302,7 @@ class Rows:
         return " && ".join(
             f"(datum.{FIELDS[name]} == {name} || datum.{FIELDS[name]} == {ANY})"
             for name, texts in self.options.items()
-            if texts  # without options there is no control
+            if texts  # no control without options
         )
 
 

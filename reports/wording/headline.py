@@ -98,7 +98,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
         reasons[1:1] = [(Name(f"{capital(why)}."),) for why in because]
     tried = len({attack for _, attack in reading.adversaries})
     reasons.append(f"Strongest attack, of {tried} tried: {one.who}.")
-    if state == "good":  # says first what was not tried or not used
+    if state == "good":  # first: attacks not tried, columns not used
         kinds, more = untried_kinds(result)
         unused = [untried_text([clipped(kind, 60) for kind in kinds], more), *left_out(result)]
         unused = unused[1:] if result.left_out else unused  # the budget's note names the attacks

@@ -136,7 +136,7 @@ def belief_gap(
     counts = np.asarray(np.bincount(outcome, c), dtype=np.float64)
     shown, kind = copies[best], code_type(s)
     f = np.zeros((s, s))
-    # A value nobody has is never shown at retention 1, nor where it is never drawn.
+    # A value without records is never shown at retention 1, nor where it is never drawn.
     possible = (
         np.arange(s) if law.levels[best] < 1 and math.isfinite(law.rarity) else np.unique(shown)
     )

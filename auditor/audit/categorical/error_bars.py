@@ -179,7 +179,7 @@ def cell_records(
         if metric == "squared_error":
             own = None if about != ALL else scores
             if about == ALL:
-                # mean over indicators if there are no scores
+                # mean over indicators without scores
                 each = found.over(1 if scores is not None else prior.size)
                 cell.add("distortion", *each, bounds=positive, varies=True)
                 cell.add("rmse", *each.root(), bounds=positive, varies=True)
@@ -300,7 +300,7 @@ def redrawn_bars(
         place = (np.argsort(np.arange(most) % GROUPS, kind="stable") + 0.5) / most
         x = np.searchsorted(np.cumsum(data.prior), place).clip(max=view.size - 1)
         panel = x.astype(code_type(view.size)), simulated(view.law, x, rng)
-    if not isinstance(view.knowledge, Estimated | KnownRecords):  # redraws are fitted alike
+    if not isinstance(view.knowledge, Estimated | KnownRecords):  # the fit to redraws is equal
         alike = {coalition: fit(view, coalition) for coalition in sums}
         starts = {
             one: (inference.for_redraws(), facts) for one, (inference, facts) in alike.items()

@@ -78,7 +78,7 @@ def test_of_chances(counts: PairCounts, share: Array) -> tuple[float, int]:
         return 0.0, 1
     expected = counts.sum(axis=1, keepdims=True) * share
     possible, large = expected > 0, expected >= LEAST_EXPECTED
-    # each large cell by itself; two pools of small ones
+    # each large cell by itself; two pools of small cells
     small = large.sum() + ~np.eye(len(expected), dtype=bool)
     cells = np.where(large, np.cumsum(large).reshape(large.shape) - 1, small)
     observed, forecast = (
@@ -331,7 +331,7 @@ class Counting:
         law, data, singles = release.law, release.data, tuple(release.singles)
         replicate = release.key.replicate
         few = law.multilevel and len(law.levels) <= MOST_COPIES
-        # copies between two others, whose random draws are tested
+        # copies between two others: their random draws are tested
         self._between = between(law.levels) if few else []
         self.draws = draws_of(scenario.knowledge, data.rows, scenario.seed, replicate)
         # whether the law states each copy's transitions, from another copy or the original

@@ -119,7 +119,7 @@ def predicted(
     held, others : sequences of copies, each a sequence of ndarrays of shape (n,)
         The copies, and their cells of conspicuous other rows.
     """
-    # here, since importing it takes a second
+    # imported here: it costs a second
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     features = features_of(size, place, held, others, beside, len(x))
@@ -241,7 +241,7 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
     agree = np.zeros((2, n))
     for value in commonest if mean > 0 else ():
         of_x, of_y = np.fft.rfft(x == value), np.fft.rfft(y == value)
-        # the conjugate's rows stand from the end
+        # the conjugate's rows count from the end
         agree += [np.fft.irfft(spectrum * of_x.conj(), n) for spectrum in (of_y, of_y.conj())]
     agree[0, 0] = 0.0  # a record's own row
     found = [

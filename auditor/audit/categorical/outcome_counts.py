@@ -159,7 +159,7 @@ class Counts:
         if self._waiting:
             keys = np.concatenate([self._keys, *(keys for keys, _ in self._waiting)])
             counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
-            # perhaps millions of keys: release the old ones first
+            # perhaps millions of keys: release old keys first
             self._keys, self._counts, self._waiting = keys[:0], counts[:0], []
             order = np.argsort(keys, kind="stable")
             keys, counts = keys[order], counts[order]

@@ -290,7 +290,7 @@ def fitted_parts(
 ) -> dict[Try, Fitted]:
     """Return an attack fitted once, or with the estimated law of each half of the records."""
     knowledge, needed = view.knowledge, release.needed
-    # serial attacks take a pass for each coalition
+    # one pass per coalition for serial attacks
     if made_attack(use).serial:
         M = release.context.copies
         needed = [one for one in needed if len(one) == 1 or use.tries(one, M)]

@@ -440,7 +440,7 @@ def _for_trees(values: Array, shown: Shown) -> Array:
 
 def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
     """Return unfitted trees; equal for any number of threads."""
-    # here, since importing it takes a second
+    # imported here: it costs a second
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     return HistGradientBoostingRegressor(

@@ -60,7 +60,7 @@ def noise_density(
     """
     every = -(-len(X) // TAUGHT)
     X, Y = X[::every], np.array([copy[::every] for copy in copies])
-    # rows in order of a column would make unlike halves
+    # halves of rows in order of a column would differ
     order = np.random.default_rng(0).permutation(len(X))
     X, Y = X[order], Y[:, order]
     if len(X) < FEWEST_ROWS:

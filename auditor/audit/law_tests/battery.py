@@ -243,7 +243,7 @@ def added_up(scores: Scores, most: int) -> Scores:
 def distribution_test(scores: Scores) -> LawTest:
     """Test that each column is uniform, by Kolmogorov's distance."""
     n, d = scores.values.shape
-    # half the time of doubles, whose rounding is counted with the grain
+    # half the time of doubles; their rounding is counted with the grain
     ordered, step = np.sort(scores.values.T.astype(np.float32), axis=1), np.arange(n) / n
     D = np.maximum((ordered - step).max(axis=1), (step + 1.0 / n - ordered).max(axis=1))
     D = np.maximum(D - np.where(scores.grain < 1.0, scores.grain, 0.0) - 2.0**-24, 0.0)

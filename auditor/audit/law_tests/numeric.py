@@ -60,7 +60,7 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
         spacing = max(float(grids(copy[:GRID_ROWS]).max()) for copy in released)
         rows = rows._replace(grain=np.maximum(rows.grain, math.sqrt(len(names)) * spacing))
     tests = row_tests(law.of(chosen), rows, names, chosen)
-    # copies that audits draw are doubles of any digits, and no recipient gets them
+    # copies that audits draw are doubles of any digits, never released
     if not release.scheme.makes_copies:
         out = (
             blocks

@@ -161,7 +161,7 @@ def inference_records(
     mean["disclosed_beyond_chance"] = beyond = (
         (mean["disclosed"] - chance) / doubt if doubt else 0.0
     )
-    # of news − beyond · doubt, whose mean is 0
+    # of news − beyond · doubt, of mean 0
     spread = squares[0] - 2.0 * beyond * squares[1] + beyond**2 * squares[2]
     errors = {"disclosed_beyond_chance": math.sqrt(max(0.0, spread) / n) / doubt if doubt else 0.0}
     theory = {

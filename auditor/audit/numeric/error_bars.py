@@ -285,7 +285,7 @@ def from_redraws(
         held = held if noisy else held.all(axis=-1, keepdims=True)
         return np.where(held, gains.std(axis=0, ddof=1), np.nan)
 
-    # the best copy is chosen anew in every draw, as an adversary would
+    # the best copy is chosen again in every draw, as an adversary would
     bests = np.array([alone(errors, members.best(errors)) for errors in again])
     others = collusion_gain(again, bests, scale)
     gain = collusion_gain(distortion, alone(distortion, members.best(distortion)), scale)
