@@ -1,9 +1,9 @@
-"""What five papers state and what was measured of it: `python -m docs.evidence.make_fidelity RESULTS [--write docs/evidence/fidelity.md]`.
+"""Statements of five papers, and our measurements.
 
-RESULTS is a folder that `auditor run scenarios/*.yaml -o RESULTS` wrote. What the page shows is
-listed in fidelity.yaml; its figures, their date and the version that measured them are read from
-RESULTS. The tests that it names are run, and must pass. Exit status 1, and no page, if a row is
-incomplete, a figure is not in RESULTS or a test fails.
+`python -m docs.evidence.make_fidelity RESULTS [--write docs/evidence/fidelity.md]`: RESULTS is a
+folder written by `auditor run scenarios/*.yaml -o RESULTS`. The rows are in fidelity.yaml; figures,
+dates and versions are read from RESULTS. The tests of the list are run. Exit status 1, and no page,
+if a row is incomplete, a figure is missing or a test fails.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ from docs.evidence.fidelity_rows import ROOT, Paper, Row, Selector, papers
 
 FIELDS = ("scheme", "attack", "knowledge", "attribute")
 WIDTH = 250
-"""Characters that are shown of why an expectation holds; the report has all."""
+"""Most characters of an explanation; the report has all."""
 INTRODUCTION = """\
 # Fidelity
 
 <!-- By `python -m docs.evidence.make_fidelity RESULTS --write docs/evidence/fidelity.md` of `auditor run scenarios/*.yaml -o RESULTS`. -->
 
-What five papers state – every system, theorem, figure, table, algorithm and numbered equation –, what they print, and what was measured
-here. A figure stands beside half of its 95 % interval, as in every report; «theory» is the closed form of the same cell. The scenario
-that it comes from is named beside it, and the last table says when each was run, and by which version. A statement to prove is *held*
-by tests, whose names say what they hold, and which passed when this page was written. *Erratum*: the paper prints something else than
-what is right. *Not measured* says why. The list itself is `docs/evidence/fidelity.yaml`.
+Statements of five papers – every system, theorem, figure, table, algorithm and numbered equation –, the printed values, and our
+measurements. A figure has half of its 95 % interval; «theory» is the closed form of the same cell. The last table has date and version of
+every scenario. *Held* are statements to prove, by tests that passed when this page was written. *Erratum*: the printed value is wrong.
+*Not measured* has a reason. The list is `docs/evidence/fidelity.yaml`.
 """
 
 
