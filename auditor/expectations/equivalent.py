@@ -35,7 +35,7 @@ class Equivalent(Expectation):
     reference = "schuirmann1987"
 
     class Parameters(Filter):
-        """The two schemes, the metric, and how far apart still counts as the same."""
+        """Both schemes, the metric and the margin."""
 
         schemes: list[str] = Field(description="ids of the two schemes", min_length=2, max_length=2)
         metric: str = Field(description="metric to compare")
@@ -159,7 +159,7 @@ def _difference(
     errors = [error for _, error in map(pooled, (first, second))]
     if not len(differences) or any(error is None for error in errors):
         return math.nan, math.nan, math.inf
-    # Were the two a margin apart, one of them would be that much more, and as much more uncertain.
+    # at a difference of one margin, the larger value would also be more uncertain
     wider = max(at_bound(cell, pooled(cell)[0] + margin) for cell in (first, second))
     spread = wider * math.sqrt(math.fsum(error**2 for error in errors if error is not None))
     return float(differences.mean()), spread, math.inf

@@ -1,4 +1,4 @@
-"""Carries a case out as a user would, in this process, and tells what no user may ever see."""
+"""Run fuzz cases in this process, and check their output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DEFLATED = re.compile(r'<script type="application/x-deflate".*?</script>', re.D
 
 @dataclass(frozen=True)
 class Case:
-    """Files of a folder and what is asked there.
+    """Files of a folder, and a command.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Case:
     files : mapping of str to bytes
         By name.
     secrets : frozenset of str
-        Cells of the tables that nothing may show.
+        Cells of the tables, which no output may contain.
     arguments : tuple of str
-        A command of the program; after ``check`` of something small, ``run`` follows.
+        A command of the program; ``run`` follows a ``check`` of a small plan.
     run : bool
         Whether it does.
     """
@@ -61,7 +61,7 @@ class Case:
 
 @dataclass
 class Verdict:
-    """What became of a case: how it ended, in a word or two, what is wrong with that, and processor time."""
+    """Outcome of a case, its faults and processor time."""
 
     outcome: str
     faults: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Ended:
-    """A command that ended: its exit status, None for an exception that got out, and what it wrote."""
+    """Exit status (None after an exception) and output of a command."""
 
     status: int | None
     out: str
@@ -78,11 +78,11 @@ class Ended:
 
 
 class _Hung(BaseException):
-    """Nothing contains this."""
+    """Raised at the time limit; never contained."""
 
 
 def judged(case: Case) -> Verdict:
-    """Carry a case out in a folder of its own."""
+    """Run a case in its own folder."""
     start = time.process_time()
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder, contextlib.chdir(folder):
         for name, content in case.files.items():
@@ -162,7 +162,7 @@ def _small(plan: str) -> bool:
 
 
 def _faults(ended: Ended, case: Case) -> list[str]:
-    """Tell what is wrong with how a command ended and with what it said."""
+    """Return the faults of a command's exit status and output."""
     checked = case.arguments[0] == "check" and "written:" not in ended.err
     said = ended.err + (ended.out if checked else "")
     lines = ended.err.splitlines()
@@ -209,7 +209,7 @@ def _written() -> Iterator[tuple[str, str]]:
 
 
 def secrets(tables: Mapping[str, bytes], shown: bytes) -> frozenset[str]:
-    """Return the cells of tables that look like nothing else, less those that a scenario spells out itself."""
+    """Return the distinctive cells of tables, except values written in the scenario."""
     told = set(CANARY.findall(shown.decode("utf-8", "replace")))
     return (
         frozenset(found for content in tables.values() for found in CANARY.findall(_cells(content)))
