@@ -2,7 +2,7 @@
 
 A copy's law is a transition matrix, P(released value | original value). With ``levels`` and ``law``
 it is stated, and the values are compared with it. Without a law it is estimated from original and
-copies (``auditor.schemes.replacement.estimated_law``), as an insider could. Attacks are
+copies (``auditor.schemes.replacement.law``), as an insider could. Attacks are
 cross-fitted: estimated on one half of the records, measured on the other, in turn.
 
 A scenario with categories (``categorical:`` or ``bin:``) and the scheme ``published`` means this
@@ -23,7 +23,7 @@ from pydantic import Field, field_validator
 
 from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.base.text import counted, quoted
-from auditor.base.types import Array, Coalition, Codes
+from auditor.base.types import Array, Codes, Indices
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.common_records import remembered
 from auditor.data.copies import JOIN_REMEDY, CodeCopy, read_codes, with_sets
@@ -43,8 +43,7 @@ from auditor.schemes.replacement.base import (
     never_drawn,
     parsed,
 )
-from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
-from auditor.schemes.replacement.law import UniformLaw
+from auditor.schemes.replacement.law import MOST_VALUES, EstimatedLaw, UniformLaw, estimated
 
 LAWS = ("uniform", "uniform-multilevel")
 UNRELATED = 1e-4
@@ -173,18 +172,10 @@ class PublishedCategories(FileScheme, UniformScheme):
     def _stated_replacements(self, data: CategoricalTable) -> Array | None:
         return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
 
-    def estimated(
-        self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()
-    ) -> EstimatedLaw:
-        """Return the law estimated from some records, or from all.
-
-        Of pairs of copies only the pairs that a coalition's law needs.
-        """
-        data, some = categories_of(self.audited_table), slice(None) if rows is None else rows
-        copies = {number: copy[some] for number, copy in enumerate(self.held(), start=1)}
-        return estimated(
-            data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions
-        )
+    def estimated(self, rows: Indices | slice = slice(None)) -> EstimatedLaw:
+        """Return the law estimated from some records, or from all."""
+        data, copies = categories_of(self.audited_table), [copy[rows] for copy in self.held()]
+        return estimated(data.codes[rows], copies, [one.size for one in data.attributes])
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         start, stop = row_blocks(self.audited_table.rows, BLOCK_WIDTH)[key.block]

@@ -24,8 +24,7 @@ from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.base import Copies, UniformScheme, fork
-from auditor.schemes.replacement.estimated_law import EstimatedLaw
-from auditor.schemes.replacement.law import UniformLaw
+from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
 
 KEEP_BYTES = 2**29
 """Copies up to this size stay in memory for the next pass; others are drawn again."""
@@ -109,7 +108,7 @@ class UniformRelease:
             return ()
         rng, halves = stream(self.scenario.seed, "halves", self.key.replicate), []
         for number, rows in enumerate(np.array_split(rng.permutation(self.data.rows), 2), start=1):
-            law = self.scheme.estimated(np.sort(rows), self.needed).of(self.singles)
+            law = self.scheme.estimated(np.sort(rows)).of(self.singles)
             halves.append(Half(f"learnt from half {number}", Draw.of(rows, clear=True), law))
         return tuple(halves)
 
