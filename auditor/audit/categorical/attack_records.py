@@ -50,14 +50,14 @@ from auditor.audit.categorical.posterior_pass import (
     unknown_shares,
 )
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.measures.known_alone import METRIC
+from auditor.audit.measures.privacy import METRIC
 from auditor.base.types import Array, Coalition, Codes
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES, Measurement
-from auditor.schemes.replacement.draws import code_type
+from auditor.schemes.replacement.base import code_type
 from auditor.schemes.replacement.law import UniformLaw
 
 AT_ONCE = 4096

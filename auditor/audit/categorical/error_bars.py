@@ -30,7 +30,7 @@ from auditor.base.types import Array, Coalition, Codes
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.statistics import jackknife_error, quantile
 from auditor.results.records import BELIEVED, ErrorBar, Measurement
-from auditor.schemes.replacement.draws import code_type, replacements, sent_through
+from auditor.schemes.replacement.base import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, step
 
 PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")

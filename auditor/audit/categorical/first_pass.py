@@ -44,7 +44,7 @@ from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.evidence import Facts, LawTest
-from auditor.schemes.replacement.draws import MOST_COPIES, Between, between, drawn_between
+from auditor.schemes.replacement.base import MOST_COPIES, Between, between, drawn_between
 from auditor.schemes.replacement.law import (
     MatrixLaw,
     UniformLaw,

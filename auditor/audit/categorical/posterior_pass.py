@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from auditor.adversary.attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
-from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.adversary.published import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, Prior, SampleCounts
 from auditor.audit.base.session import made_attack
 from auditor.audit.categorical.first_pass import Counted
@@ -36,7 +36,7 @@ from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.blocks import Job, readable, seal
 from auditor.process.containment import contained
 from auditor.scenario.model import AttackUse
-from auditor.schemes.replacement.draws import code_type
+from auditor.schemes.replacement.base import code_type
 from auditor.schemes.replacement.law import UniformLaw
 
 Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]

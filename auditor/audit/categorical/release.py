@@ -22,7 +22,7 @@ from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, r
 from auditor.numerics.random_streams import stream
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.published_categories import PublishedCategories
+from auditor.schemes.published import PublishedCategories
 from auditor.schemes.replacement.base import Copies, UniformScheme, fork
 from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
 

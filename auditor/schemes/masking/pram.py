@@ -41,8 +41,8 @@ from auditor.schemes.replacement.base import (
     UniformScheme,
     categories_of,
     check_columns,
+    sent_through,
 )
-from auditor.schemes.replacement.draws import sent_through
 from auditor.schemes.replacement.law import MatrixLaw
 
 Matrix = Annotated[list[list[float]], Field(min_length=1)]
