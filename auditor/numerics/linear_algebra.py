@@ -83,9 +83,8 @@ def widely_scaled(K: Array) -> NDArray[np.bool_]:
     N).
     """
     root = np.sqrt(np.clip(np.einsum("...nn->...n", K), 0.0, None))
-    return np.asarray(
-        root.max(axis=-1, initial=0.0)
-        > WIDEST * np.where(root > 0, root, np.inf).min(axis=-1, initial=np.inf)
+    return root.max(axis=-1, initial=0.0) > WIDEST * np.where(root > 0, root, np.inf).min(
+        axis=-1, initial=np.inf
     )
 
 
@@ -105,11 +104,9 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
         own = np.einsum("...nn->...n", like)
         size = np.sqrt(np.where((own > 0) & wide[..., None], own, 1.0))
         unit = size[..., :, None] * size[..., None, :]
-        return np.asarray(clip_to_psd(K / unit) * unit)
+        return clip_to_psd(K / unit) * unit
     values, vectors = np.linalg.eigh((K + K.swapaxes(-1, -2)) / 2)
-    return np.asarray(
-        (vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.swapaxes(-1, -2)
-    )
+    return (vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 
 def descending_eigen(K: Array) -> tuple[Array, Array]:
@@ -121,7 +118,7 @@ def descending_eigen(K: Array) -> tuple[Array, Array]:
 def symmetric_root(K: Array) -> Array:
     """Return the symmetric ``K^½``, shape (N, N), negative eigenvalues as 0."""
     values, vectors = np.linalg.eigh(K)
-    return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
+    return (vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T
 
 
 def correlation(K: Array) -> Array:
@@ -222,7 +219,7 @@ class Pencil:
 
     def error_of(self, j: int, v: Array) -> Array:
         """Return entry (j, j) of ``error`` of one pair, shape (...)."""
-        return np.asarray(self._left(v) @ self.basis[j] ** 2)
+        return self._left(v) @ self.basis[j] ** 2
 
     def _left(self, v: Array) -> Array:
         c, total = self.share, self._total(v)

@@ -180,7 +180,7 @@ def laplace_increment(rng: Rng, low: float, high: float, size: int) -> Array:
     # moves/2.
     side = rng.random(size) - moves / 2.0
     Z = np.copysign(rng.standard_exponential(size) * np.sqrt(high / 2.0), side)
-    return np.asarray(Z * (side < moves / 2.0))
+    return Z * (side < moves / 2.0)
 
 
 def laplace_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:

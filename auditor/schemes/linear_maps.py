@@ -312,9 +312,9 @@ def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
     C = cosine_transform(N)
     energy = np.diag(C @ (table.covariance + np.outer(table.mean, table.mean)) @ C.T)
     kept = np.argsort(-energy, kind="stable")[:size]
-    return np.asarray(C[rng.permutation(kept)])
+    return C[rng.permutation(kept)]
 
 
 def cosine_transform(N: int) -> Array:
     """Return the orthonormal DCT-II, shape (N, N): coefficients are ``C x``."""
-    return np.asarray(scipy.fft.dct(np.eye(N), norm="ortho", axis=0))
+    return scipy.fft.dct(np.eye(N), norm="ortho", axis=0)

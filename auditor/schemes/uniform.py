@@ -113,7 +113,7 @@ class History:
     def _place(self, level: float) -> NDArray[np.int64]:
         """Return the array places of each tuple's element at a released level."""
         held = np.concatenate([[0], np.cumsum(self.p >= level)])
-        return np.asarray(self.start[:-1] + held[self.start[1:]] - held[self.start[:-1]] - 1)
+        return self.start[:-1] + held[self.start[1:]] - held[self.start[:-1]] - 1
 
     def value(self, level: float) -> Codes:
         """Return the values at a released level, shape (n,)."""

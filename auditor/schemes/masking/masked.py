@@ -500,4 +500,4 @@ def factors(level: float, shape: tuple[int, ...], rng: Rng, logs: bool) -> Array
     ``1 + √v g``, or ``exp(√v g − v/2)`` with ``logs``.
     """
     noise = np.sqrt(level) * rng.standard_normal(shape)
-    return np.asarray(np.exp(noise - level / 2.0) if logs else 1.0 + noise)
+    return np.exp(noise - level / 2.0) if logs else 1.0 + noise

@@ -170,7 +170,7 @@ class UniformLaw:
             )
         pair = self.of([source, target]).joint(prior).sum(axis=0)
         seen = pair.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0))
+        return np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0)
 
     def given_original(self) -> Array:
         """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
@@ -191,7 +191,7 @@ class UniformLaw:
 
     def joint(self, prior: Array) -> Array:
         """Return the joint law ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
-        return np.asarray(np.einsum("x,x...->x...", prior, self.given_original()))
+        return np.einsum("x,x...->x...", prior, self.given_original())
 
     def epsilon(self) -> float:
         """Return the local differential privacy ``ε`` of all copies together.
