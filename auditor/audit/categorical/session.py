@@ -265,8 +265,10 @@ class CategoricalSession(Session):
                 law = release.law.of(coalition)
                 for name, fit in fitted.items():
                     with noted(self._failed, name):
-                        alone = fit.inferences[(coalition[law.best - 1],)]
-                        gap = belief_gap(counts, coalition, law, fit.inferences[coalition], alone)
+                        alone, together = (
+                            fit.fits[c][0] for c in ((coalition[law.best - 1],), coalition)
+                        )
+                        gap = belief_gap(counts, coalition, law, together, alone)
                         self._gaps.setdefault(name, {})[coalition] = gap
 
     def attempt(
@@ -311,7 +313,7 @@ class CategoricalSession(Session):
                 left = np.ones(x.size, dtype=bool)
                 if fitted.hidden is not None:
                     left[self.known[fitted.hidden].within(block.first, block.first + x.size)[0]] = 0
-                P = fitted.inferences[coalition].checked(readable(copies))
+                P = fitted.fits[coalition][0].checked(readable(copies))
                 counts.add(cells[x[left]], cell[(P @ values).argmax(axis=1)][left])
         return counts, 0.0
 
