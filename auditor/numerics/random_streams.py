@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from auditor.base.errors import PluginError
 from auditor.base.types import Array
@@ -32,8 +32,6 @@ Words = NDArray[np.uint64]
 PIECE = 2**13
 """Words per piece: 64 KB, which fits a core's own cache."""
 ZEROS = memoryview(bytes(8 * PIECE))
-WHOLE = np.frompyfunc(int, 1, 1)
-"""Python integers, which do not overflow, from numbers or arrays."""
 LARGEST_MEAN = 1e6
 """Largest Poisson mean: its log-probabilities are exact to 1e-9."""
 
@@ -75,7 +73,7 @@ class ReleaseKey:
 
 
 class CipherStream:
-    """Draws from a cipher's key stream, with numpy's ``Generator`` interface.
+    """Draws from a cipher's key stream, with methods of numpy's ``Generator``.
 
     Parameters
     ----------
@@ -99,154 +97,83 @@ class CipherStream:
             )
         raise AttributeError(name)
 
-    def random(
-        self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None
-    ) -> Any:
-        """Return numbers uniform on [0, 1), multiples of 2⁻⁵³.
+    def random(self, size: Shape = None) -> Any:
+        """Return numbers uniform on [0, 1), multiples of 2⁻⁵³."""
 
-        Of 2⁻²⁴ in single precision.
-        """
-        bits = 24 if np.dtype(dtype) == np.float32 else 53
+        def uniform(words: Words) -> NDArray[Any]:
+            words >>= np.uint64(11)
+            return words.view(np.int64) * 2.0**-53
 
-        def uniform(words: Words, part: Array) -> None:
-            words >>= np.uint64(64 - bits)
-            np.multiply(words.view(np.int64), 2.0**-bits, out=part)
+        return self._filled(uniform, size)
 
-        return self._filled(uniform, size, dtype, out)
-
-    def standard_normal(
-        self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None
-    ) -> Any:
+    def standard_normal(self, size: Shape = None) -> Any:
         """Return draws from N(0, 1), ``±Φ⁻¹(p)`` of p uniform on (0, ½).
 
         A word's first bit is the sign, the others are p. No draw is beyond 9.3.
         """
 
-        def normal(words: Words, part: Array) -> None:
-            negative = words >= 2**63
-            np.add(words & np.uint64(2**63 - 1), 0.5, out=part)
-            part *= 2.0**-64
-            scipy.special.ndtri(part, out=part)
-            np.negative(part, out=part, where=~negative)
+        def normal(words: Words) -> Array:
+            drawn = scipy.special.ndtri(((words & np.uint64(2**63 - 1)) + 0.5) * 2.0**-64)
+            return np.where(words < 2**63, -drawn, drawn)
 
-        return self._filled(normal, size, dtype, out)
+        return self._filled(normal, size)
 
-    def standard_exponential(
-        self,
-        size: Shape = None,
-        dtype: DTypeLike = np.float64,
-        method: str = "zig",
-        out: Array | None = None,
-    ) -> Any:
-        """Return exponential draws of mean 1, ``−ln p`` with p uniform on (0, 1).
-
-        For either method of numpy.
-        """
-
-        def exponential(words: Words, part: Array) -> None:
-            np.add(words, 0.5, out=part)
-            part *= 2.0**-64
-            np.negative(np.log(part, out=part), out=part)
-
-        return self._filled(exponential, size, dtype, out)
+    def standard_exponential(self, size: Shape = None) -> Any:
+        """Return exponential draws of mean 1, ``−ln p`` with p uniform on (0, 1)."""
+        return self._filled(lambda words: -np.log((words + 0.5) * 2.0**-64), size)
 
     def integers(
-        self,
-        low: ArrayLike,
-        high: ArrayLike | None = None,
-        size: Shape = None,
-        dtype: DTypeLike = np.int64,
-        endpoint: bool = False,
+        self, low: int, high: int | None = None, size: Shape = None, dtype: DTypeLike = np.int64
     ) -> Any:
         """Return whole numbers exactly uniform on ``low … high − 1``.
 
-        Up to ``high`` with ``endpoint``; from 0 to ``low`` without ``high``. Both ends may be
-        arrays, which are broadcast.
+        From 0 to ``low − 1`` without ``high``.
         """
-        kind = np.dtype(dtype)
-        if kind.kind not in "biu":
-            raise TypeError(f"whole numbers are drawn as an integer type or bool; got {kind}")
-        least = WHOLE(0 if high is None else low)
-        most = WHOLE(low if high is None else high) - (not endpoint)
-        wanted = np.empty(np.broadcast(least, most).shape if size is None else size, kind)
-        lowest, highest = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
-        if not wanted.size:
-            return wanted
-        if not np.all((lowest <= least) & (least <= most) & (most <= highest)):
+        least, stop = (0, int(low)) if high is None else (int(low), int(high))
+        span, kind = stop - least, np.iinfo(np.dtype(dtype))
+        if not (span > 0 and kind.min <= least and stop - 1 <= kind.max):
             raise ValueError(
-                f"a range must hold whole numbers from {lowest} to {highest}, and at least one"
+                f"a range must hold whole numbers from {kind.min} to {kind.max}, and at least one"
             )
-        span = most - least + 1
-        start, divisor, last = (
-            np.broadcast_to(np.asarray(part % 2**64, np.uint64), wanted.shape).reshape(-1)
-            for part in (least, span, -(2**64 % span) - 1)
-        )
-        flat = wanted.reshape(-1)
-        for at, words in self._pieces(flat.size):
-            # the last, incomplete run of remainders is drawn again
-            while (beyond := words > last[at]).any():
-                words[beyond] = np.frombuffer(
-                    self._encryptor.update(bytes(8 * int(beyond.sum()))), dtype=np.uint64
-                )
-            # a span of 2⁶⁴ is 0 here, and numpy's quotient too: words are unchanged
-            with np.errstate(divide="ignore"):
-                words -= words // divisor[at] * divisor[at]
-            words += start[at]  # negative numbers are their complements of 2⁶⁴, as in int64
-            flat[at] = words.view(np.int64)
-        return wanted[()] if size is None else wanted
+        last = np.uint64(2**64 - 1 - 2**64 % span)
 
-    def poisson(self, lam: ArrayLike = 1.0, size: Shape = None) -> Any:
+        def whole(words: Words) -> NDArray[np.int64]:
+            # the last, incomplete run of remainders is drawn again
+            while (beyond := words > last).any():
+                again = self._encryptor.update(bytes(8 * int(beyond.sum())))
+                words[beyond] = np.frombuffer(again, dtype=np.uint64)
+            # negative numbers are their complements of 2⁶⁴, as in int64
+            return (words % np.uint64(span) + np.uint64(least % 2**64)).view(np.int64)
+
+        return self._filled(whole, size, dtype)
+
+    def poisson(self, lam: float = 1.0, size: Shape = None) -> Any:
         """Return Poisson numbers; see ``auditor.numerics.whole_draws``."""
-        mean = np.asarray(lam, dtype=np.float64)
-        if not np.all((mean >= 0) & (mean <= LARGEST_MEAN)):
+        if not 0 <= lam <= LARGEST_MEAN:
             raise ValueError(f"a Poisson mean must be from 0 to {LARGEST_MEAN:g}")
-        mean = np.broadcast_to(mean, mean.shape if size is None else size)
+        mean = np.full(() if size is None else size, float(lam))
         drawn = whole_draws.poisson(self, mean.ravel()).astype(np.int64).reshape(mean.shape)
         return drawn[()] if size is None else drawn
 
-    def permutation(self, x: ArrayLike, axis: int = 0) -> NDArray[Any]:
-        """Return a permutation of numbers below x, or of x along an axis.
+    def permutation(self, x: int | NDArray[Any]) -> NDArray[Any]:
+        """Return a permutation of numbers below x, or of the rows of x.
 
         Sorted by random words; two words are equal with probability 2⁻⁶³.
         """
-        items, axis = (
-            (np.arange(x), 0) if isinstance(x, (int, np.integer)) else (np.asarray(x), axis)
-        )
-        count = np.moveaxis(items, axis, 0).shape[0]  # numpy's own error for an invalid axis
-        return np.take(items, np.argsort(self.integers(2**63, size=count), kind="stable"), axis)
+        items = np.arange(x) if isinstance(x, (int, np.integer)) else np.asarray(x)
+        return items[np.argsort(self.integers(2**63, size=len(items)), kind="stable")]
 
     def _filled(
-        self,
-        turn: Callable[[Words, Array], None],
-        size: Shape,
-        dtype: DTypeLike,
-        out: NDArray[Any] | None,
+        self, turn: Callable[[Words], NDArray[Any]], size: Shape, dtype: DTypeLike = np.float64
     ) -> Any:
-        """Return numbers computed from words; a scalar without size and out."""
-        kind = np.dtype(dtype)
-        wanted = np.empty(() if size is None else size, kind) if out is None else out
-        if kind not in (np.float64, np.float32) or wanted.dtype != kind:
-            raise TypeError(
-                f"numbers are drawn as float64 or float32, into arrays of this type; got {kind} and {wanted.dtype}"
-            )
-        if not (wanted.flags.c_contiguous or wanted.flags.f_contiguous):
-            raise ValueError("numbers are drawn into arrays that are contiguous")
-        if out is not None and size is not None and np.empty(size).shape != out.shape:
-            raise ValueError("size must be the shape of the array that numbers are drawn into")
-        flat = wanted.reshape(-1, order="A")
-        for at, words in self._pieces(flat.size):
-            part = flat[at] if kind == np.float64 else np.empty(words.size)
-            turn(words, part)
-            if kind == np.float32:
-                flat[at] = part
-        return wanted[()] if size is None and out is None else wanted
-
-    def _pieces(self, size: int) -> Iterator[tuple[slice, Words]]:
-        """Yield places of a flat array with their words (reused memory)."""
-        for start in range(0, size, PIECE):
-            at = slice(start, min(start + PIECE, size))
-            self._encryptor.update_into(ZEROS[: 8 * (at.stop - start)], self._buffer.data)
-            yield at, self._buffer[: 8 * (at.stop - start)].view(np.uint64)
+        """Return numbers computed from words; a scalar without size."""
+        found = np.empty(() if size is None else size, dtype)
+        flat = found.reshape(-1)
+        for start in range(0, flat.size, PIECE):
+            part = flat[start : start + PIECE]
+            self._encryptor.update_into(ZEROS[: 8 * part.size], self._buffer.data)
+            part[...] = turn(self._buffer[: 8 * part.size].view(np.uint64))
+        return found[()] if size is None else found
 
 
 Seed: TypeAlias = int | ReleaseKey

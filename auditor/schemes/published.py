@@ -214,10 +214,6 @@ class Published(FileScheme):
         check(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse copies whose records do not match the table.
-
-        Also refuse missing records that serial noise needs; warn if the match cannot be tested.
-        """
         if asked.standardize:
             raise AuditorError(
                 "published copies are in the data's own units: `standardize` must be false"
@@ -248,10 +244,6 @@ class Published(FileScheme):
         return self._common(table, self.read(table))
 
     def handed_in(self, table: Table) -> list[Array]:
-        """Return the files' values in the original's records and columns.
-
-        With places in files of another order; empty if equal to the audited values.
-        """
         if table.cut is None and self.parameters.key is None:
             return []
         copies = self.read(table.whole)
@@ -282,7 +274,6 @@ class Published(FileScheme):
         return None if law is None else law.of_attributes(cut.columns)
 
     def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
-        """Return a scheme that draws copies by the stated law; None without one."""
         law = self.law(levels, table)
         if law is None or not law.tells_spread:
             return None
@@ -485,10 +476,6 @@ class PublishedCategories(FileScheme, UniformScheme):
         super().check_levels(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse copies whose records or values do not match the table.
-
-        Warn if the row order cannot be confirmed.
-        """
         table = with_sets(table, self.files(table))
         data = categories_of(table)
         by_row = self.parameters.key is None

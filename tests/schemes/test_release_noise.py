@@ -202,17 +202,3 @@ def test_no_remainder_is_favoured():
     )
     # the test sees it
     assert stats.binomtest(int((biased < 2**62).sum()), 100_000, 2 / 3).pvalue < FALSE_ALARM
-
-
-def fits(low, high, size, **_):
-    """Whether arrays of bounds fit the size."""
-    shapes = [np.shape(bound) for bound in (low, high) if bound is not None]
-    if size is None or not any(shapes):
-        return True
-    try:
-        return (
-            np.broadcast_shapes(*shapes, tuple(np.atleast_1d(size).tolist()))
-            == np.empty(size).shape
-        )
-    except (TypeError, ValueError):
-        return False

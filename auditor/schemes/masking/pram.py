@@ -102,15 +102,6 @@ class Pram(UniformScheme):
         self.over(categories_of(table))
 
     def over(self, table: CategoricalTable) -> Self:
-        """Return the scheme with its matrix over a table's domain.
-
-        A matrix from a first batch is kept.
-
-        Raises
-        ------
-        AuditorError
-            A matrix does not fit a column's categories, or the domain is too large.
-        """
         if self._P is not None:
             return self
         if table.size > MOST_VALUES:

@@ -314,7 +314,6 @@ class MatrixLaw(UniformLaw):
 
     @property
     def rarity(self) -> float:
-        """One over the smallest transition probability; infinite if one is 0."""
         return _inverse(min(float(T.min()) for T in self.transitions))
 
     def transition_matrix(
@@ -345,10 +344,6 @@ class MatrixLaw(UniformLaw):
         return float(total.max())
 
     def best_is_sufficient(self) -> bool:
-        """Whether the best copy is sufficient.
-
-        Other copies' rows must be equal for all originals with a common possible value of the best.
-        """
         possible = self.transitions[self.best - 1] > 0
         others = [T for place, T in enumerate(self.transitions) if place != self.best - 1]
         sets = np.unique(possible[:, possible.any(axis=0)], axis=1).T
@@ -382,11 +377,9 @@ class EstimatedLaw(MatrixLaw):
         )
 
     def epsilon(self) -> float:
-        """Return infinity: estimated probabilities bound nothing."""
         return math.inf
 
     def best_is_sufficient(self) -> bool:
-        """Return False: an estimate proves nothing."""
         return False
 
 
