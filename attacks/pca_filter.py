@@ -13,9 +13,7 @@ p of N directions hold p/N of white noise, and most of the variance of correlate
 
 p is a number, the fewest components with a share of the variance, or the index of the largest gap
 between eigenvalues. The gap from ``λ_N`` to 0 counts, else p = N is impossible. Copies are first
-averaged with minimum-variance weights (``auditor.adversary.single_copy``). ``shrinkage: optimal``
-multiplies kept components by Gavish and Donoho's factor, with known covariance ``λ/(λ + σ_i²)``,
-``σ_i²`` the noise's variance along the component.
+averaged with minimum-variance weights (``auditor.adversary.single_copy``).
 
 Reference: huang2005, section 5. Worse than ``udr`` if the dropped components hold more variance
 than their noise.
@@ -31,12 +29,9 @@ from pydantic import Field
 
 from auditor.adversary.single_copy import (
     CovarianceSource,
-    FilterParameters,
     combined_noise,
-    direction_gains,
     estimated_covariance,
     filter_map,
-    white_variance,
 )
 from auditor.numerics.linear_algebra import descending_eigen
 from auditor.plugin import (
@@ -77,8 +72,8 @@ class PCAFilter(LinearAttack):
         "dropped matter, to the copy as it is under noise shaped like the data, and to bayes-estimate always when covariances are known."
     )
 
-    class Parameters(FilterParameters):
-        """Components kept, source of the covariance, and filter options."""
+    class Parameters(PluginParameters):
+        """Components kept, and source of the covariance."""
 
         components: Components = Field(
             "largest-gap",
@@ -91,25 +86,16 @@ class PCAFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the components kept, about the mean."""
-        p = self.parameters
-        known = isinstance(view.knowledge, Perfect) and p.covariance == "knowledge"
         # A map that depends on known quantities alone needs no moments of the copies.
-        exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
-        mean, covariance = view.data_moments if exact else view.combined(view.held)
-        noise = np.zeros_like(covariance)
-        if (not known or p.shrinkage == "optimal") and p.noise_variance == "known":
-            noise = combined_noise(view, covariance)
-        elif not known or p.shrinkage == "optimal":
-            spectrum = descending_eigen(covariance)[0]
-            noise = np.eye(view.width) * white_variance(
-                view, covariance, spectrum, p, view.held.count
-            )
-        mean, K_X = view.data_moments if known else (mean, estimated_covariance(covariance, noise))
+        known = isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge"
+        if known:
+            mean, K_X = view.data_moments
+        else:
+            mean, covariance = view.combined(view.held)
+            K_X = estimated_covariance(covariance, combined_noise(view, covariance))
         values, V = descending_eigen(K_X)
-        along = np.einsum("ij,ik,kj->j", V, noise, V, optimize=True)
-        kept = components_kept(values, p.components)
-        gains = direction_gains(values + along, kept, along, None if known else view.held.count, p)
-        return filter_map(view, (V * gains) @ V.T, mean, fixed=exact)
+        V = V[:, : components_kept(values, self.parameters.components)]
+        return filter_map(view, V @ V.T, mean, fixed=known)
 
 
 def components_kept(values: Array, components: int | str | VarianceShare) -> int:

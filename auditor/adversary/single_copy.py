@@ -22,41 +22,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from auditor.adversary.attack import Affine, LinearAttack
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.base.errors import NotApplicable
 from auditor.base.types import Array
-from auditor.numerics.linear_algebra import (
-    aspect,
-    clip_to_psd,
-    descending_eigen,
-    noise_variance,
-    optimal_gain,
-    projection_error_range,
-)
+from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, projection_error_range
 from auditor.numerics.moments import Moments
 from auditor.process.deferred import scipy
-from auditor.registry import PluginParameters
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise
 
 CovarianceSource = Literal["knowledge", "copies"]
-
-
-class FilterParameters(PluginParameters):
-    """Options of every eigenvalue filter."""
-
-    shrinkage: Literal["none", "optimal"] = Field(
-        "none",
-        description="none: a direction is kept whole or dropped; optimal: those kept are shrunk for the least squared error (gavish2017)",
-    )
-    noise_variance: Literal["known", "unknown"] = Field(
-        "known",
-        description="known: the noise's law gives it; unknown: estimated from the copies' spectrum (Marchenko–Pastur), for white noise",
-    )
 
 
 def combined_noise(view: View, covariance: Array) -> Array:
@@ -84,23 +62,6 @@ def combined_noise(view: View, covariance: Array) -> Array:
     return v * view.law.shape
 
 
-def white_variance(
-    view: View, covariance: Array, values: Array, parameters: FilterParameters, rows: int
-) -> float:
-    """Return ``σ²``, the noise's mean variance, by the law or the spectrum.
-
-    Parameters
-    ----------
-    covariance, values : ndarrays of shape (N, N) and (N,)
-        Sample covariance of the combined copy, and its eigenvalues.
-    rows : int
-        Rows of the sample.
-    """
-    if parameters.noise_variance == "unknown":
-        return noise_variance(values, rows)
-    return float(np.trace(combined_noise(view, covariance))) / view.width
-
-
 def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
     """Return ``Cov(Y) − Sigma_r``, shape (N, N), with eigenvalues ≥ 0.
 
@@ -109,72 +70,34 @@ def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
     return clip_to_psd(covariance - Sigma_r, covariance)
 
 
-def direction_gains(
-    values: Array,
-    kept: int,
-    variance: float | Array,
-    rows: int | None,
-    parameters: FilterParameters,
-) -> Array:
-    """Return the factor of each direction, shape (N,).
-
-    1 or the optimal shrinkage for the first ``kept``, else 0.
-
-    Parameters
-    ----------
-    values : ndarray of shape (N,)
-        The copy's variance in each direction.
-    kept : int
-    variance : float or ndarray of shape (N,)
-        The noise's variance in each direction.
-    rows : int or None
-        Rows used to estimate the directions; None if known.
-    """
-    N = len(values)
-    if parameters.shrinkage == "optimal":
-        beta, scale = (0.0, 1.0) if rows is None else (aspect(rows, N), rows / max(rows, N))
-        gains = optimal_gain(values, variance, beta, scale)
-    else:
-        gains = np.ones(N)
-    return np.where(np.arange(N) < kept, gains, 0.0)
-
-
 class SampleFilter(LinearAttack):
     """Project the combined copy on leading directions of its spectrum."""
 
-    assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
-
-    class Parameters(FilterParameters):
-        """Shrinkage, and knowledge of the noise variance."""
+    assumes = "Noise is white, of known variance; nothing is known of the data."
 
     @abstractmethod
     def kept(self, values: Array, variance: float, rows: int) -> int:
         """Return the number of directions to keep; eigenvalues descend."""
 
+    def _kept(self, view: View) -> int:
+        _, covariance, values, _ = view.spectrum
+        variance = float(np.trace(combined_noise(view, covariance))) / view.width
+        return self.kept(values, variance, view.held.count)
+
     def affine(self, view: View) -> Affine:
         """Return the projection about the copy's own mean."""
-        rows = view.held.count
-        mean, covariance, values, V = view.spectrum
-        variance = white_variance(view, covariance, values, self.parameters, rows)
-        gains = direction_gains(
-            values, self.kept(values, variance, rows), variance, rows, self.parameters
-        )
-        return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
+        mean, _, _, V = view.spectrum
+        V = V[:, : self._kept(view)]
+        return filter_map(view, V @ V.T, mean, fixed=False)
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Return bounds on the error by eigenvalues alone; None with shrinkage.
+        """Return bounds on the error by eigenvalues alone.
 
         The error is summed over attributes. The upper bound is infinite if the filter was fitted to
         other rows. For the fitted rows both bounds include the error of the mean, ``(m − mu_X)²``.
         Source: ``auditor.numerics.linear_algebra``.
         """
-        if self.parameters.shrinkage == "optimal":
-            return None
-        rows, same = view.held.count, view.held.count == joint.count
-        _, covariance, values, _ = view.spectrum
-        kept = self.kept(
-            values, white_variance(view, covariance, values, self.parameters, rows), rows
-        )
+        kept, same = self._kept(view), view.held.count == joint.count
         N, w = view.width, view.weights
         K, mean = (
             joint.covariance().reshape(len(w) + 1, N, len(w) + 1, N),

@@ -10,9 +10,9 @@ from tests.audited import as_audited
 
 USES: list[tuple[str, dict[str, Any]]] = [
     ("udr", {}),
-    ("spectral-filter", {"shrinkage": "optimal"}),
-    ("svd-filter", {"shrinkage": "optimal", "noise_variance": "unknown"}),
-    ("pca-filter", {"components": {"variance-share": 0.9}, "shrinkage": "optimal"}),
+    ("spectral-filter", {}),
+    ("svd-filter", {}),
+    ("pca-filter", {"components": {"variance-share": 0.9}}),
     ("bayes-estimate", {"covariance": "copies"}),
 ]
 EVERY = pytest.mark.parametrize(("name", "parameters"), USES, ids=lambda item: str(item))

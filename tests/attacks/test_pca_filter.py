@@ -90,15 +90,3 @@ def test_components_kept(values, components, kept):
     if components != "largest-gap":
         components = VarianceShare(variance_share=components)
     assert components_kept(np.array(values), components) == kept
-
-
-def test_shrinkage_with_everything_known_is_bayes_on_the_components_kept():
-    release = auditor.perturb(
-        table(80, SPECTRUM), "independent", [1.0], noise={"variance": 25.0}, seed=7
-    )
-    shrunk = auditor.attack("pca-filter", release, components=6, shrinkage="optimal")
-    bayes = auditor.attack("bayes-estimate", release)
-    np.testing.assert_allclose(shrunk.values, bayes.values, atol=1e-8)
-    kept = auditor.attack("pca-filter", release, components=2, shrinkage="optimal")
-    expected = sum(SPECTRUM[2:]) / 6 + sum(v * 25 / (v + 25) for v in SPECTRUM[:2]) / 6
-    assert kept.theory == pytest.approx(expected, rel=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.numerics.linear_algebra import aspect, noise_edge, noise_median, noise_variance
+from auditor.numerics.linear_algebra import noise_edge
 
 
 def two_levels(
@@ -42,48 +42,10 @@ def test_equals_a_naive_transcription_of_the_protocol(n: int, N: int, p: int, me
     assert estimate.theory is None
 
 
-# The random-matrix laws
-
-
-def test_noise_alone_stays_below_the_edge_and_has_the_laws_median() -> None:
+def test_noise_alone_reaches_the_edge() -> None:
     n, N = 2000, 400
     values = np.linalg.eigvalsh(np.cov(np.random.default_rng(7).standard_normal((n, N)).T))
     # The largest eigenvalue fluctuates by n^(−2/3)(1+√N/√n)(1/√n+1/√N)^(1/3)·… ≈ 0.02
     # (Tracy–Widom); five of those.
     assert values[-1] < noise_edge(n, N, 1.0) + 0.1
     assert values[-1] > noise_edge(n, N, 1.0) - 0.1
-    # Eigenvalues are rigid: each sits within a few spacings, (b − a)/N, of its quantile.
-    spacing = 4 * np.sqrt(aspect(n, N)) / N
-    assert np.median(values) == pytest.approx(noise_median(aspect(n, N)), abs=3 * spacing)
-
-
-@pytest.mark.parametrize(("n", "N", "spikes"), [(1000, 100, 0), (1000, 100, 40), (100, 300, 3)])
-def test_unknown_variance_is_found_under_spikes(n: int, N: int, spikes: int) -> None:
-    X = two_levels(n, N, max(1, spikes), 4000.0 if spikes else 1e-9, 0.0, seed=8)
-    Y = X + 5.0 * np.random.default_rng(9).standard_normal((n, N))
-    found = noise_variance(np.linalg.eigvalsh(np.cov(Y.T)), n)
-    # Rigidity again: the bulk's median is right to a few spacings; taking spikes off one by one
-    # costs at most as much.
-    bulk = min(n, N) - spikes
-    assert found == pytest.approx(25.0, rel=4 * 4 * np.sqrt(aspect(n, N)) / bulk + 0.02)
-
-
-def test_optimal_gain_is_gavish_and_donohos_shrinker_on_singular_values() -> None:
-    n, N, p, sigma = 300, 60, 4, 2.0
-    X = two_levels(n, N, p, 50.0, 0.0, seed=10)
-    release = auditor.perturb(X, "independent", [1.0], noise={"variance": sigma**2}, seed=11)
-    Y = release.copies[0]
-    mean = Y.mean(axis=0)
-    U, s, Vt = np.linalg.svd(Y - mean, full_matrices=False)
-    beta = N / n
-    y = s / (sigma * np.sqrt(n - 1))  # the attack's covariance has divisor n − 1
-    eta = np.array(
-        [
-            np.sqrt((v**2 - beta - 1) ** 2 - 4 * beta) / v if v > 1 + np.sqrt(beta) else 0.0
-            for v in y
-        ]
-    )
-    expected = mean + (U * (eta * sigma * np.sqrt(n - 1))) @ Vt
-    estimate = auditor.attack("spectral-filter", release, shrinkage="optimal")
-    np.testing.assert_allclose(estimate.values, expected, atol=1e-9)
-    assert estimate.distortion < auditor.attack("spectral-filter", release).distortion
