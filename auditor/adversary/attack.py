@@ -1,7 +1,4 @@
-"""Attack interfaces: estimates of numbers, and posteriors of categories.
-
-Affine maps from copies to estimates, and checks of attacks' results.
-"""
+"""Attack interfaces: affine maps, estimates of rows, posteriors."""
 
 from __future__ import annotations
 

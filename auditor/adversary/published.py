@@ -1,6 +1,6 @@
-"""Moments of the data given a published regression or regression tree.
+"""Knowledge of published results: regressions, trees, margins, rules.
 
-The adversary's estimate is a normal ``q``. Published figures replace its own.
+For numbers the adversary's estimate is a normal ``q``. Published figures replace its own.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -15,33 +15,24 @@ The adversary's estimate is a normal ``q``. Published figures replace its own.
 | ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1 | scalar |
 | | ``b = ρ b̂``, ``a = μ − b·E``, ``s² = v − bᵀTb``: the leaf's regression | |
 
-In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with weights
-π, or ``q``'s masses. The mixture's regression replaces the estimated one, and ρ is recomputed once: a
-third pass changes errors by at most 0.001.
+In a leaf the data are normal, truncated to its box; together they are a mixture. Its regression replaces
+the estimated one, and ρ is recomputed once. *Not checked*: predictors normal within a box, and equal
+slopes within leaves up to ρ.
 
-Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not checked:
-predictors normal within a box, and equal slopes within leaves up to ρ.
-
-Maximum-entropy prior of published results; a table's fit to knowledge.
-
-Each published result states the cell shares of a partition of the domain. The prior has maximum
-entropy among all that agree. Iterative proportional fitting finds it from a uniform start.
+For categories each result states the cell shares of a partition of the domain. Iterative proportional
+fitting from a uniform start finds the prior of maximum entropy:
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``q`` | the prior | (s,) |
 | ``c_j(x), m_j`` | the cell of value x in the j-th table, and the published shares of its cells | (s,), (cells,) |
 | | ``q(x) ← q(x) · m_j(c_j(x)) / Σ_{x′: c_j(x′) = c_j(x)} q(x′)``, for one j after the other | |
 
-A marginal table has a cell per combination of values. A rule ``A ⇒ C`` of support ``σ = P(A, C)``
-and confidence ``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``).
-A tree has a cell per leaf and target value. It splits by the attribute of least conditional
-entropy, into all of its values.
+A marginal table has a cell per combination of values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and
+confidence ``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has
+one per leaf and target value.
 
-Source: deming1940 for the iteration; csiszar1975 for its limit, the I-projection; quinlan1986 for
-the tree.
-
-Check that a table can provide the stated knowledge.
+Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; breiman1984, quinlan1986; deming1940,
+csiszar1975.
 """
 
 from __future__ import annotations

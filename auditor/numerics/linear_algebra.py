@@ -1,20 +1,17 @@
 """Linear algebra for singular and badly scaled covariances.
 
 An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by
-``x − P y = (I − P) x − P r``, two orthogonal parts. So its squared error is
-``tr (I − P) K_X + tr P K_R`` for any correlation of data and noise. With eigenvalues
-``λ_X, λ_R, ε``, falling, of data, noise and ``K_Y − K_X``:
+``x − P y = (I − P) x − P r``, two orthogonal parts. So its squared error is ``tr (I − P) K_X + tr P K_R``
+for any correlation of data and noise. With eigenvalues ``λ_X, λ_R, ε``, falling, of data, noise and
+``K_Y − K_X``:
 
-- ``Σ_{j>k} λ_X^j ≤ tr (I − P) K_X``: no k directions hold more of the data than its own
-  (Eckart–Young).
-- ``tr (I − P) K_X ≤ Σ_{j>k} λ_X^j + Σ_{i≤min(k,N−k)} (ε^i − ε^{N+1−i})``: P holds more of ``K_Y``
-  than the data's own directions, and two projections of rank k differ on ``K_Y − K_X`` by at most
-  this sum.
+- ``Σ_{j>k} λ_X^j ≤ tr (I − P) K_X`` (Eckart–Young).
+- ``tr (I − P) K_X ≤ Σ_{j>k} λ_X^j + Σ_{i≤min(k,N−k)} (ε^i − ε^{N+1−i})``: P holds more of ``K_Y`` than the
+  data's own directions, and two projections of rank k differ on ``K_Y − K_X`` by at most this sum.
 - ``Σ_{j>N−k} λ_R^j ≤ tr P K_R ≤ Σ_{j≤k} λ_R^j``.
 
-For white noise and growing n both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huang2005, (7) and Theorem
-5.2). liu2008, section 3.3, refers to bounds of Guo, Wu and Li in the Frobenius norm without
-printing them: these bound the same error.
+For white noise and growing n both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huang2005, (7) and Theorem 5.2).
+liu2008, section 3.3, cites other bounds on this error (guo2006) without printing them.
 """
 
 from __future__ import annotations

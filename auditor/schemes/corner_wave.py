@@ -1,34 +1,22 @@
-"""Corner-wave noise: Brownian motion observed at times σ².
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``σ_i²`` | level of copy i | scalar | |
-| ``Sigma`` | ``min(σ_i², σ_j²)``: the corner-wave property | (M, M) | li2011 (19); li2012 (15) is misprinted |
-| ``K_0`` | ``K_X`` by default | (N, N) | li2012, section 3.1 |
-| ``a < s < b`` | levels next below and above the new one | scalars | |
-
-The least perturbed copy held is sufficient. Given its two neighbours a new copy is independent of
-all others (the Markov property), so the bridge
-
-    ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,  and  ``Y_s = Y_a +
-    sqrt(s−a)·g``  beyond the last,
-
-with ``X`` as level 0, equals the paper's conditional Gaussian (li2012 (17) and (18)) exactly. Its
-cost does not depend on the number of copies, and it has no solve, so close levels are safe. A
-repeated level returns the existing copy, as fresh noise would be a second observation of ``X``.
-
-Reference: li2012, section 5. Fails if noise is not *jointly* Gaussian: the covariance alone is not
-enough.
-
-Independent and linearly dependent noise, both broken by pooling.
+"""Corner-wave noise (Brownian motion at times σ²), and its weak relatives.
 
 | scheme | ``Sigma`` | ``K_0`` by default | source |
 | --- | --- | --- | --- |
+| ``corner-wave`` | ``min(σ_i², σ_j²)`` | ``K_X`` | li2011 (19); li2012 (15) is misprinted |
 | ``independent`` | ``diag(σ_1² … σ_M²)`` | ``(tr K_X / N)·I``: white noise | li2012, Theorem 3; huang2005, section 4 |
 | ``correlated`` | ``diag(σ_1² … σ_M²)`` | ``K_X``: no filter separates noise and data | huang2005, section 8 |
 | ``linearly-dependent`` | ``s sᵀ``, ``s = (σ_1 … σ_M)`` | ``K_X`` | li2012, section 4.2.2 |
 
-``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u``, u uniform on ±√3 (agrawal2000).
+Of corner-wave copies the least perturbed one is sufficient. With ``a < s < b`` the neighbouring levels,
+and ``X`` as level 0, a new copy is
+
+    ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,
+    ``Y_s = Y_a + sqrt(s−a)·g``  beyond the last,
+
+which equals the paper's conditional Gaussian (li2012 (17) and (18)). A repeated level returns the existing
+copy. ``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u``, u uniform on ±√3 (agrawal2000).
+
+Reference: li2012, section 5. Fails if noise is not *jointly* Gaussian.
 """
 
 from __future__ import annotations

@@ -6,19 +6,15 @@
 | copy | class of each record, and ranges of its attributes (``auditor.schemes.generalisation.classes``) | |
 | file | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | |
 
-``method: mondrian`` cuts the table at medians while the rules allow. ``full-domain`` gives every
-quasi-identifier bins of one width: the lowest rungs that satisfy the rules after suppression. A column
-with a hierarchy (``data: hierarchies:``) is generalised node by node.
+``method: mondrian`` cuts the table at medians while the rules allow. ``full-domain`` uses the lowest rungs
+of bin widths that satisfy the rules after suppression. A column with a hierarchy (``data: hierarchies:``)
+is generalised node by node. Sensitive attributes are unperturbed. Fails if a class's sensitive values are
+equal, skewed or close in meaning (options ℓ, α, h, e and t), and if copies are pooled.
 
-Sensitive attributes are unperturbed. Fails if a class's sensitive values are equal (homogeneity),
-skewed or close in meaning; options ℓ, α, h, e and t address this. Several copies do not compose:
-their classes intersect in fewer than k records.
-
-``k-anonymity-multilevel`` nests the classes (lefevre2006). With ``P_f, P_c`` the earlier copies of the
-next smaller and next larger k, every class of ``P_k`` is a union of classes of ``P_f`` within one of
-``P_c``. So a coalition sees its finest copy's classes only (docs/method.md, «Several levels of k»). In
-ascending order of k, all copies are functions of the first. Classes released before a finer copy may
-disclose that cuts were refused; no attack here uses that.
+``k-anonymity-multilevel`` nests the classes (lefevre2006): every class of ``P_k`` is a union of classes of
+the next finer copy within one class of the next coarser. So a coalition sees its finest copy's classes
+only (docs/method.md, «Several levels of k»). Classes released before a finer copy may disclose that cuts
+were refused; no attack here uses that.
 """
 
 from __future__ import annotations

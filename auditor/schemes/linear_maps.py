@@ -8,16 +8,7 @@
 | ``Z_i`` | 0, or white noise ``σ_i² (tr K_X/N) I``, fresh or corner-wave | (N,) | li2012, section 5 |
 | ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) or (n',) | |
 
-Schemes that multiply every record by a secret matrix.
-
-| symbol | meaning | shape | source |
-| --- | --- | --- | --- |
-| ``M_i`` | the matrix of copy i, equal for all records | (n', N) | liu2008, (12.4) |
-| ``t_i`` | its translation, 0 by default | (n',) | |
-| ``y`` | ``M_i x + t_i`` | (n',) | |
-
-Each copy has its own matrix, or all copies share the first's. Records are rows; in liu2008 they are
-columns.
+Each copy has its own matrix, or all copies share the first's. Records are rows; in liu2008 columns.
 """
 
 from __future__ import annotations

@@ -1,23 +1,14 @@
 """Published copies: files made elsewhere, audited as they are.
 
-No statement about them is trusted. Without a stated law, attacks use a law estimated from original
-and copies (``auditor.audit.numeric.views``), and pooling is judged by the best linear
-attack fitted to the originals. With ``law`` (a scheme's name and parameters, or a covariance file)
-attacks use the stated law; a wrong law appears as a contradiction between theory and measurement.
+No statement about them is trusted. Without a stated law, attacks use a law estimated from original and
+copies. With ``law`` (a scheme's name and parameters, or a covariance file) attacks use the stated one, and
+a wrong law appears as a contradiction between theory and measurement. Files match the original row by row,
+or by a `key` column. The records and columns complete in the original and all copies are audited. The
+stated law is of the whole original.
 
-Files match the original row by row, or by a `key` column. The records and columns complete in the
-original and all copies are audited. The stated law is of the whole original, before any loss of
-records, cells or columns.
-
-Published categorical copies: files of randomised response or PRAM.
-
-A copy's law is a transition matrix, P(released value | original value). With ``levels`` and ``law``
-it is stated, and the values are compared with it. Without a law it is estimated from original and
-copies (``auditor.schemes.replacement.law``), as an insider could. Attacks are
-cross-fitted: estimated on one half of the records, measured on the other, in turn.
-
-A scenario with categories (``categorical:`` or ``bin:``) and the scheme ``published`` means this
-scheme, unless it states a law of added noise.
+With ``categorical:`` or ``bin:`` the scheme ``published`` means categorical copies, unless it states a law
+of added noise. An estimated law is cross-fitted: estimated on one half of the records, attacked on the
+other.
 """
 
 from __future__ import annotations

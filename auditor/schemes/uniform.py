@@ -7,30 +7,17 @@ r"""Retention-replacement: values kept with probability p, else redrawn.
 | ``π`` | distribution of replacements, (s,): ``1/s`` each, unless ``replacement`` is stated | agrawal2005 |
 | ``P(y\|x)`` | ``p·[x = y] + (1 − p)·π_y`` | xiao2009, eq. 1 |
 
-``uniform`` draws independently for every copy, even at a repeated level. Broken by design as a
-multilevel scheme: a value that two copies share is probably the original (xiao2009, section 1.1).
-``uniform-multilevel`` is one replacement process per tuple, seen at time ``−ln p``: replacements
-arrive at rate 1 and each draws from the domain. So every other copy is a noisier view of the least
-perturbed copy held, and the posterior given any coalition is the posterior given that copy (Theorem
-1). This holds for any π (the remark that ends section 5.2).
+``uniform`` draws every copy independently: a value that two copies share is probably the original.
+``uniform-multilevel`` observes one replacement process at times ``−ln p``, so the least perturbed copy
+held is sufficient (xiao2009, Theorem 1, for any π). ``replacement: prior`` keeps expected shares and
+publishes them: ``ε = ln(1 + p/((1 − p)·min π))`` is least for uniform π, and infinite if some π is 0.
 
-``replacement: prior`` draws from the data's own shares, so a copy's expected shares are the
-original's. But these shares are then public, and a rare value in a copy was probably kept:
-``ε = ln(1 + p/((1 − p)·min π))``, least for uniform π, and infinite if some π is 0.
+``multi-pert`` (Figure 3) stores a tuple's compressed history: its values by falling retention, ``⟨p, Y⟩``
+where the value changes. The value at a released level is the entry of the smallest ``p`` that is at least
+the level. The printed update misses a right neighbour ``⟨p_r, Y_r⟩`` that is *implicit*, equal to the left
+one. Here it is explicit after the update if and only if ``Y_r ≠ Y``.
 
-Reference: xiao2009, sections 5 and 6; agrawal2005 for non-uniform replacements. Fails, like every
-perturbation of single tuples, if tuples are dependent and the adversary knows the dependence.
-
-Algorithm ``multi-pert`` of xiao2009 (Figure 3), update corrected.
-
-A tuple's compressed history (section 6) lists its values by falling retention, ``⟨p, Y⟩`` only
-where the value changes. The value at a released level is the entry of the smallest ``p`` that is at
-least the level. Expected space ``O(n + m)``.
-
-The printed update inserts ``⟨p, Y⟩`` where Y differs from its left neighbour, and drops the next
-element on the right if it equals Y. It misses an *implicit* right neighbour ``⟨p_r, Y_r⟩``, equal
-to the left one. If Y differs from both, the look-up at ``p_r`` would return Y, never released at
-that level. Here ``⟨p_r, Y_r⟩`` is explicit after the update if and only if ``Y_r ≠ Y``.
+Fails if tuples are dependent and the adversary knows the dependence.
 """
 
 from __future__ import annotations

@@ -1,30 +1,17 @@
 """Guarantees by the law, and lower bounds audited by trials.
 
-The audit draws copies of two records and distinguishes them by the best test for the law.
-
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``x, x + Δ`` | the two records within the bounds that the law distinguishes best | (N,) |
 | ``a`` | weights of the coalition's combination of least noise | (k,) |
 | ``T`` | ``Σ_i a_i (y_i − x)ᵀ K_0⁻¹ Δ``, proportional to the Gaussian log-likelihood ratio | scalar |
-| ``L, U`` | Clopper–Pearson bounds of the power under x + Δ and the false alarms under x | scalars |
+| ``L, U`` | Clopper–Pearson bounds (clopper1934) of the power under x + Δ, and of the false alarms under x | scalars |
+| ``E`` | for categories: one output, or the outputs most typical of one input in the first trials | |
 
-For Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is at most μ.
-For Laplace and geometric noise it is «every value of every relevant copy lies at or beyond x + Δ»,
-which is ``e^ε`` times as likely under x + Δ. Then ``ln(L/U)`` is at most ε. The coalitions share the
-confidence.
-
-Reference: clopper1934. Loose if the event is too rare for the trials: μ above 8, ε above ``ln
-trials``, or many values.
-
-For categories an attack names an event E and counts it under two inputs: ``ln(P(E|x)/P(E|x'))`` is
-at most ε. With Clopper–Pearson bounds the result is below ε with the stated confidence.
-
-| symbol | meaning |
-| --- | --- |
-| ``E`` | an event: one output, or the outputs most typical of one input in the first trials |
-| ``m`` | number of events, in both directions, which share the confidence (Bonferroni) |
-| ``L, U`` | bounds of P(E) under x and under x', each at ``1 − α/(2m)`` |
+For Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is at most μ. For
+Laplace and geometric noise it is «every value of every relevant copy lies at or beyond x + Δ», and
+``ln(L/U)`` is at most ε, as for the events E of categories. Coalitions, and events in both directions,
+share the confidence. Loose if the event is too rare for the trials: μ above 8, ε above ``ln trials``.
 """
 
 from __future__ import annotations

@@ -2,24 +2,20 @@
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |
-| ``h(X)`` | differential entropy of an attribute, ``−∫ f log₂ f`` | bits | agrawal2001 |
+| ``h(X)`` | differential entropy of an attribute, ``−∫ f log₂ f``, f the table's histogram | bits | agrawal2001 |
 | ``2^h(X)`` | its privacy: the length of an interval with equal entropy | data units | |
-| ``I(X; Y)`` | ``h(Y) − h(Z)``: information in the coalition's copies | bits | |
+| ``I(X; Y)`` | ``h(Y) − h(Z)``: information in the coalition's copies of the attribute | bits | |
 | ``2^{h(X) − I}`` | privacy left, ``entropy_privacy`` | std | |
 | ``1 − 2^{−I}`` | share of the privacy lost, ``privacy_loss`` | share | |
 | ``e^{2h(X|Y)}/(2πe)`` | entropy power, the least mean squared error; ``h`` in nats | squared data units | cover2006, ch. 8 |
 | ``K, r`` | variance of a value, and of its noise, each given all other attributes | squared data units | |
 | ``J`` | ``½ ln 2πe r − h(Z)``: entropy that the noise lacks to normal noise | nats | |
 
-``f`` is the table's histogram. Under noise on a lattice of unit u, ``h`` is ``−Σ p log₂(p/u)``. Only
-the attribute's own copies count.
-
-Bounds need declared laws of records and noise. For jointly normal ones, the bound is the error of
-the best linear estimate (li2012 (7)). Otherwise ``h(X|Y) ≥ h(X) − I`` given all other attributes. For
-one copy, normal noise and one process, I is a convolution. For other fresh copies, I is at most the
-sum over single copies, and at most ``½ ln(1 + K Σ 1/r_i) + Σ J_i``.
-
-Bounds hold on average over tables, without known attributes or other leaks.
+Under noise on a lattice of unit u, ``h`` is ``−Σ p log₂(p/u)``. Bounds need declared laws of records and
+noise. For jointly normal ones, the bound is the error of the best linear estimate (li2012 (7)). Otherwise
+``h(X|Y) ≥ h(X) − I`` given all other attributes. For one copy, normal noise and one process, I is a
+convolution. For other fresh copies, I is at most the sum over single copies, and at most
+``½ ln(1 + K Σ 1/r_i) + Σ J_i``. Bounds hold on average over tables, without other leaks.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@
 | ``error-quantiles`` | ``error_quantile(0.5)`` | quantile of absolute errors |
 | ``interval-privacy`` | ``interval_privacy``, ``localised_width``, ``localised_share`` | width of intervals with the truth |
 | ``candidates-left`` | ``candidates_left`` | number of values that an attack considers possible |
-
-Error that known attributes leave in the others, without any copy.
+| | ``error_without_copies`` | error that known attributes leave in the others |
 """
 
 from __future__ import annotations

@@ -93,26 +93,23 @@ class Tally:
     ----------
     scale : ndarray of shape (N,)
         Each attribute's standard deviation in the table.
-    bins, reach : int, float
-        Bins of the distribution of absolute errors, up to ``reach`` standard deviations; 0: none.
-    sizes : bool
-        Whether to count errors by size, for quantiles.
+    bins, reach, head : int, float, int or None
+        Bins of the distribution of absolute errors, up to ``reach`` standard deviations, over the first
+        ``head`` records of each block.
+    sizes, candidates : bool
+        Whether to count errors by size, and the values that attacks consider possible.
     confidence : float or None
         Posterior probability of intervals.
-    head : int or None
-        First records of each block in the distribution; None: all.
     sample, stride : Tally or None, int
         Tally of every so many records of a block.
     also : object or None
         Gets the errors of every record, too.
     redrawn : (ndarray of shape (2, R, B, N), float), or None
         Shares of hits and median errors in other draws, and the share of records drawn again.
-    candidates : bool
-        Whether to count the values that attacks consider possible.
     sums : dict of str to ndarray
-        ``hits``, ``expected_hits``, ``hit_variance``, shape (T, B, N); ``counts`` of the
-        distribution and ``size_counts``, shape (B, N, bins); ``left``, ``width`` (in standard
-        deviations), their squares, and ``inside``, shape (B, N), NaN if an attack has none.
+        ``hits``, ``expected_hits``, ``hit_variance``, shape (T, B, N); ``counts`` and ``size_counts``, shape
+        (B, N, bins); ``left``, ``width`` (in standard deviations), their squares, and ``inside``, shape
+        (B, N), NaN if an attack has none.
     rows, spread_rows : int
         Records counted, and records in the distribution.
     """

@@ -1,7 +1,6 @@
 """Errors of linear attacks from second moments, measured and expected.
 
-Maps are padded with zeros to all copies. So the errors of a thousand coalitions are one product of a
-(1000·N) × d matrix with the moments of all copies.
+Maps are padded with zeros to all copies, so the errors of many coalitions are one matrix product.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -14,10 +13,9 @@ Maps are padded with zeros to all copies. So the errors of a thousand coalitions
 | ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: squared bias | (B, N, N) |
 | ``S`` | ``W K_Z Wᵀ``: variance | (B, N, N) |
 
-The measured error is ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``, the expected one
-``diag(A + S)`` (li2012 (7) for the best W). With weights independent of the noise, the variance over
-noise draws is ``(2 tr S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in
-other draws (``auditor.audit.numeric.redraws``).
+The measured error is ``diag(R P Rᵀ) − 2 c·(R t) + n c²``, the expected one ``diag(A + S)`` (li2012 (7) for
+the best W). With weights independent of the noise, the variance over noise draws is
+``(2 tr S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in other draws.
 """
 
 from __future__ import annotations

@@ -265,21 +265,19 @@ class Gathered:
     rows : RowSelection
         Of the same table.
     stripes : iterable of Stripe, optional
-        Sums of all stripes in order, if gathered already; otherwise one pass gathers them.
+        Sums of all stripes in order; by default one pass gathers them.
     late : bool
-        Whether to gather moments of the copies alone, and only if an attack uses them: a third of
-        the time of one linear attack from Python. There are no ``groups`` then. Without effect if
-        adversaries know rows.
+        Whether to gather moments of the copies alone, when first used: a third of the time of one linear
+        attack from Python. Without effect if adversaries know rows.
 
     Attributes
     ----------
     groups : list of Moments
-        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``), or of all
-        rows.
+        Of ``[X, Y_1 … Y_M]``, by row group or of all rows; empty if ``late``.
     finite : bool
         Whether copies of other columns, which have no moments, are finite.
     noise : EstimatedNoise or None
-        Noise of copies from files. Must be set before any view is used.
+        Noise of copies from files, set before any view is used.
     """
 
     def __init__(

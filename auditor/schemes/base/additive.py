@@ -1,38 +1,23 @@
 """Additive schemes: copies drawn step by step from earlier copies.
 
-``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and a plan that draws from
-exactly that law. Tests compare the two without sampling (``implied_level_covariance``).
-
-Released numbers are on a public grid, which hides the originals' last digits.
+``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and a plan that draws from exactly that
+law. Released numbers are on a public grid, which hides the originals' last digits.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``σ_j`` | smallest deviation of the noise in attribute j, over copies above level 0 | (N,) |
 | ``g_j`` | a power of two: every released value of attribute j is a whole multiple of it | (N,) |
-| ``r_j`` | largest expected size of a value | (N,) |
-
-A double rounds ``x + z`` to its last bits, so the possible last bits depend on ``x``. A multiple of
-``g`` far above these bits is reachable from every ``x``. Rounding adds ``g²/12`` to the noise
-variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴.
-
-With ``serial`` one autoregression serves all copies and attributes.
-
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``R`` | ``r_{|t−u|}``, correlation of the noise of records t and u (``auditor.numerics.autoregression``) | (n, n) |
+| ``R`` | ``r_{|t−u|}``, correlation of the noise of records t and u under ``serial`` | (n, n) |
 | ``K_Z`` | ``R ⊗ Sigma ⊗ K_0``: the noise of all records, copies and attributes | (nMN, nMN) |
 
-Every innovation of a plan is drawn with covariance R along the rows, not I, so the law keeps its
-form. The least perturbed copy of corner-wave noise stays sufficient, for one record or all (li2012,
-Theorem 4, with R ⊗ K_0 for K_0).
+The possible last bits of a double ``x + z`` depend on ``x``. A multiple of ``g`` far above them is
+reachable from every ``x``. Rounding adds ``g²/12`` to the noise variance: with ``g ≤ 2⁻²⁰ σ`` a share of
+8·10⁻¹⁴.
 
-Blocks are drawn in any order, each from its own stream. The last p rows of every block have a
-separate stream. The next block starts from these rows, and the block itself is conditioned on them.
-
-An adversary who knows neighbouring records can predict a record's noise from theirs. So a guarantee
-uses the conditional deviation of the noise given all other records (``Autoregression.precision``).
-
-Plans: which earlier copies and innovations each copy is drawn from.
+Under ``serial`` every innovation has covariance R along the rows, so li2012, Theorem 4, holds with
+R ⊗ K_0 for K_0. The last p rows of every block have a stream of their own: the next block starts from
+them, and the block itself is conditioned on them. A guarantee uses the noise's deviation given all other
+records.
 """
 
 from __future__ import annotations

@@ -10,13 +10,11 @@
 | ``(ε, δ)`` | ``P(E|x) ≤ e^ε P(E|x') + δ`` for every event E | dwork2006 |
 | ``ρ`` | Rényi divergence of order α at most ``αρ`` for every α > 1 | bun2016 |
 
-The length is convex, so its maximum is at a corner of the box. In one process only the least
-perturbed copy counts. Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3). With
-``serial:``, ``K_Z`` is conditional on the noise of all other records. A value's noise is symmetric
-with monotone likelihood ratio, so the most powerful tests have the form ``y ≥ t``.
+The length is convex, so its maximum is at a corner of the box. In one process only the least perturbed
+copy counts. Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3). With ``serial:``,
+``K_Z`` is conditional on the noise of all other records.
 
-*Not checked*: that ``K_Z`` is public and does not depend on the record. Noise scaled by the table's
-own covariance does; ``noise: bounds`` avoids this.
+*Not checked*: that ``K_Z`` is public and does not depend on the record, as with ``noise: bounds``.
 """
 
 from __future__ import annotations

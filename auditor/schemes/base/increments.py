@@ -7,17 +7,13 @@
 | ``v`` | variance of one attribute's noise, ``σ²·K_0[j, j]``: the process's time | scalar | |
 | ``a < b < c`` | the variances next below a new copy, its own, and next above | scalars | |
 | ``D`` | ``Z_c − Z_a``, the difference of the two neighbours | (rows,) | |
-| ``unit`` | lattice step of each attribute: its recording step, or a divisor of it | (N,) | |
+| ``unit`` | lattice step of each attribute: its recording step, or a divisor of it; public | (N,) | |
 
 Each copy is the least perturbed one plus independent noise, so that copy is sufficient. Given its two
-neighbours a new copy is independent of all others: ``Y_b = Y_a + U``, U from the law of ``Z_b − Z_a``
-given D. Beyond the last copy U is an increment. ``X`` is the copy at level 0.
-
-A copy with ``U = D`` is set equal to its upper neighbour, as ``Y_a + (Y_c − Y_a)`` may differ in the
-last bit. Attributes are independent, since only Gaussian noise keeps its law under mixing. A filter
-that uses the data's correlations removes more of it than of corner-wave noise.
-
-On a lattice sums are exact, and values beyond 2⁵⁰ units are refused. The unit is public.
+neighbours a new copy is ``Y_b = Y_a + U``, U from the law of ``Z_b − Z_a`` given D. Beyond the last copy U
+is an increment. A copy with ``U = D`` is set equal to its upper neighbour, as sums may differ in the last
+bit. Attributes are independent, since only Gaussian noise keeps its law under mixing. On a lattice sums
+are exact, and values beyond 2⁵⁰ units are refused.
 """
 
 from __future__ import annotations

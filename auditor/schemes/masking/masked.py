@@ -1,23 +1,18 @@
-"""Masks: rounding, top coding, sampling, resampling and swapping.
+"""Masks: rounding, top coding, sampling, resampling, swapping, factors.
 
-A copy is a random function of the whole table. No noise law is stated. So attacks that need a law do
-not apply, and figures have no closed form.
-
-Multiplicative noise: every value times a random factor of mean 1.
+A copy is a random function of the whole table, without a noise law, except for multiplicative noise:
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | ``v_i``, variance of the factor of copy i; ``logs``: of its logarithm | scalar | kim2003 |
-| ``f`` | ``1 + √v g``; ``logs``: ``exp(√v g − v/2)``, whose mean is 1 exactly; g standard normal for every value and copy | (n, N) | |
+| ``f`` | ``1 + √v g``; ``logs``: ``exp(√v g − v/2)``, of mean 1; g standard normal | (n, N) | |
 | ``y`` | ``x·f`` | (N,) | |
 | ``K_Z`` | ``diag(w_1, …, w_M) ⊗ diag(E[x_j²])``, w the variance of f: v, or ``e^v − 1`` | (MN, MN) | |
 
-Given the table, ``Z = X(f − 1)`` has mean 0 in every row, is uncorrelated with X, and has
-covariance ``K_Z`` exactly. That suffices for linear attacks and their closed forms. Z depends on X,
-since its size grows with the value. So attacks by densities do not apply, and error bars use
-redraws of the release. A column far from 0 gets noise out of proportion to its spread, and one
-around 0 too little; zeros are unperturbed. With ``logs`` every sign is released; without it normal
-factors may be negative, which kim2003 truncates. Fails under collusion, like all fresh noise.
+Given the table, ``Z = X(f − 1)`` has mean 0 in every row, is uncorrelated with X, and has covariance
+``K_Z``. That suffices for linear attacks. Its size grows with the value, so attacks by densities do not
+apply. Zeros are unperturbed. With ``logs`` every sign is released; without it factors may be negative,
+which kim2003 truncates. Fails under collusion.
 """
 
 from __future__ import annotations

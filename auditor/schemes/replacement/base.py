@@ -1,10 +1,9 @@
 """Base of uniform schemes, the replacement process, and replacements.
 
 At time ``t = −ln p`` replacements arrive at rate 1 per tuple, each from the distribution ``π``. The
-value released at ``p`` is the last one before ``−ln p``, or the original. So copies are the Markov
-chain of xiao2009, Lemma 1, for levels in any order. Events of all tuples are in segments of equal
-length with a snapshot at each start; a release replays one segment. Below ``exp(−HORIZON)`` values are
-found backwards from their time through regenerated segments. At p = 0 the copy is independent.
+value released at ``p`` is the last one before ``−ln p``, or the original: the Markov chain of xiao2009,
+Lemma 1. Events are in segments of equal length with a snapshot at each start. Below ``exp(−HORIZON)``
+values are found backwards from their time. At p = 0 the copy is independent.
 
 | ``replacement`` | ``π`` |
 | --- | --- |
@@ -13,28 +12,15 @@ found backwards from their time through regenerated segments. At p = 0 the copy 
 | ``[0.5, 0.3, 0.2]`` | of one column's categories, in their order |
 | ``{column: [...], ...}`` | of several columns, each replaced independently: the product |
 
-Random choices of replacement draws, separate from the samplers.
+Between neighbours of levels ``p_l ≥ p ≥ p_r`` with values ``y_l, y_r`` the new value is ``y_l`` with
+probability u, ``y_r`` with probability v, else a replacement (xiao2009, eqs. 3 and 4):
 
-Equations 3 and 4 of xiao2009. With ``p_l ≥ p ≥ p_r`` the levels of the new copy's neighbours and
-``y_l, y_r`` their values,
+    ``u = p/p_l``, ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``  where ``y_l = y_r``,
+    ``u = (p − p_r)/(p_l − p_r)``, ``v = p_r·(p_l − p) / (p·(p_l − p_r))``  elsewhere.
 
-    ``u = p/p_l``  and  ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``       where
-    ``y_l = y_r``, ``u = (p − p_r)/(p_l − p_r)``  and  ``v = p_r·(p_l − p) / (p·(p_l − p_r))``
-    where they differ;
-
-the new value is ``y_l`` with probability u, ``y_r`` with probability v, else a replacement: uniform
-over the domain, or drawn from any π. By Bayes' rule on the chain, with ``ρ_1 = p/p_l``,
-``ρ_0 = p_r/p`` and ``ρ_2 = ρ_1 ρ_0 = p_r/p_l``,
-
-    ``P(y | y_l, y_r) = T(ρ_1)[y_l, y]·T(ρ_0)[y, y_r] / T(ρ_2)[y_l, y_r]``
-
-of which the part with ``π_y`` is ``(1 − ρ_1)(1 − ρ_0)·π_y·π_{y_r} / T(ρ_2)[y_l, y_r]``. Where the
-neighbours differ ``π_{y_r}`` cancels, and u and v above hold for any π. Where both are c, the value
-is kept with probability ``u + v``, and
-
-    ``v = (1 − ρ_1)·(1 − (1 − ρ_0)·π_c / (ρ_2 + (1 − ρ_2)·π_c))``
-
-which is the paper's with ``1/π_c`` for s. Without a right neighbour ``ρ_0 = 0``.
+For any π, with ``ρ_1 = p/p_l``, ``ρ_0 = p_r/p``, ``ρ_2 = ρ_1 ρ_0``, Bayes' rule on the chain gives equal
+u and v where the neighbours differ, and ``v = (1 − ρ_1)·(1 − (1 − ρ_0)·π_c / (ρ_2 + (1 − ρ_2)·π_c))`` where
+both are c. Without a right neighbour ``ρ_0 = 0``.
 """
 
 from __future__ import annotations
