@@ -47,6 +47,8 @@ class CategoricalEstimate:
         Posterior probability of the true value, averaged over records.
     coalition : tuple of int
         The copies used.
+    theory : None
+        Estimates of categories have no closed-form error here; see ``matches-theory``.
     """
 
     values: Microdata = field(repr=False)
@@ -55,6 +57,7 @@ class CategoricalEstimate:
     accuracy: float
     reconstruction_probability: float
     coalition: Coalition
+    theory: None = None
 
 
 def estimate_categories(
