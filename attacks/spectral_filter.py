@@ -19,7 +19,7 @@ are not small relative to the noise.
 from __future__ import annotations
 
 from auditor.adversary.single_copy import SampleFilter
-from auditor.numerics.random_matrix import noise_edge
+from auditor.numerics.linear_algebra import noise_edge
 from auditor.plugin import Array, register
 
 

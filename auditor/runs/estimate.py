@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
-from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.adversary.published import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.categorical.posterior_measures import KnownPart
 from auditor.base.errors import AuditorError, DataError, NotApplicable

@@ -43,7 +43,7 @@ from auditor.data.table import ShownColumn, Table
 from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.evidence import FITTED
 from auditor.results.records import KEPT, Measurement
-from auditor.schemes.published_categories import PublishedCategories
+from auditor.schemes.published import PublishedCategories
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from auditor.adversary.affine import checked
-from auditor.adversary.attack import Inferred, Reconstruction, Regions
+from auditor.adversary.attack import Inferred, Reconstruction, Regions, checked
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.limits import CHUNK_VALUES
 from auditor.audit.numeric.linear_errors import Maps, crossed
