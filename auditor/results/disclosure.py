@@ -29,20 +29,14 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any
 
 import numpy as np
 
 from auditor.base.types import Array
 from auditor.results.measurements import Measurements
 from auditor.results.metrics import GUARANTEES, METRICS, base
-from auditor.results.records import (
-    DataSummary,
-    Distribution,
-    ExpectationRecord,
-    Measurement,
-    Picture,
-)
+from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Picture
 
 FEWEST_RECORDS = 10
 _GROUP = ("sweep", "scheme", "knowledge", "attack", "attribute", "metric")
@@ -57,42 +51,8 @@ _FIGURE = re.compile(
 """A printed figure in a verdict's text, without counts."""
 
 
-class Results(Protocol):
-    """Interface of ``AuditResult``, which imports this module."""
-
-    @property
-    def scenario(self) -> dict[str, Any]:
-        """The scenario."""
-
-    @property
-    def data(self) -> list[DataSummary]:
-        """One summary for each table."""
-
-    @property
-    def measurements(self) -> Sequence[Measurement]:
-        """One record for each figure."""
-
-    @property
-    def distributions(self) -> list[Distribution]:
-        """One record for each histogram."""
-
-    @property
-    def pictures(self) -> list[Picture]:
-        """One record for each release."""
-
-    @property
-    def expectations(self) -> list[ExpectationRecord]:
-        """One record for each verdict."""
-
-    def model_copy(self, *, update: Mapping[str, Any]) -> Self:
-        """Return the results with some lists replaced."""
-
-
-R = TypeVar("R", bound=Results)
-
-
-def disclosed(result: R) -> R:
-    """Return results for output; already disclosed ones unchanged.
+def disclosed(result: Any) -> Any:
+    """Return an ``AuditResult`` for output; already disclosed ones unchanged.
 
     Examples
     --------

@@ -251,7 +251,8 @@ class AuditResult(BaseModel):
 
     def disclosed(self) -> AuditResult:
         """Return results that may leave the machine (`auditor.results.disclosure`)."""
-        return disclosed(self)
+        found: AuditResult = disclosed(self)
+        return found
 
     @property
     def plot(self) -> Any:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from auditor.registry.field_paths import format_path, shortened
+from auditor.registry.parameters import is_number
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -22,6 +26,46 @@ ErrorBar = Literal[
 Disclosure = Literal["public", "private", "rounded", "withheld"]
 FEWEST_REPLICATES = 5
 """Fewest replicates whose spread is the error bar, without a closed form."""
+LARGEST = 1e150
+"""Numbers beyond this are refused in files: sums of their squares would not be finite."""
+COPIES = 2**31
+MOST = 1 + 1e-9
+"""A share of all records, up to rounding."""
+
+
+def too_large(value: Any) -> str | None:
+    """Return a message on a number that is too large, without recursion."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, (dict, list)):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [((*place, key), item) for key, item in items]
+        elif is_number(value) and not -LARGEST <= value <= LARGEST:
+            return f"{shortened(format_path(place), 120)} must be a number of at most {LARGEST:g} in size"
+    return None
+
+
+def _ascending(values: tuple[float, ...]) -> tuple[float, ...]:
+    if any(a > b for a, b in pairwise(values)):
+        raise ValueError("must be ascending")
+    return values
+
+
+def _with_finite_values(point: dict[str, Any]) -> dict[str, Any]:
+    if (wrong := too_large(point)) is not None:
+        raise ValueError(wrong)
+    return point
+
+
+# ranges hold where results are read from files
+Point = Annotated[dict[str, Any], AfterValidator(_with_finite_values)]
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Share = Annotated[float, Field(ge=0, le=MOST)]
+Copy = Annotated[int, Field(ge=1, lt=COPIES)]
+Copies = Annotated[tuple[Copy, ...], AfterValidator(_ascending)]
+Place = Annotated[int, Field(ge=0, le=10**4)]
+Bins = tuple[tuple[Place, Place, Share], ...]
 
 
 class Measurement(NamedTuple):
@@ -61,20 +105,20 @@ class Measurement(NamedTuple):
         something is drawn once for all records; five replicates would give one.
     """
 
-    sweep: dict[str, Any]
+    sweep: Point
     scheme: str
     knowledge: str | None
     attack: str | None
-    coalition: tuple[int, ...]
-    levels: tuple[float, ...]
-    replicate: int
+    coalition: Copies
+    levels: tuple[Number, ...]
+    replicate: Copy
     attribute: str
     metric: str
-    value: float | None
-    std_error: float | None
-    ci_low: float | None
-    ci_high: float | None
-    theory: float | None
+    value: Number | None
+    std_error: Annotated[float, Field(ge=0, le=LARGEST)] | None
+    ci_low: Number | None
+    ci_high: Number | None
+    theory: Number | None
     status: Status
     reason: str | None
     error_bar: ErrorBar
@@ -95,16 +139,16 @@ class Distribution(NamedTuple):
         Share of the records above the last edge.
     """
 
-    sweep: dict[str, Any]
+    sweep: Point
     scheme: str
     knowledge: str
     attack: str
-    coalition: tuple[int, ...]
-    replicate: int
+    coalition: Copies
+    replicate: Copy
     attribute: str
-    edges: tuple[float, ...]
-    shares: tuple[float, ...]
-    above: float
+    edges: Annotated[tuple[Number, ...], Field(min_length=2), AfterValidator(_ascending)]
+    shares: tuple[Share, ...]
+    above: Share
 
 
 class Picture(NamedTuple):
@@ -128,20 +172,20 @@ class Picture(NamedTuple):
         Bins of the original and of the estimate, and their share.
     """
 
-    sweep: dict[str, Any]
+    sweep: Point
     scheme: str
     knowledge: str
     attack: str
-    coalition: tuple[int, ...]
+    coalition: Copies
     attribute: str
-    copy: int
-    records: int
-    cells: int
-    width: float
-    original: tuple[tuple[int, int, float], ...]
-    shown: tuple[tuple[int, int, float], ...]
-    estimate: tuple[tuple[int, int, float], ...]
-    joint: tuple[tuple[int, int, int, int, float], ...]
+    copy: Annotated[int, Field(ge=0, lt=COPIES)]
+    records: Annotated[int, Field(ge=1)]
+    cells: Place
+    width: Share
+    original: Bins
+    shown: Bins
+    estimate: Bins
+    joint: tuple[tuple[Place, Place, Place, Place, Share], ...]
 
 
 class ExpectationRecord(BaseModel):
