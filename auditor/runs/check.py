@@ -233,7 +233,7 @@ def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> No
     known = {name for _, table in tables for name in table.attributes}
     for attack in scenario.attacks:
         known.update(getattr(attack.parameters, "predicates", {}))
-    for use in scenario.judged:
+    for use in scenario.expect:
         for name in listed(getattr(use.expectation.parameters, "attribute", None)):
             if name not in known | {"*"}:
                 found.add(
@@ -245,7 +245,7 @@ def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> No
 def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> None:
     """Check that expectations name copies that some scheme releases, at some sweep point."""
     asked = [
-        (use, getattr(use.expectation.parameters, "coalition", None)) for use in scenario.judged
+        (use, getattr(use.expectation.parameters, "coalition", None)) for use in scenario.expect
     ]
     asked = [(use, wanted) for use, wanted in asked if wanted is not None]
     released: dict[str, int] = {}

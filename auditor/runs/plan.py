@@ -75,7 +75,7 @@ def outline(scenario: Scenario, tables: Tables) -> str:
         releases = f"{len(lines)} releases, {total:,} with their replicates"
     text = [
         f"{scenario.name}: {scenario.title}",
-        f"  valid; {releases}, {cells:,} cells, {len(scenario.judged)} expectations",
+        f"  valid; {releases}, {cells:,} cells, {len(scenario.expect)} expectations",
         f"  about {values:,} values to draw, {took} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
     ]
     if memory > there:
@@ -157,8 +157,8 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
     """Return the plan of one release of a scenario at a sweep point."""
     copies, replicates = release_copies(use, here), here.replicates_of(use)
     coalitions = len(expand_all(here.coalitions, copies, here.seed))
-    judged = tuple(one for one in here.judged if one.asks_pooling(use.id, point))
-    work = workload(replace(here, judged=judged), table, use, copies)
+    pooling = any(one.asks_pooling(use.id, point) for one in here.expect)
+    work = workload(here, table, use, copies, pooling)
     return Line(
         scheme=use.id,
         rows=table.rows,

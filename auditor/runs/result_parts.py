@@ -197,7 +197,7 @@ def summaries_of_plugins(scenario: Scenario) -> tuple[list[PluginSummary], list[
             )
         )
     named = [plugin.reference for plugin in plugins]
-    named += [use.expectation.reference for use in scenario.judged]
+    named += [use.expectation.reference for use in scenario.expect]
     keys = sorted({*scenario.cite, *bibliography.cited(named)})
     return plugins, [Reference(key=key, text=bibliography.text(key)) for key in keys]
 

@@ -259,13 +259,13 @@ def judge(
 ) -> list[ExpectationRecord]:
     """Return the verdict on every expectation; one that covers missing tasks is undecided."""
     found = []
-    for use in scenario.judged:
+    for use in scenario.expect:
         record = undecided(_judged(use, evidence), use.expectation, missing)
         line = scenario.places.problem(("expect", use.place), "").line
         found.append(record.model_copy(update={"line": line}))
     # every audit expects noise to follow its law: schemes that fail, unless already judged
     expected = registry.get("expectation", ALWAYS)
-    asked = [use.expectation.parameters for use in scenario.judged if use.name == ALWAYS]
+    asked = [use.expectation.parameters for use in scenario.expect if use.name == ALWAYS]
     whole = [each for each in asked if each.sweep is None]
     schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
     for scheme in schemes:

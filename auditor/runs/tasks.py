@@ -130,7 +130,7 @@ def plan(
                     tuple(point.items()),
                     scheme,
                     tuple(range(first, min(first + share, replicates + 1))),
-                    any(judged.asks_pooling(use.id, dict(point)) for judged in scenario.judged),
+                    any(judged.asks_pooling(use.id, dict(point)) for judged in scenario.expect),
                     table if table.streamed else None,
                     seconds,
                 )

@@ -176,7 +176,6 @@ class ExpectationUse(NamedTuple):
 class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 
-    ``judged`` has the expectations to evaluate; a sweep may multiply the written ``expect``.
     ``budget`` is work in nominal seconds; ``left_out`` says what it left out.
     ``document`` has plain values before defaults, for sweeps. ``places`` maps fields to file
     positions.
@@ -193,7 +192,6 @@ class Scenario:
     sweep: dict[str, list[Any]]
     replicates: int
     expect: tuple[ExpectationUse, ...]
-    judged: tuple[ExpectationUse, ...] = ()
     cite: tuple[str, ...] = ()
     utility: UtilityUse | None = None
     budget: float | None = None

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
@@ -21,7 +18,7 @@ from auditor.data.request import DataUse
 from auditor.registry.field_paths import Path, format_path, parse_path
 from auditor.registry.parameters import FieldError, Whole, is_number, shown
 from auditor.results import bibliography
-from auditor.scenario.model import FIELDS, SCENARIO_VERSION, ExpectationUse, Scenario, SchemeUse
+from auditor.scenario.model import FIELDS, SCENARIO_VERSION, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems
 from auditor.scenario.read_data import read_data
 from auditor.scenario.read_expectations import Audited, read_expectations
@@ -38,11 +35,6 @@ from auditor.scenario.read_plugins import (
 from auditor.scenario.yaml_document import put
 
 MOST_POINTS = 10_000
-
-
-def of_expectations(path: str) -> bool:
-    """Whether a swept path is in ``expect`` and so changes no result."""
-    return parse_path(path)[:1] == ("expect",)
 
 
 def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any]]:
@@ -79,89 +71,9 @@ def _refused(path: str) -> str:
         head = (*parse_path(path), "")[0]
     except AuditorError as error:
         return f"is not a path of this file: {error}"
-    if head == "sweep":
-        return "cannot be swept: it is what sweeps; any other section can"
+    if head in ("sweep", "expect"):
+        return "cannot be swept; any section except sweep and expect can"
     return "" if head in FIELDS else f"is not a path of this file{did_you_mean(head, FIELDS)}"
-
-
-def read_judged(
-    fields: dict[str, Any],
-    written: tuple[ExpectationUse, ...],
-    audited: Audited,
-    problems: Problems,
-) -> tuple[ExpectationUse, ...]:
-    """Return the expectations to judge, one per swept value.
-
-    Without swept expectations, the result is ``written``. ``problems`` receives errors in swept
-    values.
-    """
-    swept = {path: values for path, values in audited.sweep.items() if of_expectations(path)}
-    before = len(problems.found)
-    try_values(swept, fields, lambda new, found: read_expectations(new, found, audited), problems)
-    if not swept or len(problems.found) > before:
-        return written
-    judged: dict[tuple[int, str], ExpectationUse] = {}
-    for values in product(*swept.values()):
-        point = dict(zip(swept, values, strict=True))
-        places: dict[str, list[Path]] = {}
-        changed: Any = fields
-        for path, value in point.items():
-            changed, places[path] = put(changed, [(parse_path(path), value)])
-        for use in read_expectations(changed, Problems(), audited):
-            own = {
-                path: value
-                for path, value in point.items()
-                if any(len(place) == 1 or place[1] == use.place for place in places[path])
-            }
-            if (here := _at(use, own)) is not None:
-                judged.setdefault((use.place, json.dumps(own, default=str)), here)
-    return tuple(judged[key] for key in sorted(judged, key=lambda key: key[0]))
-
-
-def _at(use: ExpectationUse, point: Mapping[str, Any]) -> ExpectationUse | None:
-    """Return an expectation limited to its sweep points; None if excluded."""
-    filters: dict[str, Any] = getattr(use.expectation.parameters, "sweep", None) or {}
-    if any(path in filters and filters[path] != value for path, value in point.items()):
-        return None
-    if not point:
-        return use
-    everywhere = {**filters, **point}
-    again = copy(use.expectation)
-    again.parameters = use.expectation.parameters.model_copy(update={"sweep": everywhere})
-    return use._replace(expectation=again, where={**use.where, "sweep": everywhere})
-
-
-def try_values(
-    swept: Mapping[str, list[Any]],
-    fields: Any,
-    read: Callable[[Any, Problems], object],
-    problems: Problems,
-) -> None:
-    """Read fields with every swept value, and report new errors."""
-    anyway = {(path, message) for path, message, _ in problems.found}
-    before: dict[Path, str] = {}
-    for path, values in swept.items():
-        places: list[Path] = []
-        for number, value in enumerate(values):
-            found = Problems()
-            try:
-                changed, places = put(fields, [(parse_path(path), value)])
-            except AuditorError as error:
-                problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
-                break
-            read(changed, found)
-            new = [item[:2] for item in found.found if item[:2] not in anyway]
-            if new:
-                first = Problem(format_path(new[0][0]), new[0][1])
-                problems.add(("sweep", path, number), f"makes an invalid scenario: {first}")
-        for place, other in before.items():  # else points would have wrong labels
-            if any(place[: len(new_place)] == new_place for new_place in places):
-                why = (
-                    f"would overwrite what {other} has set: put it first, or leave one of them out"
-                )
-                problems.add(("sweep", path), why, key=True)
-                break
-        before |= dict.fromkeys(places, path)
 
 
 MOST_SEED = 2**128
@@ -287,7 +199,6 @@ def assemble(
         replicates=form.replicates,
         budget=form.budget,
         expect=expect,
-        judged=read_judged(fields, expect, audited, problems),
         cite=tuple(form.cite),
         utility=utility,
         base=base,
@@ -335,13 +246,30 @@ def with_shared_key(
 
 def check_points(scenario: Scenario, problems: Problems) -> None:
     """Check the scenario at every swept value, before anything runs."""
-    # others are checked when read
-    swept = {path: values for path, values in scenario.sweep.items() if not of_expectations(path)}
-
-    def read(document: Any, found: Problems) -> None:
-        assemble(document, found, scenario.base, scenario.name)
-
-    try_values(swept, _without_sweep(scenario.document), read, problems)
+    anyway = {(path, message) for path, message, _ in problems.found}
+    before: dict[Path, str] = {}
+    for path, values in scenario.sweep.items():
+        places: list[Path] = []
+        for number, value in enumerate(values):
+            found = Problems()
+            try:
+                changed, places = put(_swept(scenario), [(parse_path(path), value)])
+            except AuditorError as error:
+                problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
+                break
+            assemble(changed, found, scenario.base, scenario.name)
+            new = [item[:2] for item in found.found if item[:2] not in anyway]
+            if new:
+                first = Problem(format_path(new[0][0]), new[0][1])
+                problems.add(("sweep", path, number), f"makes an invalid scenario: {first}")
+        for place, other in before.items():  # else points would have wrong labels
+            if any(place[: len(new_place)] == new_place for new_place in places):
+                why = (
+                    f"would overwrite what {other} has set: put it first, or leave one of them out"
+                )
+                problems.add(("sweep", path), why, key=True)
+                break
+        before |= dict.fromkeys(places, path)
 
 
 def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
@@ -354,11 +282,9 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
     """
     if not point:
         return scenario
-    value: Any = _without_sweep(scenario.document)
+    value: Any = _swept(scenario)
     swept: list[tuple[Path, Path]] = []
     for path, item in point.items():
-        if of_expectations(path):
-            continue
         value, places = put(value, [(parse_path(path), item)])
         values = scenario.sweep.get(path, [])
         origin = ("sweep", path, values.index(item) if item in values else 0)
@@ -368,8 +294,8 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
     built = assemble(value, problems, scenario.base, scenario.name)
     if problems.found:
         raise ScenarioError(here.located(problems.found))
-    return replace(built, places=here, expect=scenario.expect, judged=scenario.judged)
+    return replace(built, places=here, expect=scenario.expect)
 
 
-def _without_sweep(document: dict[str, Any]) -> dict[str, Any]:
-    return {key: item for key, item in document.items() if key not in ("sweep", "expect")}
+def _swept(scenario: Scenario) -> dict[str, Any]:
+    return {key: item for key, item in scenario.document.items() if key not in ("sweep", "expect")}
