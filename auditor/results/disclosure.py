@@ -135,7 +135,6 @@ def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSumma
 
 
 def _too_few(table: DataSummary) -> str:
-    """Return why a private table's figures are withheld; empty if not."""
     if table.disclosure != "private" or table.rows >= FEWEST_RECORDS:
         return ""
     return f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {table.rows}"
@@ -269,7 +268,6 @@ def _picture(exact: Picture, table: DataSummary) -> Sequence[Picture]:
 
 
 def _summary(exact: DataSummary) -> DataSummary:
-    """Return a private table's aggregates, rounded as for ``n`` normal records."""
     n = exact.rows
     if _too_few(exact):
         bare = [
@@ -300,7 +298,6 @@ def _summary(exact: DataSummary) -> DataSummary:
 
 
 def _verdict(record: ExpectationRecord, table: DataSummary) -> ExpectationRecord:
-    """Return a verdict for output; bounds of the scenario stay exact."""
     asked = [value for value in record.where.values() if isinstance(value, (int, float, list))]
     stated = {value for each in asked for value in (each if isinstance(each, list) else [each])}
     bound = record.bound if record.bound in asked else None

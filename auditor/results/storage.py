@@ -28,8 +28,7 @@ from pydantic_core import to_json
 from auditor.base.errors import AuditorError
 from auditor.base.text import visible_on_one_line
 from auditor.process.deferred import pa, pd, pq
-from auditor.registry.field_paths import format_path, shortened
-from auditor.registry.parameters import expected_by
+from auditor.registry.parameters import expected_by, format_path, shortened
 from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
 from auditor.results.metrics import RENAMED
 from auditor.results.records import (
@@ -257,7 +256,6 @@ def _records(file: Path, name: str, found: Any, record: Any) -> list[Any]:
 
 
 def _table(file: Path, beside: dict[str, Any]) -> Measurements:
-    """Return the measurements in the file beside; every distinct value is validated once."""
     name = beside.get("file")
     if not isinstance(name, str) or Path(name).name != name:
         raise no_results(file, "measurements.file must be the name of a file beside it")

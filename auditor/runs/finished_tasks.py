@@ -31,7 +31,7 @@ from auditor.process.environment import version
 from auditor.process.interrupt import shielded
 from auditor.results.evidence import CodecError, codec
 from auditor.results.files import located, lock_folder, sweep, write_atomically
-from auditor.runs.tables import table_files
+from auditor.runs.check import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
@@ -280,7 +280,6 @@ def _packages() -> dict[str, str]:
 
 
 def _program(scenario: Scenario) -> dict[str, str]:
-    """Return the version and the source code of the core and of the packages of used plugins."""
     uses = [("scheme", use.name) for use in scenario.schemes]
     uses += [("attack", use.name) for use in scenario.attacks]
     if registry.has("source", scenario.data.source):

@@ -24,7 +24,7 @@ from auditor.data.table import Table
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.process.environment import KEPT_BYTES, available, free, may_fork, processors
-from auditor.registry.field_paths import parse_path
+from auditor.registry.parameters import parse_path
 from auditor.runs.check import Tables, check_data
 from auditor.scenario.model import AttackUse, Scenario, SchemeUse
 from auditor.scenario.read import at_point, read_scenario
@@ -107,7 +107,6 @@ def seconds_of(lines: Sequence[Line]) -> float:
 
 
 def _folded(scheme: str, lines: Sequence[Line]) -> str:
-    """Return the plan of one scheme over all sweep points in a line."""
     rows, width, copies, coalitions = (
         _span([getattr(line, name) for line in lines])
         for name in ("rows", "width", "copies", "coalitions")
@@ -119,13 +118,6 @@ def _folded(scheme: str, lines: Sequence[Line]) -> str:
 
 
 def _span(numbers: Sequence[int]) -> str:
-    """Write the span of some numbers.
-
-    Examples
-    --------
-    >>> _span([3, 3]), _span([1000, 20, 300])
-    ('3', '20 to 1,000')
-    """
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 

@@ -179,7 +179,6 @@ class _Found:
             self._listener(self._shown)
 
     def _show_so_far(self) -> None:
-        """Show the verdict so far, at most every `SO_FAR_SECONDS`."""
         started = time.perf_counter()
         if self._listener is not None and started > self._next:
             result = self.result(self.partial("so far"), True)
@@ -197,7 +196,6 @@ def _result(
     partial: Partial | None,
     so_far: bool,
 ) -> AuditResult:
-    """Return the result of all audits that were found, ``so_far`` without remedies."""
     audits = found.audits()
     missing = [
         Missing(dict(task.point), task.scenario().schemes[task.scheme].id)
@@ -230,7 +228,6 @@ def _result(
 
 
 def _carry_out_missing(crew: Crew, finished: FinishedTasks | None, found: _Found) -> None:
-    """Carry out the tasks that are not found yet, and add their results."""
     missing, before = found.missing, len(found.whole)
 
     def advance(done: int, total: int, label: str) -> None:

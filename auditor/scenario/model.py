@@ -106,7 +106,7 @@ class Measure:
     Attributes
     ----------
     name : str
-        A key of ``auditor.scenario.read_measures.MEASURES``.
+        A key of ``auditor.scenario.read_expectations.MEASURES``.
     options : dict
         Options of this measure.
     """
@@ -127,7 +127,7 @@ class UtilityUse(NamedTuple):
     target : str or None
         Column to predict: any column, or ``label`` for the source's class. None means no models.
     models : tuple of str
-        Names in ``auditor.scenario.read_measures.Utility``.
+        Names in ``auditor.scenario.read_expectations.Utility``.
     folds : int
         Number of cross-validation folds.
     test : 'original' or 'copy'
