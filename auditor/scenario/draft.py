@@ -21,7 +21,7 @@ from auditor.base.text import counted, listed, quoted, visible
 from auditor.data.columns.kinds import FEWEST_EACH, Column
 from auditor.data.describe import Description
 from auditor.data.request import is_file
-from auditor.process.shipped import shipped_folder
+from auditor.process.environment import shipped_folder
 from auditor.results.files import located, reading_of, split_name, with_reading
 from auditor.scenario.yaml_document import scalar
 
@@ -223,7 +223,6 @@ def names_of(table: Description, kind: str | None = None) -> set[str]:
 
 
 def _key(found: Description, copies: Mapping[str, Description]) -> str | None:
-    """Return a column that identifies the records in the original and in every copy."""
     names = [names_of(table, "identifier") for table in (found, *copies.values())]
     shared = set.intersection(*names) if copies else set()
     return next((column.name for column in found.columns if column.name in shared), None)
@@ -283,7 +282,6 @@ def _about(column: Column) -> str:
 
 
 def _bound(usual: float, scale: float, records: int) -> float:
-    """Return a bound in proportion to 1/√n."""
     return min(0.99, max(usual, math.ceil(100.0 * scale / math.sqrt(records)) / 100.0))
 
 

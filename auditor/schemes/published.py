@@ -53,15 +53,14 @@ from auditor.data.copies import (
     shown_columns,
     with_sets,
 )
-from auditor.data.formats.readers import notes_of
+from auditor.data.formats.parts import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, ShownColumn, Table
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
-from auditor.registry.field_paths import sentence
-from auditor.registry.parameters import explain
+from auditor.registry.parameters import explain, sentence
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
