@@ -17,9 +17,8 @@ from auditor.results.renderer import clean
 from .charts.chart import content_policy, inflated, json_block, script
 from .charts.spec import CONFIG
 from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
-from .layout import document as tree
 from .layout.audit import DocumentRenderer, data_table
-from .layout.document import cut, overview
+from .layout.document import Document, Row, cut, overview, shown
 from .wording.headline import Bar
 from .wording.sentences import capital, share
 
@@ -52,12 +51,7 @@ def place(share: float, least: float = 0.0, most: float = 100.0) -> float:
     return round(min(most, max(least, 100.0 * share)), 2)
 
 
-def shown(blocks: Sequence[tree.Block]) -> list[tree.Block]:
-    """Return the page's blocks."""
-    return tree.shown(blocks, tree.PAGE)
-
-
-def grouped(rows: Sequence[tree.Row]) -> list[tuple[str, list[tree.Row]]]:
+def grouped(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     """Return consecutive rows by group."""
     return [(group, list(held)) for group, held in groupby(rows, key=lambda row: row.group)]
 
@@ -75,7 +69,7 @@ class Html(DocumentRenderer):
     name = "html"
     suffix: ClassVar[str] = ".html"
 
-    def written(self, documents: Sequence[tree.Document]) -> str:
+    def written(self, documents: Sequence[Document]) -> str:
         """Return the page."""
         style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
         charts = any(document.charts for document in documents)
