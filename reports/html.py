@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,8 +19,7 @@ from .charts.chart import content_policy, inflated, json_block, script
 from .charts.spec import CONFIG
 from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
 from .layout.audit import DocumentRenderer, data_table
-from .layout.document import Document, Row, cut, overview, shown
-from .wording.headline import Bar
+from .layout.document import Document, cut, overview, shown
 from .wording.sentences import capital, share
 
 
@@ -51,15 +51,9 @@ def place(share: float, least: float = 0.0, most: float = 100.0) -> float:
     return round(min(most, max(least, 100.0 * share)), 2)
 
 
-def grouped(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
-    """Return consecutive rows by group."""
-    return [(group, list(held)) for group, held in groupby(rows, key=lambda row: row.group)]
-
-
-def schemes(found: Sequence[Bar]) -> list[tuple[str, list[Bar]]]:
-    """Return consecutive bars by scheme; one scheme alone has no name."""
-    held = [(name, list(bars)) for name, bars in groupby(found, key=lambda bar: bar.scheme)]
-    return held if len(held) > 1 else [("", bars) for _, bars in held]
+def grouped(rows: Sequence[Any], field: str) -> list[tuple[str, list[Any]]]:
+    """Return consecutive rows by the value of a field."""
+    return [(name, list(held)) for name, held in groupby(rows, key=attrgetter(field))]
 
 
 @register
@@ -107,7 +101,7 @@ def environment() -> Any:
     )
     filters = (
         *(capital, clean, clipped, cut, data_table, number, percent, share),
-        *(grouped, inline, parted, place, schemes, shown),
+        *(grouped, inline, parted, place, shown),
     )
     made.filters.update({function.__name__: function for function in filters})
     return made

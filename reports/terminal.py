@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from rich import box
@@ -96,7 +96,7 @@ class Writer:
     def blocks(self, blocks: Sequence[Block]) -> None:
         """Print the terminal's blocks."""
         for block in shown(blocks, TERMINAL):
-            WRITERS[type(block)](self, block)
+            getattr(self, f"_{type(block).__name__.lower()}")(block)
 
     def _rule(self, title: str) -> None:
         name = Rich(clipped(title, self.console.width - 4), style="bold")
@@ -267,21 +267,6 @@ def _parts(text: str, joints: str) -> list[str]:
     return re.findall(f"[^{joints}]*[{joints}]|[^{joints}]+", text)
 
 
-WRITERS: dict[type[Block], Callable[[Writer, Any], None]] = {
-    Section: Writer._section,
-    First: Writer._first,
-    Bars: Writer._bars,
-    Paragraph: Writer._paragraph,
-    Items: Writer._items,
-    Terms: Writer._terms,
-    Code: Writer._code,
-    Matrix: Writer._matrix,
-    Checks: Writer._checks,
-    Figure: Writer._figure,
-    Table: Writer._table,
-}
-
-
 @register
 class Terminal(DocumentRenderer):
     """Tables and a small plot for a terminal, in colour only on request."""
@@ -348,6 +333,5 @@ class Terminal(DocumentRenderer):
             markup=False,
             emoji=False,
             legacy_windows=False,
-            soft_wrap=False,
             no_color=not color,
         )
