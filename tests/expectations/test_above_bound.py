@@ -11,28 +11,14 @@ from auditor.plugin import AdditiveScheme, Affine, LinearAttack, Moments, Step, 
 from auditor.registry import lent
 from auditor.results.evidence import Evidence, ReleaseEvidence
 from auditor.results.records import Measurement
+from tests.audited import record
 
 ROWS = 5000  # √(2/n) is 2 %
 
 
-def record(value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
-    fields: dict[str, Any] = {
-        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (0.5,), "replicate": 1,
-        "attribute": "*", "metric": "normalized_error", "value": value, "std_error": error, "ci_low": None, "ci_high": None, "theory": None,
-        "status": "ok", "reason": None, "error_bar": "closed-form",
-    }  # fmt: skip
-    return Measurement(**(fields | changes))
-
-
 def floor(value: float, **changes: Any) -> Measurement:
-    return record(
-        value,
-        None,
-        **(
-            {"metric": "error_floor", "attack": None, "knowledge": None, "error_bar": "none"}
-            | changes
-        ),
-    )
+    release = {"metric": "error_floor", "attack": None, "knowledge": None, "error_bar": "none"}
+    return record(value, None, **(release | changes))
 
 
 def judged(*records: Measurement, **parameters: Any) -> Any:
@@ -59,10 +45,8 @@ def test_an_error_beside_what_no_attack_can_leave(value: float, error: float, st
 
 
 def test_who_knows_attributes_sees_more_than_copies_and_is_not_judged_by_what_they_leave() -> None:
-    assert (
-        judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5)).why
-        == "no selected cell has a bound"
-    )
+    found = judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5))
+    assert found.why == "no selected cell has a bound"
 
 
 @pytest.mark.parametrize(
