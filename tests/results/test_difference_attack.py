@@ -86,12 +86,9 @@ def usable(folder, name, rows):
                 and abs(value) > 1e-9
             ):
                 yield (
-                    key,
-                    value,
-                    (rise + fall) / 2.0 / step * table.pay.std(),
-                    written[key],
+                    key, value, (rise + fall) / 2.0 / step * table.pay.std(), written[key],
                     *_errors(exact, key, rows),
-                )
+                )  # fmt: skip
 
 
 def _errors(exact, key, rows):

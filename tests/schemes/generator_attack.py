@@ -93,9 +93,6 @@ def generator(state):
     """numpy's generator in a given state."""
     bits = np.random.SFC64()
     bits.state = {
-        "bit_generator": "SFC64",
-        "state": {"state": np.array(state, dtype=U)},
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
+        "bit_generator": "SFC64", "state": {"state": np.array(state, dtype=U)}, "has_uint32": 0, "uinteger": 0,
+    }  # fmt: skip
     return np.random.Generator(bits)

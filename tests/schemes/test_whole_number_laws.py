@@ -15,12 +15,8 @@ from auditor.schemes.divisible_noise import GEOMETRIC, SKELLAM, rate_gap, split_
 REACH = 60
 K = np.arange(-REACH, REACH + 1)
 LEVELS = [
-    (0.0, 0.5, 2.0),
-    (0.3, 0.5, 0.50001),
-    (1e-6, 1.0, 4.0),
-    (1.0, 1.0001, 3.0),
-    (0.5, 1.0, 1.5),
-]
+    (0.0, 0.5, 2.0), (0.3, 0.5, 0.50001), (1e-6, 1.0, 4.0), (1.0, 1.0001, 3.0), (0.5, 1.0, 1.5),
+]  # fmt: skip
 
 
 def ratio(v):
