@@ -1,8 +1,7 @@
-"""Stated bounds of columns: the largest change of one record.
+"""Stated bounds of columns, for the largest change of one record.
 
-Privacy guarantees depend on them. A bound is external knowledge (ages lie between 0 and 120). The
-table's own extremes are values of records. Records outside are refused; messages count them and
-show no value.
+A bound is external knowledge (ages lie between 0 and 120), since the table's extremes are values of
+records. Messages count the records outside and show no value.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ Bounds = Mapping[str, tuple[float, float]]
 
 def check_bounds(table: Table, bounds: Bounds) -> None:
     """Refuse bounds that do not fit a table's numeric columns.
-
-    Every column needs bounds, and every record must satisfy them.
 
     Raises
     ------
@@ -97,7 +94,8 @@ def recorded(table: Table) -> Recorded:
     """Return the recording steps of a table's columns.
 
     Standardised columns have none. A column of zeros has step 1. Cells equal to the column's mean
-    may be imputed; they are ignored if no step fits them.
+    may
+    be imputed, so they are ignored if no step fits.
     """
     largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
     if table.standardized:
