@@ -103,7 +103,7 @@ def test_they_are_moments_whatever_the_estimate(seed, rank):
     mean, K = knowing(tree).completed(rng.normal(size=4), A @ A.T)
     assert np.isfinite(mean).all()
     assert np.linalg.eigvalsh(K).min() > -1e-6 * np.abs(K).max()
-    # predictors of rank 1 have no inverse to take them through
+    # predictors of rank 1 have no inverse
     assert mean[3] == pytest.approx(tree.share @ tree.mean, abs=1e-4)
     assert K[3, 3] == pytest.approx(
         tree.share @ (tree.variance + tree.mean**2) - mean[3] ** 2, rel=1e-4

@@ -44,7 +44,7 @@ def load(source, **options):
 
 
 def filled(x, low, high):
-    """Largest sum of all changes, when one record takes any value or none; x with NaN for none."""
+    """Largest sum of all changes, if one record has any value or none; NaN in x means none."""
     most = 0.0
     for i, new in itertools.product(range(len(x)), (low, high, math.nan)):
         y = x.copy()

@@ -34,10 +34,10 @@ def judged(*records: Measurement, **parameters: Any) -> Any:
         (0.60, 0.01, "holds"),
         (0.50, 0.0, "holds"),  # met exactly, as by the best linear attack on normal records
         (0.49, 0.0, "holds"),  # one standard error of the table's own luck, √(2/5000)·½ = 0.01
-        (0.45, 0.0, "fails"),  # five of them
+        (0.45, 0.0, "fails"),  # five standard errors
         (0.45, 0.05, "holds"),  # ± 0.1 is a fifth of the bound, and within it
-        (0.45, 0.2, "undecided"),  # ± 0.4 tells nothing
-        (1.20, 0.2, "holds"),  # but what is far above is
+        (0.45, 0.2, "undecided"),  # ± 0.4 is too wide
+        (1.20, 0.2, "holds"),  # but far above the bound
     ],
 )
 def test_an_error_beside_what_no_attack_can_leave(value: float, error: float, status: str) -> None:
@@ -59,12 +59,12 @@ def test_a_theorem_on_one_attack_is_held_to_rounding_whatever_the_error_bar(
     own = {"attack": "llse", "knowledge": "perfect"}
     bounds = [floor(low, **own), floor(high, metric="error_ceiling", **own)]
     assert judged(record(0.5, 0.2), *bounds).status == status
-    # it says nothing of another attack
+    # another attack is not covered
     assert judged(record(0.5, 0.2, attack="other"), *bounds).status == "undecided"
 
 
 class Stated(AdditiveScheme):
-    """Fresh white noise of the levels that are asked for, as stated."""
+    """Fresh white noise of the requested levels, as stated."""
 
     name = "stated"
     quiet = 1.0

@@ -67,7 +67,7 @@ def test_every_replicate_draws_levels_anew_and_both_schemes_have_the_same(
     assert len({r.levels for r in fresh}) == 8
     # more recipients only add to fewer
     assert [r.levels[:1] for r in fresh] == [r.levels for r in line(drawn, "uniform", 1)]
-    # the first are what all would share
+    # the first are the shared ones
     assert fresh[0].levels == parse_levels({**RANGE, "each-replicate": False}).resolve(2009)
 
 

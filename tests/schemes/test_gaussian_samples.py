@@ -130,7 +130,7 @@ def test_level_asked_twice_gives_the_very_same_copy(algorithm):
 
 def test_two_alternative_extensions_share_no_noise():
     release = perturb(table(4000), "corner-wave", [1.0], seed=9, noise={"variance": 1.0})
-    # what is new in each copy, given its neighbours X and Y_1
+    # innovation of each copy, given its neighbours X and Y_1
     new = [
         release.extend([s], seed=10).copies[1] - (1 - s) * release.original - s * release.copies[0]
         for s in (0.4, 0.6)
