@@ -336,9 +336,9 @@ class ShownColumn(NamedTuple):
         Number of the first copy that shows it; 0 if every adversary knows it.
     name : str
     values : ndarray of shape (n,)
-        Numbers, or codes without an order (integers).
+        Numbers, codes without an order (integers), or text.
     """
 
     copy: int
     name: str
-    values: Array | Indices
+    values: NDArray[Any]
