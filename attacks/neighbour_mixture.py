@@ -54,9 +54,17 @@ from auditor.plugin import (
     stream,
 )
 
-from ._deconvolution import Mixture, NoisyRows, Posterior
+from ._deconvolution import Mixture, NoisyRows
+from ._lattice import OnLattices
 from ._some_rows import MOST_ROWS
-from .mixture_estimate import MixtureEstimate, PosteriorMean, Seen, fitted_prior, gaussian
+from .mixture_estimate import (
+    MixtureEstimate,
+    PosteriorMean,
+    Seen,
+    fitted_prior,
+    gaussian,
+    on_lattices,
+)
 from .serial_filter import Filtered, SerialFilter
 
 WINDOWS = (1, 5, 30)
@@ -135,29 +143,32 @@ class NeighbourMixture(RowAttack):
             maps.append(maps[0] @ maps[0].T @ A_1.T)
             view.starts["predictions"] = [seen.pencil.inverse.T @ to for to in maps]
         *joint, single = (basis.T @ each for each in view.starts["predictions"])
-        posteriors: list[tuple[Posterior, Array]] = []
+        posteriors, each = list[tuple[OnLattices, Array]](), list[OnLattices]()
         for to in joint:
             prior, rows = joined(u, P @ to, s)
             if posteriors:
                 A = scipy.linalg.block_diag(basis, np.eye(to.shape[1]))
                 prior = fitted_prior(view, self.name, prior, rows, A, most, (rows.u, rows.s, A))
-            posteriors.append((Posterior(prior, rows.s), to))
-        each, noise = list[Posterior](), A_1**2 @ s
+            A = np.hstack([basis, np.zeros((view.width, to.shape[1]))])
+            kind = f"{self.name} {len(posteriors)}"
+            posteriors.append((on_lattices(view, kind, prior, rows, A, seen.mu), to))
+        noise = A_1**2 @ s
         for a, pair in enumerate(np.stack([(u @ A_1.T).T, (P @ single).T], axis=2)):
             prior, rows = joined(pair[:, :1], pair[:, 1:], noise[a : a + 1])
             kind = f"{self.name} {view.attributes[a]}"
             prior = fitted_prior(view, kind, prior, rows, np.eye(2), most, (rows.u, rows.s))
-            each.append(Posterior(prior, rows.s))
+            A = np.array([[unit[a], 0.0]])
+            each.append(on_lattices(view, kind, prior, rows, A, seen.mu[a : a + 1], a))
         made = WithNeighbours(near, B, posteriors, single, each, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
         moved = u + PROBE * z
         here, there = made.each(u, own, P), made.each(moved, alone.posterior.mean(moved), P)
         # fitted coefficients pass more noise, as in Mallows' C_p
-        shared = [alone.posterior.parameters, *(one.parameters for one, _ in posteriors)]
-        fitted = [*np.outer(shared, np.ones(view.width)), [one.parameters for one in each]]
+        joints = [alone.placed, *(one for one, _ in posteriors)]
+        fitted = [one.parameters for one in joints]
+        fitted.append(np.hstack([one.parameters for one in each]))
         slopes = [
-            ((b - a) / PROBE * (z @ basis.T)).mean(axis=0)
-            + unit**2 * noise * np.asarray(k) / len(u)
+            ((b - a) / PROBE * (z @ basis.T)).mean(axis=0) + unit**2 * noise * k / len(u)
             for a, b, k in zip(here, there, fitted, strict=True)
         ]
         weights = least_risk(np.array(here) - seen.values(u), np.array(slopes))
@@ -241,20 +252,20 @@ class WithNeighbours(Reconstruction):
     near : Neighbourhood
     B : ndarray of shape (FOLDS, F, r)
         Predictions of ``u`` from features.
-    posteriors : sequence of (Posterior, ndarray of shape (r, c))
+    posteriors : sequence of (OnLattices, ndarray of shape (r, c))
         Given predictions too, each with the map from all predictions to its own.
     single : ndarray of shape (r, N)
         From all predictions to each attribute's own.
-    alone : sequence of N Posterior
+    alone : sequence of N OnLattices
         Of each attribute, given itself and its prediction.
     weights : ndarray of shape (E, N)
     """
 
     near: Neighbourhood
     B: Array
-    posteriors: Sequence[tuple[Posterior, Array]]
+    posteriors: Sequence[tuple[OnLattices, Array]]
     single: Array
-    alone: Sequence[Posterior]
+    alone: Sequence[OnLattices]
     weights: Array
 
     def __post_init__(self) -> None:
@@ -272,13 +283,11 @@ class WithNeighbours(Reconstruction):
 
     def each(self, u: Array, own: Array, P: Array) -> list[Array]:
         """Return each posterior mean in data units, ``own`` first, shapes (b, N)."""
-        seen = self.near.alone.seen
-        joint = (posterior.mean(np.hstack([u, P @ to])) for posterior, to in self.posteriors)
-        unit, A_1 = by_unit(seen)
+        A_1 = by_unit(self.near.alone.seen)[1]
+        joint = [one.mean(np.hstack([u, P @ to])) for one, to in self.posteriors]
         pairs = np.stack([(u @ A_1.T).T, (P @ self.single).T], axis=2)
-        alone = [one.mean(pair)[:, 0] for one, pair in zip(self.alone, pairs, strict=True)]
-        found = [seen.values(x[:, : u.shape[1]]) for x in (own, *joint)]
-        return [*found, seen.mu + unit * np.stack(alone, axis=1)]
+        alone = [one.mean(pair) for one, pair in zip(self.alone, pairs, strict=True)]
+        return [self.near.alone.placed.mean(u, own), *joint, np.hstack(alone)]
 
 
 def folds(copy: Array) -> Indices:
