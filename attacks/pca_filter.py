@@ -14,9 +14,6 @@ p of N directions hold p/N of white noise, and most of the variance of correlate
 p is a number, the fewest components with a share of the variance, or the index of the largest gap
 between eigenvalues. The gap from ``λ_N`` to 0 counts, else p = N is impossible. Copies are first
 averaged with minimum-variance weights (``auditor.adversary.single_copy``).
-
-Reference: huang2005, section 5. Worse than ``udr`` if the dropped components hold more variance
-than their noise.
 """
 
 from __future__ import annotations
@@ -85,7 +82,6 @@ class PCAFilter(LinearAttack):
         )
 
     def affine(self, view: View) -> Affine:
-        """Return the projection on the components kept, about the mean."""
         # A map that depends on known quantities alone needs no moments of the copies.
         known = isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge"
         if known:

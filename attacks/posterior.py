@@ -13,11 +13,8 @@ counts is a result, not an assumption.
 | | ``∝ q(x)·Π_i T(p_i)[x, y_i]`` for fresh copies | (b, s) | xiao2009, Appendix 2 |
 | ``R_i`` | ``1 + p_i/((1 − p_i)π_x)``: odds of x if copy i shows it | scalar | |
 
-Work is ``O(n·(k + s))`` for k copies. Optimal if prior and channel are right. Gains nothing from a
-second multilevel copy. A prior estimated from few rows limits it. Not checked: that tuples are
-independent.
-
-Reference: xiao2009, Appendix 2; agrawal2001, for the prior by EM.
+Work is ``O(n·(k + s))`` for k copies. A prior estimated from few rows limits it (agrawal2001, for
+EM). Not checked: that tuples are independent.
 """
 
 from __future__ import annotations
@@ -87,7 +84,6 @@ class Posterior(CategoricalAttack):
         )
 
     def infer(self, view: CategoricalView) -> Inference:
-        """Return Bayes' rule for one coalition."""
         if isinstance(view.knowledge, KnownRecords):
             return self._from_pairs(view)
         if isinstance(view.knowledge, UniformPrior):

@@ -3,7 +3,7 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``ȳ, S`` | the coalition's least noisy combination, and the covariance of its noise | (N,), (N, N) | ``View.weights`` |
-| ``π_l, m_l, K_l, B_l`` | leaf l: its share, and the normal truncated to its box | scalar, (N,), (N, N) | ``adversary.published_tree`` |
+| ``π_l, m_l, K_l, B_l`` | leaf l: its share, and the normal truncated to its box | scalar, (N,), (N, N) | ``adversary.published`` |
 | ``F_l`` | ``K_l (K_l + S)⁻¹`` | (N, N) | huang2005, (13) |
 | ``b_l, C_l`` | ``m_l + F_l (ȳ − m_l)`` and ``F_l S``: the posterior without the box | (N,), (N, N) | |
 | ``P_l, P⁰_l`` | probability of the box under ``N(b_l, C_l)``, and under the prior ``N(m_l, K_l)`` | scalars | |
@@ -15,9 +15,8 @@ expectation propagation (``auditor.numerics.truncated_normal``). A tree of one l
 Known predictors determine the leaf: ``q`` is 1, and ``S`` and ``ȳ`` are conditional on the noise of
 the known values.
 
-Reference: kantarcioglu2004 and huang2005, section 3, for published results as knowledge;
-breiman1984 for trees. Noise that is not Gaussian is treated as Gaussian. *Not checked*: that
-predictors are normal within a box.
+Noise that is not Gaussian is treated as Gaussian. *Not checked*: that predictors are normal within
+a box.
 """
 
 from __future__ import annotations
@@ -73,7 +72,6 @@ class TreeEstimate(RowAttack):
     )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior mean; rows serve only for moments."""
         # imported here for start-up time: few audits have a published tree
         from auditor.adversary.published import TreeMoments
 
@@ -154,7 +152,6 @@ class _OverLeaves(Reconstruction):
         self.in_clear = None if regressed is None else tree.on
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return posterior means; the last array has the known values, if any."""
         k, on = len(self._weights), self._tree.on
         seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
         out = np.empty_like(copies[0])

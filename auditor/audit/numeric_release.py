@@ -89,7 +89,7 @@ def without_law_records(opened: Opened, context: CellContext) -> list[Measuremen
         )
     stated = law is not None and law.distribution != "unstated"
     if (
-        (stated and table.units is None)
+        (stated and table.units is None and not any(n for _, n in release.scheme.beside(table)))
         or not opened.gathered.copies.joint
         or release.transformed is not None
         or table.streamed

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from auditor.base.errors import PluginError, did_you_mean
 from auditor.process.containment import contained
-from auditor.process.shipped import declared, modules_in
+from auditor.process.environment import declared, modules_in
 
 KINDS = {
     "attack": "attacks",

@@ -44,15 +44,14 @@ from auditor.data.copies import (
     shown_columns,
     with_sets,
 )
-from auditor.data.formats.readers import notes_of
+from auditor.data.formats.parts import header, notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, ShownColumn, Table
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
-from auditor.registry.field_paths import sentence
-from auditor.registry.parameters import explain
+from auditor.registry.parameters import explain, sentence
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
@@ -138,13 +137,20 @@ class FileScheme(Scheme):
         """Return the copies of a table as matched to its records; see ``read_copy``."""
 
     def shown(self, table: Table) -> list[ShownColumn]:
-        whole, key = table.whole, self.parameters.key
-        files = [
-            (path, c.rows) for path, c in zip(self.files(whole), self.read(whole), strict=True)
-        ]
-        names = table.attributes if self.engine == "numeric" else categories_of(whole).names
-        found = shown_columns(files, [*names, *([] if key is None else [key])])
+        whole = table.whole
+        names = [columns for _, columns in self.beside(table)]
+        rows = [copy.rows for copy in self.read(whole)]
+        found = shown_columns(zip(self.files(whole), rows, names, strict=True))
         return [column._replace(values=table.cut_out(column.values)) for column in found]
+
+    def beside(self, table: Table) -> list[tuple[int, list[str]]]:
+        whole = table.whole
+        names = table.attributes if self.engine == "numeric" else categories_of(whole).names
+        hidden = {*names, self.parameters.key, ""}
+        return [
+            (number, [name for name in header(path) if name not in hidden])
+            for number, path in enumerate(self.files(whole), start=1)
+        ]
 
     def warn(self, table: Table, notes: Sequence[str]) -> None:
         """Warn of the files' notes on reading, and of further notes."""

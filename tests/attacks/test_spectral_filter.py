@@ -46,6 +46,6 @@ def test_noise_alone_reaches_the_edge() -> None:
     n, N = 2000, 400
     values = np.linalg.eigvalsh(np.cov(np.random.default_rng(7).standard_normal((n, N)).T))
     # The largest eigenvalue fluctuates by n^(−2/3)(1+√N/√n)(1/√n+1/√N)^(1/3)·… ≈ 0.02
-    # (Tracy–Widom); five of those.
+    # (Tracy–Widom); five scales.
     assert values[-1] < noise_edge(n, N, 1.0) + 0.1
     assert values[-1] > noise_edge(n, N, 1.0) - 0.1

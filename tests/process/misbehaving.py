@@ -69,7 +69,7 @@ class Linear(Odd, LinearAttack):
 
 
 class Rowwise(Odd, RowAttack):
-    """Takes the first copy as it is."""
+    """The first copy as the estimate."""
 
     name = kind_here = "odd-rows"
 
@@ -93,7 +93,7 @@ class Guess(Inference):
 
 
 class Categorical(Odd, CategoricalAttack):
-    """Learns nothing."""
+    """A constant estimate."""
 
     name = kind_here = "odd-categorical"
 

@@ -60,7 +60,7 @@ def test_an_invariant_matrix_keeps_shares():
     np.testing.assert_allclose(q @ T, q)
     np.testing.assert_allclose(T.sum(axis=1), 1.0)
     assert (T >= 0).all()
-    # categories that nobody has
+    # empty categories
     np.testing.assert_allclose(invariant(P, np.array([1.0, 0.0, 0.0])).sum(axis=1), 1.0)
 
 

@@ -51,6 +51,7 @@ from auditor.audit.categorical.posterior_pass import (
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
+from auditor.audit.measures.diagnosis import unused_figures
 from auditor.audit.numeric.moment_pass import Draw
 from auditor.base.errors import AuditorError, NotApplicable
 from auditor.base.types import Coalition, Codes
@@ -320,7 +321,10 @@ class CategoricalSession(Session):
     def later_records(self) -> list[Measurement]:
         """Return the information in other rows and columns, for copies from files."""
         perfect = any(isinstance(state, Perfect) for state in self.scenario.knowledge)
-        return fitted_to_files(self.release) if perfect else []
+        found, release = fitted_to_files(self.release) if perfect else [], self.release
+        if release.table is None:
+            return found
+        return [*found, *unused_figures(release.context, release.scheme, release.table, found)]
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""

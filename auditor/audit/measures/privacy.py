@@ -22,7 +22,7 @@ from auditor.audit.base.records import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total
 from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
 from auditor.base.types import Array, Indices
-from auditor.data.columns.resolution import Resolution
+from auditor.data.columns.scan import Resolution
 from auditor.data.table import Table
 from auditor.numerics.blocks import block_head
 from auditor.numerics.linear_algebra import regression

@@ -28,7 +28,7 @@ from auditor.base.errors import AuditorError
 from auditor.base.text import nearest, quoted
 from auditor.base.types import Array
 from auditor.data.bounds import Recorded
-from auditor.data.columns.resolution import MOST_PLACES, SLACK
+from auditor.data.columns.scan import MOST_PLACES, SLACK
 from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters

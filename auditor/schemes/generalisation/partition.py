@@ -8,7 +8,7 @@
 | lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
 Numbers only. Categories are places among the leaves of their hierarchy
-(``auditor.data.columns.hierarchy``), so every node is an interval of places. Mondrian's intervals
+(``auditor.data.columns.categorical_table``), so every node is an interval of places. Mondrian's intervals
 need not be nodes.
 """
 
