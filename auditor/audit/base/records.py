@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -161,34 +161,56 @@ class Cells:
         bar: ErrorBar,
         bounds: tuple[float, float] = (0.0, math.inf),
     ) -> list[Measurement]:
-        """Return a metric's records.
+        """Return a metric's records, see ``table``."""
+        return list(self.table({metric: (figure, bounds)}, bar))
 
-        Arrays have shape (B, N), or (B, N + 1) with ``*`` last; NaN for none.
+    def table(
+        self,
+        figures: Mapping[str, tuple[Figure, tuple[float, float]]],
+        bar: ErrorBar,
+        missing: ErrorBar = "none",
+    ) -> Measurements:
+        """Return the records of metrics, each with its bounds.
+
+        Arrays have shape (B, N), or (B, N + 1) with ``*`` last; NaN for none. ``missing`` is the source
+        of the error bar where there is no standard error.
         """
-        low = np.maximum(figure.value - figure.below, bounds[0])
-        high = np.minimum(figure.value + figure.above, bounds[1])
-        found = []
-        for b in self.wanted:
-            for j, name in enumerate((*self.context.attributes, ALL)[: figure.value.shape[1]]):
-                if math.isnan(figure.value[b, j]):
-                    continue
-                value, error, start, end, theory = (
-                    number(float(each[b, j]))
-                    for each in (figure.value, figure.std_error, low, high, figure.theory)
-                )
-                found.append(
-                    self.context.record(
-                        metric,
-                        self.coalitions[b],
-                        value,
-                        error,
-                        (start, end),
-                        theory,
-                        attribute=name,
-                        error_bar="none" if error is None else bar,
-                    )
-                )
-        return found
+        context, places = self.context, np.asarray(self.wanted, dtype=np.intp)
+
+        def stacked(of: Callable[[Figure, float, float], Array]) -> Array:
+            return np.stack([of(one, *ends)[places] for one, ends in figures.values()], axis=-1)
+
+        value = stacked(lambda one, low, high: one.value)
+        coalition, attribute, metric = found = np.nonzero(~np.isnan(value))
+        numbers = {
+            "value": value,
+            "std_error": stacked(lambda one, low, high: one.std_error),
+            "ci_low": stacked(lambda one, low, high: np.maximum(one.value - one.below, low)),
+            "ci_high": stacked(lambda one, low, high: np.minimum(one.value + one.above, high)),
+            "theory": stacked(lambda one, low, high: one.theory),
+        }
+        numbers = {field: column[found] for field, column in numbers.items()}
+        held = [self.coalitions[place] for place in self.wanted]
+        shared = {
+            "sweep": context.sweep,
+            "scheme": context.scheme,
+            "knowledge": context.knowledge,
+            "attack": context.attack,
+            "replicate": context.replicate,
+            "status": "ok",
+            "reason": None,
+        }
+        return Measurements(
+            numbers
+            | {field: Coded(np.zeros_like(metric), [one]) for field, one in shared.items()}
+            | {
+                "coalition": Coded(coalition, held),
+                "levels": Coded(coalition, [context.levels_of(one) for one in held]),
+                "attribute": Coded(attribute, [*context.attributes, ALL]),
+                "metric": Coded(metric, list(figures)),
+                "error_bar": Coded(np.isnan(numbers["std_error"]).astype(np.intp), [bar, missing]),
+            }
+        )
 
     def withheld(
         self, metric: str, reason: str, attributes: Sequence[str] = (ALL,)
@@ -221,50 +243,17 @@ def promise_records(
 
 def error_records(cells: Cells, errors: Errors) -> Measurements:
     """Return distortion, rmse, normalized error and collusion gain of the wanted coalitions."""
-    context, wanted, distortion = cells.context, cells.wanted, errors.distortion
-    names = *context.attributes, ALL
-    figures = {
-        "distortion": distortion,
-        "rmse": distortion.root(),
-        "normalized_error": distortion.over(with_total(context.variances)),
-        "collusion_gain": errors.gain,
-    }
-    lowest = [-math.inf if metric == "collusion_gain" else 0.0 for metric in figures]
-    columns = {
-        "value": [figure.value for figure in figures.values()],
-        "std_error": [figure.std_error for figure in figures.values()],
-        "ci_low": [
-            np.clip(figure.value - figure.below, low, None)
-            for figure, low in zip(figures.values(), lowest, strict=True)
-        ],
-        "ci_high": [figure.value + figure.above for figure in figures.values()],
-        "theory": [figure.theory for figure in figures.values()],
-    }
-    shape = len(wanted), len(names), len(figures)
-    coalition, attribute, metric = (place.ravel() for place in np.indices(shape))
-    numbers = {field: np.stack(parts, axis=-1)[wanted].ravel() for field, parts in columns.items()}
+    positive, distortion = (0.0, math.inf), errors.distortion
     redrawn = errors.bar in ("redraws", "sampling", "replicates-needed")
-    bars = [errors.bar, "replicates-needed" if redrawn else "none"]
-    held = [cells.coalitions[place] for place in wanted]
-    shared = {
-        "sweep": context.sweep,
-        "scheme": context.scheme,
-        "knowledge": context.knowledge,
-        "attack": context.attack,
-        "replicate": context.replicate,
-        "status": "ok",
-        "reason": None,
-    }
-    return Measurements(
-        numbers
-        | {field: Coded(np.zeros_like(metric), [value]) for field, value in shared.items()}
-        | {
-            "coalition": Coded(coalition, held),
-            "levels": Coded(coalition, [context.levels_of(one) for one in held]),
-            "attribute": Coded(attribute, list(names)),
-            "metric": Coded(metric, list(figures)),
-            "error_bar": Coded(np.isnan(numbers["std_error"]).astype(np.intp), bars),
-        }
+    return cells.table(
+        {
+            "distortion": (distortion, positive),
+            "rmse": (distortion.root(), positive),
+            "normalized_error": (distortion.over(with_total(cells.context.variances)), positive),
+            "collusion_gain": (errors.gain, UNBOUNDED),
+        },
+        errors.bar,
+        "replicates-needed" if redrawn else "none",
     )
 
 
