@@ -35,16 +35,13 @@ from auditor.numerics.moments import Moments
 from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_law import Transformed
 
-MOST_STACKED = 2**20
-"""Weights of all draws that are solved for at once: 8 MB, and four times as much on the way."""
-
 
 def linear_errors(
     opened: Opened, attack: LinearAttack, knowledge: Knowledge, tally: Tally
 ) -> Errors:
     """Return the errors of every necessary coalition; fill the tally."""
     release, law, needed = opened.release, opened.law_within, opened.needed
-    batches, maps = padded_maps(opened, attack, knowledge)
+    batch, maps = padded_maps(opened, attack, knowledge)
     check_finite_maps(maps.weights, maps.offsets)
     if (maps.weighed & ~holding(needed, release.copies)).any():
         raise PluginError("the attack weighs copies that the coalition does not hold")
@@ -70,7 +67,7 @@ def linear_errors(
     errors = audit_linear(
         needed, maps, judged, K_X, law, again, opened.compared, opened.fallback, by_rows
     )
-    if law is None or not _held_out(batches, knowledge):
+    if law is None or not _held_out(batch, knowledge):
         return errors
     # no theory of gains: the pair of maps may differ by luck, not by pooling
     expected = held_out_theory(maps, Moments.merge(judged), law)
@@ -79,38 +76,33 @@ def linear_errors(
 
 def padded_maps(
     opened: Opened, attack: LinearAttack, knowledge: Knowledge
-) -> tuple[list[Sequence[Affine]], Maps]:
+) -> tuple[Sequence[Affine], Maps]:
     """Return the maps of every necessary coalition, as fitted and padded to all copies."""
     view, release = opened.gathered.view(knowledge), opened.release
-    (batches,) = fitted_maps(attack, [view], opened.needed, [release.transformed])
-    return batches, Maps.pad(batches, opened.needed, release.copies)
+    batch = fitted_maps(attack, view, opened.needed, release.transformed)
+    return batch, Maps.pad(batch, opened.needed, release.copies)
 
 
 def fitted_maps(
     attack: LinearAttack,
-    views: Sequence[View],
+    view: View,
     coalitions: Sequence[Coalition],
-    transformed: Sequence[Transformed | None],
-) -> list[list[Sequence[Affine]]]:
-    """Return the maps of all coalitions by draw, in the coordinates of the moments.
+    transformed: Transformed | None,
+) -> Sequence[Affine]:
+    """Return the maps of all coalitions, in the coordinates of the moments.
 
     Raises
     ------
     PluginError
         The attack returned no maps of the right shape.
     """
-    fitted = []
-    for view, undo in zip(views, transformed, strict=True):
-        batch = attack.affine_batch(view, coalitions)
-        if len(batch) != len(coalitions):
-            raise PluginError(
-                f"the attack returned {len(batch)} maps for {len(coalitions)} coalitions"
-            )
-        # a stack is one array
-        for affine in batch[:1] if isinstance(batch, AffineStack) else batch:
-            check_shape(affine, view)
-        fitted.append([batch if undo is None else _undone(undo, batch, coalitions)])
-    return fitted
+    batch = attack.affine_batch(view, coalitions)
+    if len(batch) != len(coalitions):
+        raise PluginError(f"the attack returned {len(batch)} maps for {len(coalitions)} coalitions")
+    # a stack is one array
+    for affine in batch[:1] if isinstance(batch, AffineStack) else batch:
+        check_shape(affine, view)
+    return batch if transformed is None else _undone(transformed, batch, coalitions)
 
 
 def _undone(
@@ -164,21 +156,16 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
     assert law is not None
     if knowledge.label not in opened.redraws:
         opened.redraws[knowledge.label] = Redraws(opened.gathered, knowledge, law)
-    size = len(opened.needed) * release.copies * release.table.width**2
-    parts = min(REDRAWS, 1 + REDRAWS * size // MOST_STACKED)
-    for numbers in np.array_split(np.arange(REDRAWS), parts):
-        seeds = [seed_of(key.audit_seed, key.scheme, key.replicate, int(n)) for n in numbers]
-        transformed = [
-            release.scheme.transformed(release.levels, release.moments, replace(key, seed=seed))
-            for seed in seeds
-        ]
-        draws = map(opened.redraws[knowledge.label].one, numbers.tolist(), seeds, transformed)
-        views, judged = zip(*draws, strict=True)
+    for number in range(REDRAWS):
+        seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
+        other = replace(key, seed=seed)
+        transformed = release.scheme.transformed(release.levels, release.moments, other)
+        view, judged = opened.redraws[knowledge.label].one(number, seed, transformed)
         try:
-            fitted = fitted_maps(attack, views, opened.needed, transformed)
+            batch = fitted_maps(attack, view, opened.needed, transformed)
         except NotApplicable:
             return None
-        found += [_mean_errors(opened, *pair) for pair in zip(fitted, judged, strict=True)]
+        found.append(_mean_errors(opened, batch, judged))
     return np.array(found)
 
 
@@ -192,21 +179,22 @@ def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) 
     for other in opened.released_again():
         try:
             view = other.gathered.view(knowledge)
-            (batches,) = fitted_maps(attack, [view], opened.needed, [None])
+            batch = fitted_maps(attack, view, opened.needed, None)
         except NotApplicable:
             return None
         judged = Moments.merge(other.gathered.judged(knowledge))
-        found.append(_mean_errors(opened, batches, judged))
+        found.append(_mean_errors(opened, batch, judged))
     return np.array(found) if found else None
 
 
-def _mean_errors(opened: Opened, batches: Sequence[Sequence[Affine]], judged: Moments) -> Array:
-    maps = Maps.pad(batches, opened.needed, opened.release.copies)
+def _mean_errors(opened: Opened, batch: Sequence[Affine], judged: Moments) -> Array:
+    maps = Maps.pad(batch, opened.needed, opened.release.copies)
     return squared_errors(maps, judged) / judged.count
 
 
-def _held_out(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:
-    return isinstance(knowledge, KnownRecords) and all(
-        not isinstance(batch, AffineStack) and all(affine.apart for affine in batch)
-        for batch in batches
+def _held_out(batch: Sequence[Affine], knowledge: Knowledge) -> bool:
+    return (
+        isinstance(knowledge, KnownRecords)
+        and not isinstance(batch, AffineStack)
+        and all(affine.apart for affine in batch)
     )

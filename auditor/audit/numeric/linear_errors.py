@@ -80,27 +80,18 @@ class Maps:
     known: Array | None = None
 
     @classmethod
-    def pad(
-        cls, batches: Sequence[Sequence[Affine]], coalitions: Sequence[Coalition], copies: int
-    ) -> Maps:
-        """Place each coalition's weights among all copies; batches are consecutive."""
-        parts, begin = list[AffineStack](), 0
-        for batch in batches:
-            held = coalitions[begin : begin + len(batch)]
-            runs = [(0, held)] if isinstance(batch, AffineStack) else by_size(held)
-            parts += [_padded(batch[start : start + len(run)], run, copies) for start, run in runs]
-            begin += len(batch)
-        weights, offsets = parts[0].weights, parts[0].offsets
-        if len(parts) > 1:
-            weights = np.concatenate([part.weights for part in parts])
-            offsets = np.concatenate([part.offsets for part in parts])
-        known = None
-        if any(
-            not isinstance(b, AffineStack) and any(a.known is not None for a in b) for b in batches
-        ):
+    def pad(cls, batch: Sequence[Affine], coalitions: Sequence[Coalition], copies: int) -> Maps:
+        """Place each coalition's weights among all copies."""
+        if isinstance(batch, AffineStack):
+            stack = _padded(batch, coalitions, copies)
+            return cls(stack.weights, stack.offsets, stack.fixed)
+        runs = by_size(coalitions)
+        parts = [_padded(batch[start : start + len(run)], run, copies) for start, run in runs]
+        offsets, known = np.concatenate([part.offsets for part in parts]), None
+        if any(affine.known is not None for affine in batch):
             nothing = np.zeros((offsets.shape[1],) * 2)
-            each = [None if isinstance(b, AffineStack) else a.known for b in batches for a in b]
-            known = np.array([nothing if V is None else V for V in each])
+            known = np.array([nothing if one.known is None else one.known for one in batch])
+        weights = np.concatenate([part.weights for part in parts])
         return cls(weights, offsets, all(part.fixed for part in parts), known)
 
     def at(self, places: Indices | slice) -> Maps:
