@@ -77,20 +77,19 @@ class AffineStack(Sequence[Affine]):
 
     Attributes
     ----------
-    weights : ndarray of shape (B, N, kN), or (B, N, MN)
-        For coalitions of one size; or for any, on all M copies of the view, with 0 outside the
-        coalition.
+    weights : ndarray of shape (B, N, MN)
+        On all M copies of the view, with 0 outside the coalition.
     offsets : ndarray of shape (B, N)
     fixed : bool
         As for ``Affine``. No map uses true values.
-    held : sequence of B tuples of int, or None
-        Indices from 0 of each coalition's copies, if weights are on all.
+    held : sequence of B tuples of int
+        Indices from 0 of each coalition's copies.
     """
 
     weights: Array
     offsets: Array
-    fixed: bool = True
-    held: Sequence[Coalition] | None = None
+    fixed: bool
+    held: Sequence[Coalition]
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -101,11 +100,10 @@ class AffineStack(Sequence[Affine]):
     def __getitem__(self, place: slice) -> AffineStack: ...
     def __getitem__(self, place: int | slice) -> Affine | AffineStack:
         if isinstance(place, slice):
-            held = None if self.held is None else self.held[place]
-            return AffineStack(self.weights[place], self.offsets[place], self.fixed, held)
-        weights, N = self.weights[place], self.offsets.shape[1]
-        if self.held is not None:
-            weights = weights.reshape(N, -1, N)[:, self.held[place]].reshape(N, -1)
+            some = self.weights[place], self.offsets[place]
+            return AffineStack(*some, self.fixed, self.held[place])
+        N = self.offsets.shape[1]
+        weights = self.weights[place].reshape(N, -1, N)[:, self.held[place]].reshape(N, -1)
         return Affine(weights, self.offsets[place], self.fixed)
 
 

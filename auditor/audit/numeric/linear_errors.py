@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -83,16 +83,14 @@ class Maps:
     def pad(cls, batch: Sequence[Affine], coalitions: Sequence[Coalition], copies: int) -> Maps:
         """Place each coalition's weights among all copies."""
         if isinstance(batch, AffineStack):
-            stack = _padded(batch, coalitions, copies)
-            return cls(stack.weights, stack.offsets, stack.fixed)
+            return cls(batch.weights, batch.offsets, batch.fixed)
         runs = by_size(coalitions)
-        parts = [_padded(batch[start : start + len(run)], run, copies) for start, run in runs]
-        offsets, known = np.concatenate([part.offsets for part in parts]), None
+        weights = [_padded(batch[start : start + len(run)], run, copies) for start, run in runs]
+        offsets, known = np.array([affine.offset for affine in batch]), None
         if any(affine.known is not None for affine in batch):
             nothing = np.zeros((offsets.shape[1],) * 2)
             known = np.array([nothing if one.known is None else one.known for one in batch])
-        weights = np.concatenate([part.weights for part in parts])
-        return cls(weights, offsets, all(part.fixed for part in parts), known)
+        return cls(np.concatenate(weights), offsets, all(one.fixed for one in batch), known)
 
     def at(self, places: Indices | slice) -> Maps:
         """Return the maps at some places, in that order."""
@@ -141,21 +139,12 @@ class Maps:
         return np.concatenate([self.own[places], -some], axis=2), columns
 
 
-def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> AffineStack:
-    if not isinstance(batch, AffineStack):
-        batch = AffineStack(
-            np.array([affine.weights for affine in batch]),
-            np.array([affine.offset for affine in batch]),
-            all(affine.fixed for affine in batch),
-        )
-    if batch.held is not None:
-        return batch
-    N, B = batch.offsets.shape[1], len(run)
+def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> Array:
+    W = np.array([affine.weights for affine in batch])
+    (B, N, _), index = W.shape, np.array(run) - 1
     by_copy = np.zeros((B, N, copies, N))
-    index = np.fromiter(chain.from_iterable(run), dtype=np.intp).reshape(B, -1) - 1
-    weights = batch.weights.reshape(B, N, -1, N).transpose(0, 2, 1, 3)
-    by_copy[np.arange(B)[:, None], :, index] = weights
-    return AffineStack(by_copy.reshape(B, N, -1), batch.offsets, batch.fixed, run)
+    by_copy[np.arange(B)[:, None], :, index] = W.reshape(B, N, -1, N).transpose(0, 2, 1, 3)
+    return by_copy.reshape(B, N, -1)
 
 
 @dataclass(frozen=True, repr=False)
