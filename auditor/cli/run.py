@@ -154,20 +154,12 @@ def run(
 
 def _import() -> None:
     """Import the run's modules and all plugins, with SciPy once for all forks."""
-    from auditor.process.environment import without_collection
+    from auditor import registry
 
-    with without_collection():
-        from auditor import registry
-
-        for module in (
-            "auditor.runs.output",
-            "auditor.runs.run_scenario",
-            "scipy.fft",
-            "scipy.linalg",
-            "scipy.special",
-        ):
-            import_module(module)
-        registry.discover()
+    runs = ("auditor.runs.output", "auditor.runs.run_scenario")
+    for module in (*runs, "scipy.fft", "scipy.linalg", "scipy.special"):
+        import_module(module)
+    registry.discover()
 
 
 def _read(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:

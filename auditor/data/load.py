@@ -141,7 +141,7 @@ def load_table(
     drawn, keys, units = None, None, None
     pieces: Sequence[Records]
     if is_file(source):
-        names, files = _pieces(source, columns, rows, parameters, base, **beside)
+        names, files = file_pieces(source, columns, rows, parameters, base, **beside)
         pieces = files
         if not is_changed and is_large(files, len(names)):
             pieces = parsed_once(files, names, rows)
@@ -273,7 +273,7 @@ def load_target(
     def read(names: Sequence[str] | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # a synthetic source must draw an equal table again
         if is_file(source):
-            known, pieces = _pieces(source, names, rows, parameters, base, order=order)
+            known, pieces = file_pieces(source, names, rows, parameters, base, order=order)
             frame = whole_frame(pieces, known, rows)
         else:
             frame = _drawn(source, names, rows, parameters, rng, order=order).frame
@@ -299,15 +299,8 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
     DataError
         There is no such file, or it lacks a column.
     """
-    names, pieces = _pieces(path, columns, None)
+    names, pieces = file_pieces(path, columns, None)
     return whole_frame(pieces, names, None)
-
-
-def file_pieces(
-    path: str, columns: Sequence[str] | None, rows: int | None
-) -> tuple[tuple[str, ...], list[Piece]]:
-    """Return the selected columns and pieces of a file's or folder's first ``rows``."""
-    return _pieces(path, columns, rows)
 
 
 def file_notes(source: str, base: Path | None = None) -> list[str]:
@@ -358,7 +351,7 @@ def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     named = [name for name in known if name]
     if not named:
         raise DataError(f"{path.name}: no column has a name")
-    names, pieces = _pieces(source, named, None)
+    names, pieces = file_pieces(source, named, None)
     return names, len(known) - len(named), pieces
 
 
@@ -393,7 +386,7 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
         )
 
 
-def _pieces(
+def file_pieces(
     source: str,
     columns: Sequence[str] | None,
     rows: int | None,
@@ -401,6 +394,7 @@ def _pieces(
     base: Path | None = None,
     **beside: str | None,
 ) -> tuple[tuple[str, ...], list[Piece]]:
+    """Return the selected columns and pieces of a file's or folder's first ``rows``."""
     paths = files_of(source, parameters, base)
     first = paths[0]
     names = select(header(first), columns, (), **beside)

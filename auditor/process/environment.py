@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pkgutil
 import resource
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -96,23 +95,6 @@ def _libraries(modules: int) -> ThreadpoolController:
 
     del modules  # cache key
     return ThreadpoolController()
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Import without garbage collection, and exclude imported objects from it."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        _freeze()
-        gc.enable()
-
-
-@cache
-def _freeze() -> None:
-    """Freeze once; `gc.get_freeze_count` would take 20 ms per call."""
-    gc.freeze()
 
 
 BYTES_PER_VALUE = 32

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_args
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
 from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from auditor.base.types import Coalition
 from auditor.numerics.statistics import one_sided
-from auditor.results.records import ExpectationRecord, Measurement
+from auditor.results.records import Measurement
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -289,39 +289,6 @@ class Drawn(NamedTuple):
     kept: float
     agreeing: int
     same: int
-
-
-class Statement(Protocol):
-    """Interface of expectation plugins for scenarios and runs."""
-
-    parameters: Any
-    """Checked parameters."""
-
-    def __init__(self, parameters: Any) -> None:
-        """Take checked parameters."""
-
-    @property
-    def name(self) -> str:
-        """Registered name."""
-
-    @property
-    def reference(self) -> str:
-        """Bibliography keys."""
-
-    @property
-    def needs_pooling(self) -> bool:
-        """Whether pooling gains are required."""
-
-    @property
-    def needs_closeness(self) -> bool:
-        """Whether close guesses and median errors must be measured."""
-
-    @property
-    def grouped_by(self) -> str | None:
-        """Column whose groups of records need figures."""
-
-    def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
-        """Return the verdict."""
 
 
 FITTED = "fitted-to-originals"

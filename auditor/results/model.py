@@ -21,7 +21,7 @@ from pydantic_core import to_json
 
 from auditor import registry
 from auditor.base.text import clean, escaped
-from auditor.results import storage
+from auditor.results import measurements, storage
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.measurements import Measurements
@@ -247,7 +247,7 @@ class AuditResult(BaseModel):
 
     def frame(self) -> pd.DataFrame:
         """Return the tidy DataFrame, one row a measurement (`auditor.results.storage`)."""
-        return storage.frame(self.measurements)
+        return measurements.frame(self.measurements)
 
     def disclosed(self) -> AuditResult:
         """Return results that may leave the machine (`auditor.results.disclosure`)."""
@@ -305,7 +305,7 @@ class AuditResult(BaseModel):
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         released = self.disclosed()
-        table = storage.parquet(released.measurements)
+        table = measurements.parquet(released.measurements)
         coalitions = released.measurements.columns["coalition"]
         held = np.array([len(held) for held in coalitions.values], dtype=np.intp)
         values = 17 * len(released.measurements) + 2 * int(held[coalitions.places].sum())

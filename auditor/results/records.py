@@ -249,10 +249,6 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     The error is ``sqrt(Σ se²) / R``, also for error bars from the spread of replicates, which are
     those of a single draw. It is None if one is missing. The mean is NaN without values.
     """
-    # most cells; equal figures with less work
-    if len(records) == 1 and records[0].value is not None:
-        value, error = records[0].value + 0.0, records[0].std_error
-        return value, None if error is None else math.sqrt(error**2)
     values = [record.value for record in records if record.value is not None]
     errors = [record.std_error for record in records]
     if not values:

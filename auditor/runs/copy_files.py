@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.base.text import listed, quoted
 from auditor.base.types import Array
 from auditor.data.alignment import misaligned
+from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import column_as_written, pieces_of, whole_frame
@@ -31,15 +33,15 @@ from auditor.data.formats.release_folder import (
     taken,
     write_release,
 )
-from auditor.data.load import file_notes, file_pieces
+from auditor.data.load import file_notes, file_pieces, load_table
 from auditor.data.microdata import batch_notes, refuse_repeats
 from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
 from auditor.data.table import Table
+from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version
-from auditor.registry import get
 from auditor.results.files import located
 from auditor.results.table_register import earlier_release, key_name, register_release
 from auditor.runs.drawn_copies import (
@@ -52,6 +54,7 @@ from auditor.runs.drawn_copies import (
     drawn_copies,
 )
 from auditor.runs.perturb import make_plugin
+from auditor.scenario.stated_levels import sized_by_bounds
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
@@ -68,7 +71,7 @@ LOOKED_AT = 20_000
 def write_copies(
     data: str,
     scheme: str,
-    levels: Sequence[float],
+    levels: Sequence[float] | Mapping[str, Sequence[float]],
     seed: int | None,
     output: Path,
     columns: Sequence[str] | None = None,
@@ -79,6 +82,7 @@ def write_copies(
     keep: Sequence[str] | Literal["rest"] = (),
     treatment: Treatment = AS_DRAWN,
     force: bool = False,
+    bounds: Bounds = MappingProxyType({}),
 ) -> list[Path]:
     """Write ``copy-1``, ``copy-2`` … and a manifest; return their paths.
 
@@ -86,7 +90,7 @@ def write_copies(
     ----------
     data : str
         A registered source, or a path to a file of data.
-    scheme, levels, seed, parameters
+    scheme, levels, seed, parameters, bounds
         As for ``auditor.perturb``; the manifest holds neither seed nor key.
     output : Path
         Folder, made if missing. Files appear when they are whole. Only their owner can read
@@ -122,12 +126,17 @@ def write_copies(
     Data are streamed in blocks of two megabytes per copy, categories of 65,536 records. A table is in
     memory if the scheme needs all of it, it has dates, or categories keep their blanks.
     """
+    parameters = dict(parameters or {})
+    if isinstance(levels, Mapping):
+        levels, parameters, columns = _sized(
+            data, scheme, parameters, levels, bounds, columns, rows, treatment.missing
+        )
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, wanted = _selection(data, columns, keep)
     with plugin_errors():
-        chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
+        chosen: Scheme = make_plugin("scheme", scheme, parameters)
     head = {
         "schema_version": 2,
         "auditor": version("auditor"),
@@ -139,6 +148,41 @@ def write_copies(
     with taken(output):
         replaced = _earlier_copies(output, force)
         return _write(chosen, asked, paths, wanted, lambda stated: head | stated, replaced)
+
+
+def _sized(
+    data: str,
+    scheme: str,
+    parameters: dict[str, Any],
+    guarantees: Mapping[str, Sequence[float]],
+    bounds: Bounds,
+    columns: Sequence[str] | None,
+    rows: int | None,
+    missing: Blank,
+) -> tuple[list[float], dict[str, Any], list[str]]:
+    """Return levels, parameters and columns for noise sized by bounds of all records."""
+    ((currency, stated),) = guarantees.items()
+    if not all(one > 0 for one in stated):
+        raise AuditorError(f"--{currency} must be numbers above 0")
+    names = list(bounds) if columns is None else list(columns)
+    if sorted(names) != sorted(bounds):
+        raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
+    bounds = {name: bounds[name] for name in names}
+    levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
+    table = load_table(
+        data,
+        columns=names,
+        rows=rows,
+        missing="drop" if missing == "keep" else missing,
+        rng=stream(0, "data"),
+    )
+    check_bounds(table, bounds)
+    if table.blanks is not None and table.blanks.any():
+        raise AuditorError(
+            f"--{currency} is not kept by --missing mean: one record also moves each of "
+            f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
+        )
+    return levels, parameters, names
 
 
 def _write(
@@ -295,40 +339,6 @@ def _is_parquet(data: str) -> bool:
 def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
     """Return columns of a copy that was written."""
     return whole_frame(pieces_of(path.resolve(strict=True)), names, None)
-
-
-def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
-    """Return the numbers of copies, from 1, that equal the data.
-
-    Examples
-    --------
-    >>> unperturbed("corner-wave", [0.5, 0.0]), unperturbed("uniform", [0.0, 1.0]), unperturbed("rotation", [0.0])
-    ([2], [2], [])
-    """
-    level = get("scheme", scheme).level_of_original
-    return [number for number, each in enumerate(levels, start=1) if each == level]
-
-
-def averages_out(scheme: str) -> bool:
-    """Whether copies of two releases of one table average out, as noise does.
-
-    Examples
-    --------
-    >>> averages_out("corner-wave"), averages_out("k-anonymity")
-    (True, False)
-    """
-    return get("scheme", scheme).level_of_original is not None
-
-
-def is_nested(scheme: str) -> bool:
-    """Whether copies are made of the classes of earlier copies.
-
-    Examples
-    --------
-    >>> is_nested("k-anonymity-multilevel"), is_nested("k-anonymity")
-    (True, False)
-    """
-    return bool(getattr(get("scheme", scheme), "nested", False))
 
 
 # -- later batches ---------------------------------------------------------------------------------

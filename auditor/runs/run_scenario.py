@@ -279,7 +279,8 @@ def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
     if type(use.expectation).__module__.partition(".")[0] not in OURS:
         evidence = deepcopy(evidence)  # writes of a plugin must not reach the results
     with contained() as failure:
-        return use.expectation.record(use.name, use.where, evidence)
+        record: ExpectationRecord = use.expectation.record(use.name, use.where, evidence)
+        return record
     return ExpectationRecord(
         expectation=use.name,
         where=use.where,

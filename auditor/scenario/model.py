@@ -14,7 +14,6 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.base.types import Coalition
 from auditor.data.request import DataUse
 from auditor.registry import PluginParameters
-from auditor.results.evidence import Statement
 from auditor.scenario.levels import Levels
 from auditor.scenario.yaml_document import Places
 
@@ -148,7 +147,7 @@ class ExpectationUse(NamedTuple):
     """A statement to prove or refute; ``place`` is its index under ``expect``."""
 
     name: str
-    expectation: Statement
+    expectation: Any
     where: dict[str, Any]
     place: int = 0
 
