@@ -290,9 +290,9 @@ def _release(
     clipped: dict[str, tuple[str, str]],
 ) -> None:
     from auditor.registry import get
+    from auditor.runs.arguments import make_plugin
     from auditor.runs.copy_files import write_copies
     from auditor.runs.drawn_copies import Treatment
-    from auditor.runs.perturb import make_plugin
 
     asked = (("epsilon", epsilon), ("gaussian-dp", gaussian_dp))
     stated = {currency: values for currency, values in asked if values is not None}

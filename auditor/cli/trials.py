@@ -78,18 +78,7 @@ class CaseTable(Source):
 
 @dataclass(frozen=True)
 class Tally:
-    """Verdicts on the releases of one case.
-
-    Attributes
-    ----------
-    case, about : str
-        Name and description.
-    honest : bool
-    together : mapping
-        Number of releases by the worst verdict over expectations.
-    by_expectation : mapping
-        Number of releases by verdict, for each expectation.
-    """
+    """Verdicts on the releases of one case: the worst of each, and by expectation."""
 
     case: str
     about: str
@@ -182,20 +171,9 @@ def self_test(
     cases: Sequence[str] = (),
     listener: Listener | None = None,
 ) -> SelfTest:
-    """Audit releases of each case, and count the verdicts.
+    """Audit releases of each case, with seeds from ``seed`` on, and count the verdicts.
 
-    Parameters
-    ----------
-    rows : int
-        Records in each table.
-    releases : int
-        Number of releases per case, each with its own seed.
-    seed : int
-        The first seed; others follow it.
-    cases : sequence of str
-        Names of registered cases; empty for all.
-    listener : callable, optional
-        Receives each case's name before its audit.
+    ``listener`` receives each case's name before its audit.
 
     Raises
     ------

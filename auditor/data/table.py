@@ -149,20 +149,22 @@ class Table:
         data, content = self.categorical, self.values[np.ix_(rows, columns)]
         seal(content)
         return replace(
-            self,
+            self._bare(content, rows),
             attributes=tuple(self.attributes[j] for j in columns),
-            content=content,
-            scanned=None,
             categorical=None
             if data is None
             else CategoricalTable(data.attributes, data.codes[rows]),
-            keys=None,
-            units=None if self.units is None else self.units[rows],
             blanks=None if self.blanks is None else self.blanks[np.ix_(rows, columns)],
             cut=Cut(self, rows, columns),
-            first_batch=None,
-            population=None,
+            standardized=self.standardized,
         )
+
+    def _bare(self, content: Array, rows: Any) -> Table:
+        """Return some records without what is of all."""
+        names = ("categorical", "scanned", "keys", "blanks", "cut", "first_batch", "population")
+        whole: dict[str, Any] = dict.fromkeys(names)
+        units = None if self.units is None else self.units[rows]
+        return replace(self, content=content, units=units, standardized=False, **whole)
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the whole table's values restricted to this part.
@@ -256,19 +258,8 @@ class Table:
 
     def head(self, rows: int) -> Table:
         """Return the first ``rows`` records as a table in memory."""
-        return replace(
-            self,
-            content=self.read(0, rows),
-            categorical=None,
-            scanned=None,
-            standardized=False,
-            keys=None,
-            units=None if self.units is None else self.units[:rows],
-            blanks=None if self.blanks is None else self.blanks[:rows],
-            cut=None,
-            first_batch=None,
-            population=None,
-        )
+        blanks = None if self.blanks is None else self.blanks[:rows]
+        return replace(self._bare(self.read(0, rows), slice(rows)), blanks=blanks)
 
     def fingerprint(self) -> str:
         """Return a SHA-256 over names, shape and values."""

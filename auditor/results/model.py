@@ -133,18 +133,7 @@ class Provenance(BaseModel):
 
 
 class Partial(BaseModel):
-    """Progress of an audit that stopped early.
-
-    Attributes
-    ----------
-    finished, tasks : int
-        Numbers of finished and of all tasks. A task is some replicates of one scheme at one sweep
-        point.
-    why : str
-        Reason.
-    signal : str or None
-        ``SIGINT`` (Ctrl-C) or ``SIGTERM``; None for a failure.
-    """
+    """Progress of an audit that stopped early; ``signal`` is None for a failure."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 

@@ -20,7 +20,7 @@ from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.base.text import listed, quoted
 from auditor.base.types import Array
 from auditor.data.alignment import misaligned
-from auditor.data.bounds import Bounds, check_bounds
+from auditor.data.bounds import Bounds
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import column_as_written, pieces_of, whole_frame
@@ -33,17 +33,17 @@ from auditor.data.formats.release_folder import (
     taken,
     write_release,
 )
-from auditor.data.load import file_notes, file_pieces, load_table
+from auditor.data.load import file_notes, file_pieces
 from auditor.data.microdata import batch_notes, refuse_repeats
 from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
 from auditor.data.table import Table
-from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version
 from auditor.results.files import located
 from auditor.results.table_register import earlier_release, key_name, register_release
+from auditor.runs.arguments import make_plugin
 from auditor.runs.drawn_copies import (
     AS_DRAWN,
     Asked,
@@ -52,9 +52,8 @@ from auditor.runs.drawn_copies import (
     Precision,
     Treatment,
     drawn_copies,
+    sized,
 )
-from auditor.runs.perturb import make_plugin
-from auditor.scenario.stated_levels import sized_by_bounds
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
@@ -93,18 +92,13 @@ def write_copies(
     scheme, levels, seed, parameters, bounds
         As for ``auditor.perturb``; the manifest holds neither seed nor key.
     output : Path
-        Folder, made if missing. Files appear when they are whole. Only their owner can read
-        copies; the manifest follows the system's settings.
-    columns, rows
-        Selection, as in a scenario's ``data``.
+        Folder, made if missing. Only its owner can read copies.
     form : 'csv' or 'parquet', optional
         By default Parquet for data in Parquet, else csv (UTF-8, commas, decimal points).
     precision : 'double' or 'single'
         Numbers of 64 or 32 bits.
     keep : sequence of str or 'rest'
         Columns to copy **unchanged**; ``rest``: all that are not perturbed.
-    treatment : Treatment
-        Blank cells, rounding and bounds.
     force : bool
         Whether to replace a release in the folder.
 
@@ -118,8 +112,7 @@ def write_copies(
     ------
     AuditorError
         Data, scheme, levels or folder cannot be used; the folder holds the data or another release;
-        or single precision would round a copy by more than a thousandth of its noise, or of its
-        deviation if the scheme states no noise.
+        or single precision would round a copy by more than a thousandth of its noise.
 
     Notes
     -----
@@ -128,7 +121,7 @@ def write_copies(
     """
     parameters = dict(parameters or {})
     if isinstance(levels, Mapping):
-        levels, parameters, columns = _sized(
+        levels, parameters, columns = sized(
             data, scheme, parameters, levels, bounds, columns, rows, treatment.missing
         )
     kind = form or ("parquet" if _is_parquet(data) else "csv")
@@ -148,41 +141,6 @@ def write_copies(
     with taken(output):
         replaced = _earlier_copies(output, force)
         return _write(chosen, asked, paths, wanted, lambda stated: head | stated, replaced)
-
-
-def _sized(
-    data: str,
-    scheme: str,
-    parameters: dict[str, Any],
-    guarantees: Mapping[str, Sequence[float]],
-    bounds: Bounds,
-    columns: Sequence[str] | None,
-    rows: int | None,
-    missing: Blank,
-) -> tuple[list[float], dict[str, Any], list[str]]:
-    """Return levels, parameters and columns for noise sized by bounds of all records."""
-    ((currency, stated),) = guarantees.items()
-    if not all(one > 0 for one in stated):
-        raise AuditorError(f"--{currency} must be numbers above 0")
-    names = list(bounds) if columns is None else list(columns)
-    if sorted(names) != sorted(bounds):
-        raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
-    bounds = {name: bounds[name] for name in names}
-    levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
-    table = load_table(
-        data,
-        columns=names,
-        rows=rows,
-        missing="drop" if missing == "keep" else missing,
-        rng=stream(0, "data"),
-    )
-    check_bounds(table, bounds)
-    if table.blanks is not None and table.blanks.any():
-        raise AuditorError(
-            f"--{currency} is not kept by --missing mean: one record also moves each of "
-            f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
-        )
-    return levels, parameters, names
 
 
 def _write(
@@ -356,22 +314,9 @@ def append_copies(
 ) -> list[Path]:
     """Write the copies of a later batch of records; return their paths.
 
-    Parameters
-    ----------
-    data : str
-        A file with the new records, in the columns that the release perturbs and keeps.
-    folder : Path
-        Folder of the release, which states scheme, levels, columns and treatment.
-    earlier : sequence of str
-        Originals of every released batch, in order. The first one's moments scale the noise.
-    seed : int, optional
-        For studies only.
-    missing, forms
-        Blank cells and date formats of the new records; see ``Treatment``.
-    key : str, optional
-        A column that identifies records, in ``data`` and in all of ``earlier``.
-    repeats : bool
-        Whether records with a released key are perturbed again, not refused.
+    ``earlier`` are the originals of every released batch, in order; the first one's moments scale the
+    noise. ``key`` is a column that identifies records, in all files; ``repeats`` perturbs records with
+    a released key again. The release states scheme, levels, columns and treatment.
 
     Warns
     -----

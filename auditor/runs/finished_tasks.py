@@ -31,7 +31,7 @@ from auditor.process.environment import version
 from auditor.process.interrupt import shielded
 from auditor.results.evidence import codec
 from auditor.results.files import located, lock_folder, sweep, write_atomically
-from auditor.runs.check import table_files
+from auditor.runs.tables import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point

@@ -1,8 +1,6 @@
 """Progress of a run: a live line, or few lines in a log.
 
-A line has the number of finished cells and of all, one running cell, and the remaining time. A cell
-here is a task: some replicates of one scheme at one sweep point.
-rich is imported at first use, for fast start-up.
+A cell here is a task: some replicates of one scheme at one sweep point.
 """
 
 from __future__ import annotations

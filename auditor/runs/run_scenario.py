@@ -73,19 +73,8 @@ def run_scenario(
 ) -> AuditResult:
     """Run an audit.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    workers : int
-        Processes; the results are the same bytes for any number.
-    cluster : str, optional
-        Address of a running Dask scheduler, instead of processes here.
-    listener : callable, optional
-        Called after every task and step.
-    command : str
-        The command line, for the record.
-    keep : Keep, optional
-        Place of finished tasks, and whether to reuse them.
+    ``workers`` processes, or the Dask scheduler at ``cluster``, carry it out; the results are the same
+    bytes. ``listener`` is called after every task and step. ``keep`` is the place of finished tasks.
 
     Returns
     -------

@@ -166,10 +166,7 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     # with logging some milliseconds, wasted on tables of one stripe
     from concurrent.futures import ThreadPoolExecutor
 
-    threads = min(
-        MOST_THREADS,
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-    )
+    threads = min(MOST_THREADS, os.cpu_count() or 1)
     waiting: deque[Future[R]] = deque()
     # `close_up` finds threads by this name
     pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")
