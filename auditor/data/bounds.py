@@ -1,8 +1,7 @@
-"""Stated bounds of columns: the largest change of one record.
+"""Stated bounds of columns, for the largest change of one record.
 
-Privacy guarantees depend on them. A bound is external knowledge (ages lie between 0 and 120). The
-table's own extremes are values of records. Records outside are refused; messages count them and
-show no value.
+A bound is external knowledge (ages lie between 0 and 120), since the table's extremes are values of
+records. Messages count the records outside and show no value.
 """
 
 from __future__ import annotations

@@ -459,16 +459,21 @@ def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:
 
 MOST_COLUMNS = 40
 """Columns of one file that are used, the first ones."""
-FEWEST_NUMBERS, MOST_RUNS = 12, 4
-"""Different values from which on a column is read as numbers, and runs of digits that are read."""
+FEWEST_NUMBERS, MOST_RUNS, MOST_PLACES = 12, 4, 24
+"""Different values from which on a column is read as numbers, runs of digits, and characters of text
+that are read."""
+FEWEST_EACH = 20
+"""Records per code from which on the originals' mean of a code is a rule, and no record's value."""
 
 
-def shown_columns(
-    files: Iterable[tuple[Path, Indices]], audited: Sequence[str]
-) -> list[ShownColumn]:
-    """Return the columns that copies show and that are not ``audited``.
+def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[ShownColumn]:
+    """Return columns of copies, read as numbers, codes and text.
 
-    ``files`` are pairs of a path and, for each original record, its file row (−1 if absent).
+    Parameters
+    ----------
+    files : iterable of (path, rows, names)
+        ``rows`` is the file row of each original record, shape (n,), −1 if the copy lacks it.
+        ``names`` are the columns, of which the first ``MOST_COLUMNS`` are read.
 
     Raises
     ------
@@ -476,9 +481,8 @@ def shown_columns(
         A file cannot be read.
     """
     found: dict[str, ShownColumn] = {}
-    for number, (path, rows) in enumerate(files, start=1):
-        names = [name for name in header(path) if name not in (*audited, "")]
-        names = names[:MOST_COLUMNS]
+    for number, (path, rows, columns) in enumerate(files, start=1):
+        names = columns[:MOST_COLUMNS]
         if not names:
             continue
         pieces = [
@@ -517,15 +521,44 @@ def _as_floats(cells: pd.Series[Any]) -> Array:
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _readings(cells: pd.Series[str]) -> list[tuple[str, Array | Indices]]:
-    """Return a column as numbers, and as codes unless every record has its own."""
+def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
+    """Return a column as numbers, as codes unless every record has its own, and as text."""
     given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
     codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
-    found: list[tuple[str, Array | Indices]] = []
+    found: list[tuple[str, NDArray[Any]]] = []
     for k, numbers in enumerate(number_readings(given) if len(labels) >= FEWEST_NUMBERS else ()):
         there = np.isfinite(numbers)
         if 2 * there.sum() > given.notna().sum():
             found.append((f"number {k}", np.where(there, numbers, numbers[there].mean())))
     if 1 < len(labels) + (codes < 0).any() and len(labels) < len(cells):
         found.append(("code", np.asarray(codes + 1, dtype=np.intp)))
+    if FEWEST_NUMBERS <= len(labels) and not many_alike(codes):
+        found.append(("text", as_text(given)))
     return found
+
+
+def many_alike(codes: NDArray[Any]) -> bool:
+    """Return whether a code has ``FEWEST_EACH`` records on average."""
+    return len(codes) >= FEWEST_EACH * len(np.unique(codes))
+
+
+def as_text(cells: pd.Series[Any]) -> NDArray[np.str_]:
+    """Return cells as short lower-case text, shape (n,); blanks are empty."""
+    text = cells.astype("string").fillna("").str.strip().str.lower()
+    return text.to_numpy(dtype=f"U{MOST_PLACES}")
+
+
+def characters(text: NDArray[np.str_]) -> Indices:
+    """Return codes of the characters at each place from either end, shape (n, places).
+
+    Examples
+    --------
+    >>> characters(np.array(["ab", "b"])).tolist()
+    [[1, 1, 1, 1], [2, 0, 0, 1]]
+    """
+    width = int(np.char.str_len(text).max(initial=1))
+    ends = [np.char.ljust(text, width), np.char.rjust(text, width)]
+    places = np.hstack(
+        [each.astype(f"U{width}").view(np.uint32).reshape(-1, width) for each in ends]
+    )
+    return np.column_stack([np.unique(place, return_inverse=True)[1].ravel() for place in places.T])

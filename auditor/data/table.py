@@ -293,9 +293,10 @@ class Audited(NamedTuple):
 class ShownColumn(NamedTuple):
     """One column in the original's records: numbers, or codes without an order.
 
-    ``copy`` is the first copy that shows it; 0 if every adversary knows it.
+    ``copy`` is the first copy that shows it; 0 if every adversary knows it. ``values`` has shape
+    (n,): numbers, codes without an order (integers), or text.
     """
 
     copy: int
     name: str
-    values: Array | Indices
+    values: NDArray[Any]

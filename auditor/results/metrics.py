@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
+from auditor.base.text import listed
 from auditor.results.records import Measurement
 
 
@@ -102,3 +103,16 @@ def causes(measurements: Sequence[Measurement], *, brief: bool = False) -> list[
         for (a, b), ratio in same.items()
     ]
     return [*pairs, *told, *(() if brief else unchanged)]
+
+
+def unused_columns(measurements: Iterable[Measurement]) -> str:
+    """Return a sentence on shown columns that no attack could use; empty without any."""
+    names = dict[str, dict[str, None]]()
+    for record in measurements:
+        if base(record.metric) == "column_unused":
+            name = record.metric.partition("(")[2].removesuffix(")")
+            names.setdefault(str(record.reason), {})[name] = None
+    return "; ".join(
+        f"no attack could use the shown column{'s' * (len(each) > 1)} {listed(each)}: {reason}"
+        for reason, each in names.items()
+    )

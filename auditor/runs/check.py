@@ -10,7 +10,7 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
-from auditor.adversary.published_rules import check_knowledge
+from auditor.adversary.published import check_knowledge
 from auditor.audit.base.request import make_scheme, release_copies, release_levels
 from auditor.base.errors import (
     AuditorError,

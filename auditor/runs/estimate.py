@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
-from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.adversary.published import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.categorical.posterior_measures import KnownPart
 from auditor.audit.numeric.views import estimated_noise
@@ -46,6 +46,8 @@ class CategoricalEstimate:
         Share of records whose most probable value is the true one.
     reconstruction_probability : float
         Posterior probability of the true value, averaged over records.
+    theory : None
+        Estimates of categories have no closed-form error here; see ``matches-theory``.
     """
 
     values: Microdata = field(repr=False)
@@ -54,6 +56,7 @@ class CategoricalEstimate:
     accuracy: float
     reconstruction_probability: float
     coalition: Coalition
+    theory: None = None
 
 
 def estimate_categories(

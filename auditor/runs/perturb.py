@@ -51,11 +51,11 @@ from auditor.schemes.replacement.base import (
     Copies,
     UniformScheme,
     code_blocks,
+    code_type,
     fork,
     never_drawn,
 )
-from auditor.schemes.replacement.draws import code_type
-from auditor.schemes.replacement.multi_pert import MultiPertCopies
+from auditor.schemes.uniform import MultiPertCopies
 
 _one_at_a_time = threading.RLock()
 

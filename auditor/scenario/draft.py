@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -149,6 +149,15 @@ def draft(
     """
     from jinja2 import Environment, StrictUndefined  # start-up
 
+    blurred = set().union(*(names_of(copy, "number") for copy in copies.values()))
+    blurred &= {column.name for column in found.columns if column.numeric} & names_of(
+        found, "category"
+    )
+    columns = [
+        replace(column, kind="number") if column.name in blurred else column
+        for column in found.columns
+    ]
+    found = replace(found, columns=tuple(columns))
     unused = dict.fromkeys(clear, "is in a copy as it is; attackers use it")
     for column in found.columns:
         lacking = any(column.name not in names_of(copy) for copy in copies.values())

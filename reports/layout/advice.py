@@ -132,13 +132,13 @@ def advice_document(advice: Advice) -> Document:
                     "plain",
                     "Loss of use.",
                 ),
-                *(
-                    [Paragraph(f"{GUARANTEE} Here δ is {advice.delta:g}.", "plain", "ε.")]
-                    if taken.epsilon is not None
-                    else []
+                Paragraph(
+                    f"{GUARANTEE} Here δ is {advice.delta:g}." if taken.epsilon else "",
+                    "plain",
+                    "ε.",
                 ),
                 Paragraph(_searched(advice), "plain", "Search."),
-                *([Items([(Name(note),) for note in advice.notes])] if advice.notes else []),
+                Items([(Name(note),) for note in advice.notes]),
             ],
         ),
     ]

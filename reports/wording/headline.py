@@ -168,7 +168,7 @@ def _why_open(result: AuditResult, one: Verdict, bar: Bar) -> str:
     if bar.state == "open":
         interval = f"{percent(max(0.0, bar.left.low or 0.0))} to {percent(bar.left.high or 1.0)}"
         return f"the interval {interval} includes the target {percent(bar.target)}"
-    if one.finding == "alone":
+    if one.finding == "alone" and one.total > 1:
         return "pooled copies were not tried"
     return (
         "whether pooling helps is open" if one.finding == "undecided" else "`exposure` is undecided"

@@ -11,7 +11,7 @@ from auditor.scenario.read import read_scenario
 
 @cache
 def judged() -> dict[str, set[str]]:
-    """Return the scenarios whose expectations are about each attack."""
+    """Return the scenarios with expectations on each attack."""
     found: dict[str, set[str]] = {}
     for path in shipped_scenarios():
         uses = {use.id: use.name for use in read_scenario(path).attacks}

@@ -502,7 +502,7 @@ ATTACK = '''
     import ctypes, os, threading, time
     import numpy as np
     from auditor.adversary.attack import LinearAttack
-    from auditor.adversary.affine import Affine
+    from auditor.adversary.attack import Affine
     from auditor.registry import register
 
     @register

@@ -410,13 +410,9 @@ def parts(tmp_path, monkeypatch):
 
 def of_source(source):
     return {
-        "schema": 1,
-        "title": "t",
-        "seed": 1,
-        "data": {"source": source},
-        "schemes": [{"name": "correlated", "levels": [1.0]}],
-        "attacks": ["ndr"],
-    }
+        "schema": 1, "title": "t", "seed": 1, "data": {"source": source},
+        "schemes": [{"name": "correlated", "levels": [1.0]}], "attacks": ["ndr"],
+    }  # fmt: skip
 
 
 WRITTEN = {"relative": lambda path: "parts/", "slash": lambda path: f"{path}/"}

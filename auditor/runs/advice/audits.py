@@ -247,7 +247,10 @@ def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
     mean, error = pooled(cut_off(drawn, target))
     size = target / max(mean, target) if drawn[0].metric in ERRORS else 1.0
     spread = None if error is None else math.sqrt(len(drawn)) * error * size
-    return drawn[0]._replace(value=mean, std_error=spread, theory=mean_theory(drawn))
+    # ends of the first draw's interval do not belong to the mean
+    return drawn[0]._replace(
+        value=mean, std_error=spread, ci_low=None, ci_high=None, theory=mean_theory(drawn)
+    )
 
 
 def astray(one: Measurement, draws: int, z: float) -> float:

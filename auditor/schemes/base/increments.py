@@ -38,15 +38,19 @@ from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters
 from auditor.schemes.base.additive import (
     CHUNK_VALUES,
+    ORIGINAL,
     AdditiveScheme,
     FreshNoise,
+    Step,
+    bridge_plan,
+    min_covariance,
     noise_stream,
     snap,
+    upward_plan,
 )
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.noise_shapes import ProductShape, product_shape
-from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan, min_covariance, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 
 

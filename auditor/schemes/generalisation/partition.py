@@ -246,7 +246,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
         return None
     below = np.cumsum(sizes[order])[cuts]
     place = min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)
-    return np.asarray(low <= reach[cuts[place]])
+    return low <= reach[cuts[place]]
 
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
