@@ -31,7 +31,7 @@ from auditor.cli.arguments import (
 from auditor.process.console import put, say, tell
 
 if TYPE_CHECKING:
-    from auditor.runs.drawn_copies import Blank, Precision
+    from auditor.runs.drawn_copies import Blank
 
 FOR_STUDY = (
     "WARNING: copies made with --seed are FOR STUDY ONLY: whoever knows or guesses the seed and the table takes the noise off again. "
@@ -243,7 +243,7 @@ def perturb(
     data = with_reading(data, sheet, blank or None)
     if append is None:
         _refuse_given(ONLY_WITH_APPEND, "goes with --append")
-        _release(data, seed, missing, forms, **release)
+        _release(data, missing, forms, seed=seed, **release)
         return
     every = {parameter.name or "" for parameter in get_current_context().command.params}
     _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
@@ -267,7 +267,6 @@ def _refuse_given(parameters: Collection[str], why: str) -> None:
 
 def _release(
     data: str,
-    seed: int | None,
     missing: Blank,
     forms: dict[str, str],
     *,
@@ -277,17 +276,13 @@ def _release(
     gaussian_dp: list[float] | None,
     bounds: dict[str, tuple[float, float]],
     output: str | None,
-    force: bool,
     columns: tuple[str, ...],
     keep: tuple[str, ...],
     keep_rest: bool,
-    rows: int | None,
-    parameters: dict[str, Any],
-    form: str | None,
-    precision: Precision,
     rounded: bool,
     unit: str | None,
     clipped: dict[str, tuple[str, str]],
+    **others: Any,
 ) -> None:
     from auditor.registry import get
     from auditor.runs.arguments import make_plugin
@@ -297,7 +292,7 @@ def _release(
     asked = (("epsilon", epsilon), ("gaussian-dp", gaussian_dp))
     stated = {currency: values for currency, values in asked if values is not None}
     if scheme is not None and not levels and not stated:
-        levels = list(make_plugin("scheme", scheme, parameters).default_levels())
+        levels = list(make_plugin("scheme", scheme, others["parameters"]).default_levels())
     if scheme is None or output is None or not (levels or stated):
         needed = (("--scheme", scheme), ("--levels", levels or stated), ("--output", output))
         lacking = next(name for name, value in needed if not value)
@@ -315,17 +310,12 @@ def _release(
             data,
             scheme,
             stated or levels,
-            seed,
-            Path(output),
-            list(columns) or None,
-            rows,
-            parameters,
-            form,
-            precision,
-            "rest" if keep_rest else keep,
-            treatment,
-            force,
-            bounds,
+            output=Path(output),
+            columns=list(columns) or None,
+            keep="rest" if keep_rest else keep,
+            treatment=treatment,
+            bounds=bounds,
+            **others,
         )
     for path in written:
         tell(f"written: {path}")
@@ -333,7 +323,7 @@ def _release(
     for copy, level in enumerate([] if stated else levels, start=1):
         if level == cls.level_of_original:
             say(f"warning: level {level:g} perturbs nothing: copy {copy} is the data as they are")
-    if seed is not None:
+    if others["seed"] is not None:
         say(FOR_STUDY)
     elif getattr(cls, "nested", False) and treatment.is_plain:
         say(NESTED)

@@ -196,8 +196,8 @@ def _audited(
     resume: bool,
     quiet: bool,
 ) -> AuditResult:
-    from auditor.runs import progress
     from auditor.runs.finished_tasks import Keep
+    from auditor.runs.output import shown
     from auditor.runs.run_scenario import run_scenario
 
     keep = Keep(
@@ -205,7 +205,7 @@ def _audited(
         resume,
         lambda message: None if quiet else say(bounded(f"{scenario.title}: {message}")),
     )
-    with progress.shown(scenario.title, quiet) as listener:
+    with shown(scenario.title, quiet) as listener:
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
 
 

@@ -16,7 +16,6 @@ from auditor.base.errors import DataError, PluginError
 from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
 from auditor.data import file_rows
-from auditor.data.bounds import check_bounds
 from auditor.data.clean import Asked, Cleaned, cleaned, held
 from auditor.data.columns import checks
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
@@ -44,7 +43,7 @@ from auditor.data.formats.parts import (
 )
 from auditor.data.request import DataUse, is_file
 from auditor.data.source import OPTIONS, Source, asked_source, select
-from auditor.data.table import Table
+from auditor.data.table import Table, check_bounds
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pd
 from auditor.results.files import TableFile, located, reading_of, split_name

@@ -113,10 +113,9 @@ class Reference(BaseModel):
 class Provenance(BaseModel):
     """Information to repeat the audit and to recognize equal data.
 
-    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash. ``fingerprint_key`` names
-    the key; only fingerprints under one key are comparable (`auditor.results.table_register`). ``file``
-    is the scenario's path relative to the working directory, or its name outside it; empty without
-    a file.
+    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash; only those under one
+    ``fingerprint_key`` are comparable. ``file`` is the scenario's path relative to the working
+    directory, or its name outside it.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

@@ -364,21 +364,17 @@ class Tried:
 
     Attributes
     ----------
-    scheme : str
-    levels : tuple of float
-        Levels of its copies, the least perturbed first.
     on_paper : float
         Upper bound of the unknown share: closed form of the best attack on all copies, in the worst
         attribute.
     exposed : Exposed or None
         Measured exposure; None if the closed form already excludes the release.
     verdict : {'holds', 'fails', 'undecided'}
-        Outcome of an audit of any new release, against every attack, in every attribute; undecided
-        if it depends on the draw.
+        Of an audit of any new release, in every attribute; undecided if it depends on the draw.
     in_full : bool
         Whether the whole release was audited, or one sufficient copy.
     pooling : float
-        Share of the least perturbed copy's error that pooling removes, by closed form or measured.
+        Share of the least perturbed copy's error that pooling removes.
     losses : tuple of float
         Loss of use by copy; empty if not measured.
     epsilon : Epsilon or None

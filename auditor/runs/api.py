@@ -26,9 +26,9 @@ from auditor.runs.estimate import attack
 from auditor.runs.estimate_numbers import Estimate
 from auditor.runs.finished_tasks import Keep
 from auditor.runs.folder_release import read_release
+from auditor.runs.output import watched
 from auditor.runs.perturb import Release, perturb
 from auditor.runs.plan import within_budget
-from auditor.runs.progress import watched
 from auditor.runs.run_scenario import Listener, run_scenario
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario

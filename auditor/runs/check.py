@@ -28,7 +28,7 @@ from auditor.expectations.base import listed
 from auditor.numerics.blocks import moment_groups
 from auditor.process.containment import contained
 from auditor.results import metrics
-from auditor.runs.tables import outlined
+from auditor.runs.tables import notes_of, outlined
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
@@ -93,12 +93,8 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         where = ("data", "rows") if here.data.rows else ("data",)
         found.add(where, "cannot be used: the table does not fit into memory")
         return None
-    if is_file(here.data.source):
-        # for start-up: file readers are slow to import
-        from auditor.data.load import file_notes
-
-        for note in (*file_notes(here.data.source, here.base), *table.notes):
-            warnings.warn(AuditorWarning(note), stacklevel=2)
+    for note in notes_of(here, table) if is_file(here.data.source) else ():
+        warnings.warn(AuditorWarning(note), stacklevel=2)
     _check_knowledge(here, table, found)
     if here.utility is not None:
         # for start-up: few scenarios measure it

@@ -1,8 +1,7 @@
 """Releases in folders: copies and later batches, written as files.
 
-No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are
-computed again from the first batch's originals. They are in no file, because an exact covariance
-reveals the last record to an adversary who knows all others.
+No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are in no
+file, because an exact covariance reveals the last record to an adversary who knows all others.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.base.text import listed, quoted
 from auditor.base.types import Array
 from auditor.data.alignment import misaligned
-from auditor.data.bounds import Bounds
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import column_as_written, pieces_of, whole_frame
@@ -37,7 +35,7 @@ from auditor.data.load import file_notes, file_pieces
 from auditor.data.microdata import batch_notes, refuse_repeats
 from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
-from auditor.data.table import Table
+from auditor.data.table import Bounds, Table
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version

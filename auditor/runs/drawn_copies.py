@@ -1,4 +1,8 @@
-"""Copies drawn and finished block by block on their way into files."""
+"""Copies drawn and finished block by block on their way into files.
+
+Each copy is finished alone, as a function of the copy, of public bounds and steps, and of the blank
+cells. Theorem 4 is exact for copies as drawn, and no longer for these (docs/release.md).
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,6 @@ from numpy.typing import NDArray
 from auditor.base.errors import AuditorError
 from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
-from auditor.data.bounds import Bounds as ColumnBounds
-from auditor.data.bounds import recorded
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
 from auditor.data.columns.checks import check_plain
 from auditor.data.columns.dates import SINCE, as_dates, plain_days
@@ -23,7 +25,8 @@ from auditor.data.columns.scan import MOST_PLACES
 from auditor.data.load import load_table
 from auditor.data.raw_columns import Blanks, InStep, Stored, blank_cells, raw_frames, stored_kinds
 from auditor.data.request import DataUse, is_file
-from auditor.data.table import Table
+from auditor.data.table import Bounds as ColumnBounds
+from auditor.data.table import Table, recorded
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pa, pd
 from auditor.process.environment import one_thread

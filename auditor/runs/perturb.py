@@ -15,7 +15,6 @@ import numpy as np
 from auditor import registry
 from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.base.types import Array, Codes, Microdata
-from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
 from auditor.data.microdata import (
     as_categories,
@@ -28,7 +27,7 @@ from auditor.data.microdata import (
     sensitive_columns,
     stacked,
 )
-from auditor.data.table import Table
+from auditor.data.table import Bounds, Table, check_bounds
 from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import one_thread

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.audit.base.request import make_scheme, release_levels
-from auditor.data.request import is_file
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.numerics.statistics import quantile
@@ -28,7 +27,7 @@ from auditor.results.measurements import Measurements
 from auditor.results.model import PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary
 from auditor.runs.remedies import remedy_of
-from auditor.runs.tables import table_of
+from auditor.runs.tables import notes_of, table_of
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
 from auditor.schemes.base.scheme import TableMoments
@@ -44,9 +43,8 @@ PACKAGES = ("auditor", "numpy", "scipy", "pandas", "scikit-learn")
 def spread_over_replicates(measurements: Measurements) -> Measurements:
     """Return measurements with error bars from five or more replicates.
 
-    The spread between replicates, which are other draws, is the error of a single one, with
-    Student's t for the interval. Cells with levels that differ between replicates count as estimated,
-    because their closed form is of one draw of the levels.
+    The spread between replicates is the error of a single one, with Student's t. Cells with levels that
+    differ between replicates count as estimated.
     """
     bars, reasons = measurements.columns["error_bar"], measurements.columns["reason"]
     estimated = [place for place, bar in enumerate(bars.values) if bar in ESTIMATED]
@@ -93,12 +91,6 @@ def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSumm
     # to the last bit: disclosure keys its secret shift on these numbers
     correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
     digest = table.fingerprint()
-    notes = list(table.notes)
-    if is_file(scenario.data.source):
-        # for start-up: file readers are slow to import
-        from auditor.data.load import file_notes
-
-        notes = [*file_notes(scenario.data.source, scenario.base), *notes]
     summary = DataSummary(
         source=table.source,
         rows=table.rows,
@@ -108,7 +100,7 @@ def summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSumm
         licence=table.licence,
         fingerprint=owner.fingerprint(digest, public),
         disclosure="public" if public else "private",
-        notes=notes,
+        notes=notes_of(scenario, table),
         sweep={
             path: value
             for path, value in point.items()

@@ -33,6 +33,16 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
         return _table(_Asked(key, scenario))
 
 
+def notes_of(scenario: Scenario, table: Table) -> list[str]:
+    """Return notes on how a file is read, and questions on the table."""
+    if not is_file(scenario.data.source):
+        return list(table.notes)
+    # for start-up: file readers are slow to import
+    from auditor.data.load import file_notes
+
+    return [*file_notes(scenario.data.source, scenario.base), *table.notes]
+
+
 def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the table and moments for a check, records loaded if needed."""
     table = outlined_table(scenario.data, lambda: table_of(scenario)[0])

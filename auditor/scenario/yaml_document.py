@@ -210,16 +210,14 @@ class Document:
 
 
 def load(text: str, file: str | None = None) -> Document:
-    r"""Read a YAML 1.2 document.
-
-    An initial byte order mark is ignored. ``file`` is a name for messages.
+    r"""Read a YAML 1.2 document; ``file`` is a name for messages.
 
     Raises
     ------
     ScenarioError
-        With every error's position: syntax; equal keys; keys that are not text; merge keys; tags
-        other than the core ones; unknown, self-referring or exploding aliases; a second document or
-        none; forbidden characters; more than `MAX_BYTES` bytes, 50 levels or 100,000 values.
+        With every error's position: syntax; equal keys; keys that are not text; merge keys; other than
+        core tags; unknown, self-referring or exploding aliases; a second document or none; forbidden
+        characters; more than `MAX_BYTES` bytes, 50 levels or 100,000 values.
 
     Examples
     --------

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 from auditor.base.errors import AuditorError
 from auditor.base.text import counted, quoted
-from auditor.data.bounds import Bounds
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
 from auditor.data.load import load_table, read_columns
 from auditor.data.request import DataUse, is_file
-from auditor.data.table import Table
+from auditor.data.table import Bounds, Table
 from auditor.numerics.random_streams import stream
 
 MOST_ROWS, MOST_SAMPLED = 5_000, 50_000
