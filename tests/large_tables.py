@@ -8,10 +8,10 @@ import pytest
 
 import auditor
 from auditor.data import file_rows as streamed
-from auditor.data.load import load_table
 from auditor.data.table import Table
 from auditor.results.model import AuditResult
-from auditor.runs import check
+from auditor.runs import tables
+from tests.loading import load_table
 
 SMALLER = 16
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
@@ -57,9 +57,9 @@ def figures(result: AuditResult) -> tuple[Any, ...]:
 
 
 def in_memory(monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]) -> AuditResult:
-    check._table.cache_clear()
+    tables._table.cache_clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
     result = auditor.run(document)
-    check._table.cache_clear()
+    tables._table.cache_clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     return result

@@ -129,13 +129,6 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--sheet", metavar="NAME", help=about)(command)
 
 
-def with_file_options(data: str, sheet: str | None, blank: Sequence[str]) -> str:
-    """Return the name of a table's file with its options."""
-    from auditor.results.files import with_reading
-
-    return with_reading(data, sheet, blank or None)
-
-
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
 full_option = click.option(
     "--full",

@@ -27,12 +27,11 @@ from auditor.cli.arguments import (
     several,
     value_of,
     warn_of_broken_plugins,
-    with_file_options,
 )
 from auditor.process.console import put, say, tell
 
 if TYPE_CHECKING:
-    from auditor.runs.drawn_copies import Blank, Precision
+    from auditor.runs.drawn_copies import Blank
 
 FOR_STUDY = (
     "WARNING: copies made with --seed are FOR STUDY ONLY: whoever knows or guesses the seed and the table takes the noise off again. "
@@ -239,10 +238,12 @@ def perturb(
     drawn again, and noise keeps the scale of the first batch.
     """
     warn_of_broken_plugins()
-    data = with_file_options(data, sheet, blank)
+    from auditor.results.files import with_reading
+
+    data = with_reading(data, sheet, blank or None)
     if append is None:
         _refuse_given(ONLY_WITH_APPEND, "goes with --append")
-        _release(data, seed, missing, forms, **release)
+        _release(data, missing, forms, seed=seed, **release)
         return
     every = {parameter.name or "" for parameter in get_current_context().command.params}
     _refuse_given(every - WITH_APPEND, "is that of the release that --append names")
@@ -266,7 +267,6 @@ def _refuse_given(parameters: Collection[str], why: str) -> None:
 
 def _release(
     data: str,
-    seed: int | None,
     missing: Blank,
     forms: dict[str, str],
     *,
@@ -276,26 +276,23 @@ def _release(
     gaussian_dp: list[float] | None,
     bounds: dict[str, tuple[float, float]],
     output: str | None,
-    force: bool,
     columns: tuple[str, ...],
     keep: tuple[str, ...],
     keep_rest: bool,
-    rows: int | None,
-    parameters: dict[str, Any],
-    form: str | None,
-    precision: Precision,
     rounded: bool,
     unit: str | None,
     clipped: dict[str, tuple[str, str]],
+    **others: Any,
 ) -> None:
-    from auditor.runs.copy_files import averages_out, is_nested, unperturbed, write_copies
+    from auditor.registry import get
+    from auditor.runs.arguments import make_plugin
+    from auditor.runs.copy_files import write_copies
     from auditor.runs.drawn_copies import Treatment
-    from auditor.runs.perturb import make_plugin
 
-    stated = {"epsilon": epsilon, "gaussian-dp": gaussian_dp}
-    stated = {currency: values for currency, values in stated.items() if values is not None}
+    asked = (("epsilon", epsilon), ("gaussian-dp", gaussian_dp))
+    stated = {currency: values for currency, values in asked if values is not None}
     if scheme is not None and not levels and not stated:
-        levels = list(make_plugin("scheme", scheme, parameters).default_levels())
+        levels = list(make_plugin("scheme", scheme, others["parameters"]).default_levels())
     if scheme is None or output is None or not (levels or stated):
         needed = (("--scheme", scheme), ("--levels", levels or stated), ("--output", output))
         lacking = next(name for name, value in needed if not value)
@@ -307,74 +304,31 @@ def _release(
     if len(stated) + bool(levels) != 1 or bool(stated) != bool(bounds):
         one_of = "one of --epsilon and --gaussian-dp with --bounds of every column to perturb"
         raise AuditorError(f"give --levels, or {one_of}")
-    selection = list(columns) or None
-    if stated:
-        ((currency, kept),) = stated.items()
-        levels, parameters, selection = _sized(
-            data, scheme, parameters, currency, list(kept or ()), bounds, selection, rows, missing
-        )
     treatment = Treatment(missing, rounded, clipped, forms, unit=unit)
     with one_line_warnings():
         written = write_copies(
             data,
             scheme,
-            levels,
-            seed,
-            Path(output),
-            selection,
-            rows,
-            parameters,
-            form,
-            precision,
-            "rest" if keep_rest else keep,
-            treatment,
-            force,
+            stated or levels,
+            output=Path(output),
+            columns=list(columns) or None,
+            keep="rest" if keep_rest else keep,
+            treatment=treatment,
+            bounds=bounds,
+            **others,
         )
     for path in written:
         tell(f"written: {path}")
-    for copy in unperturbed(scheme, levels):
-        level = f"level {levels[copy - 1]:g} perturbs nothing"
-        say(f"warning: {level}: copy {copy} is the data as they are")
-    if seed is not None:
+    cls = get("scheme", scheme)
+    for copy, level in enumerate([] if stated else levels, start=1):
+        if level == cls.level_of_original:
+            say(f"warning: level {level:g} perturbs nothing: copy {copy} is the data as they are")
+    if others["seed"] is not None:
         say(FOR_STUDY)
-    elif is_nested(scheme) and treatment.is_plain:
+    elif getattr(cls, "nested", False) and treatment.is_plain:
         say(NESTED)
-    elif averages_out(scheme):
+    elif cls.level_of_original is not None:
         say(FOR_RELEASE if treatment.is_plain else NOT_EXTENDED)
-
-
-def _sized(
-    data: str,
-    scheme: str,
-    parameters: dict[str, Any],
-    currency: str,
-    stated: list[float],
-    bounds: dict[str, tuple[float, float]],
-    selection: list[str] | None,
-    rows: int | None,
-    missing: str,
-) -> tuple[list[float], dict[str, Any], list[str]]:
-    from auditor.data.bounds import check_bounds
-    from auditor.data.load import load_table
-    from auditor.numerics.random_streams import stream
-    from auditor.scenario.stated_levels import sized_by_bounds
-
-    if not all(one > 0 for one in stated):
-        raise AuditorError(f"--{currency} must be numbers above 0")
-    columns = list(bounds) if selection is None else selection
-    if sorted(columns) != sorted(bounds):
-        raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
-    bounds = {name: bounds[name] for name in columns}
-    levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
-    handled: Any = "drop" if missing == "keep" else missing
-    table = load_table(data, columns=columns, rows=rows, missing=handled, rng=stream(0, "data"))
-    check_bounds(table, bounds)
-    if table.blanks is not None and table.blanks.any():
-        raise AuditorError(
-            f"--{currency} is not kept by --missing mean: one record also moves each of "
-            f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
-        )
-    return levels, parameters, columns
 
 
 @click.command()

@@ -29,7 +29,6 @@ from auditor.cli.arguments import (
     tell_of_broken_plugins,
     warn_of_broken_plugins,
     with_budget,
-    with_file_options,
 )
 from auditor.cli.run import FORMATS
 from auditor.process.console import put, say, tell
@@ -48,14 +47,11 @@ def check(
     scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None, budget: str | None
 ) -> None:
     """Validate without running, and print the plan and a time estimate."""
-    from auditor.process.environment import without_collection
+    from auditor.runs.check import check_data
+    from auditor.runs.plan import outline, within_budget
 
-    with without_collection():
-        from auditor.runs.check import check_data
-        from auditor.runs.plan import outline, within_budget
-
-        # imports the named plugins, or all with third-party packages
-        checked = read_all(scenarios, with_budget(changes, budget), seed)
+    # imports the named plugins, or all with third-party packages
+    checked = read_all(scenarios, with_budget(changes, budget), seed)
     tell_of_broken_plugins()
     with one_line_warnings():
         each(checked, lambda each: tell(bounded(outline(*within_budget(each, check_data(each))))))
@@ -124,7 +120,7 @@ def new(
     if data is None:
         _write_template(Path(file), template, force)
     else:
-        _write_draft(Path(file), with_file_options(data, sheet, blank), copies, force)
+        _write_draft(Path(file), data, sheet, blank, copies, force)
     tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
 
 
@@ -150,15 +146,23 @@ def _write_template(path: Path, name: str | None, force: bool) -> None:
         _write(each_path, content)
 
 
-def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
+def _write_draft(
+    path: Path,
+    data: str,
+    sheet: str | None,
+    blank: Sequence[str],
+    copies: Sequence[str],
+    force: bool,
+) -> None:
     from auditor.data.describe import categories_in_clear, describe, renamed_in
     from auditor.data.load import file_notes
+    from auditor.results.files import with_reading
     from auditor.scenario.draft import draft, source_for, source_named
 
     _check_new([path], force)  # before reading the table
     warn_of_broken_plugins()
     with one_line_warnings():
-        source = source_named(data)
+        source = source_named(with_reading(data, sheet, blank or None))
         for note in file_notes(source):
             warnings.warn(AuditorWarning(note), stacklevel=1)
         files, found = [source_named(copy) for copy in copies], describe(source)

@@ -154,20 +154,12 @@ def run(
 
 def _import() -> None:
     """Import the run's modules and all plugins, with SciPy once for all forks."""
-    from auditor.process.environment import without_collection
+    from auditor import registry
 
-    with without_collection():
-        from auditor import registry
-
-        for module in (
-            "auditor.runs.output",
-            "auditor.runs.run_scenario",
-            "scipy.fft",
-            "scipy.linalg",
-            "scipy.special",
-        ):
-            import_module(module)
-        registry.discover()
+    runs = ("auditor.runs.output", "auditor.runs.run_scenario")
+    for module in (*runs, "scipy.fft", "scipy.linalg", "scipy.special"):
+        import_module(module)
+    registry.discover()
 
 
 def _read(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
@@ -204,8 +196,8 @@ def _audited(
     resume: bool,
     quiet: bool,
 ) -> AuditResult:
-    from auditor.runs import progress
     from auditor.runs.finished_tasks import Keep
+    from auditor.runs.output import shown
     from auditor.runs.run_scenario import run_scenario
 
     keep = Keep(
@@ -213,7 +205,7 @@ def _audited(
         resume,
         lambda message: None if quiet else say(bounded(f"{scenario.title}: {message}")),
     )
-    with progress.shown(scenario.title, quiet) as listener:
+    with shown(scenario.title, quiet) as listener:
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
 
 

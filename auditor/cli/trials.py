@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 from rich.console import Console
-from rich.table import Table
+from rich.markdown import Markdown
 
 from auditor import registry
 from auditor.base.errors import PluginFailed
@@ -78,18 +78,7 @@ class CaseTable(Source):
 
 @dataclass(frozen=True)
 class Tally:
-    """Verdicts on the releases of one case.
-
-    Attributes
-    ----------
-    case, about : str
-        Name and description.
-    honest : bool
-    together : mapping
-        Number of releases by the worst verdict over expectations.
-    by_expectation : mapping
-        Number of releases by verdict, for each expectation.
-    """
+    """Verdicts on the releases of one case: the worst of each, and by expectation."""
 
     case: str
     about: str
@@ -182,20 +171,9 @@ def self_test(
     cases: Sequence[str] = (),
     listener: Listener | None = None,
 ) -> SelfTest:
-    """Audit releases of each case, and count the verdicts.
+    """Audit releases of each case, with seeds from ``seed`` on, and count the verdicts.
 
-    Parameters
-    ----------
-    rows : int
-        Records in each table.
-    releases : int
-        Number of releases per case, each with its own seed.
-    seed : int
-        The first seed; others follow it.
-    cases : sequence of str
-        Names of registered cases; empty for all.
-    listener : callable, optional
-        Receives each case's name before its audit.
+    ``listener`` receives each case's name before its audit.
 
     Raises
     ------
@@ -270,27 +248,21 @@ def to_json(found: Sequence[SelfTest]) -> str:
 
 
 def terminal(found: Sequence[SelfTest], width: int = 100, color: bool = False) -> str:
-    """Return tables and totals of each size for a terminal."""
+    """Return the Markdown page for a terminal."""
     console = Console(width=width, force_terminal=color, no_color=not color, file=io.StringIO())
     with console.capture() as shown:
-        for size in found:
-            for title, (head, *rows) in _tables(size).items():
-                table = Table(title=title, title_justify="left")
-                for column in head:
-                    table.add_column(column.replace("-", " "), no_wrap=column == head[0])
-                for row in rows:
-                    table.add_row(*row)
-                console.print(table)
-            console.print(*totals(size), sep="\n", highlight=False)
+        console.print(Markdown(markdown(found)))
     return shown.get()
 
 
-def markdown(found: Sequence[SelfTest], seconds: float) -> str:
-    """Return a Markdown page with the command and its processor time."""
-    sizes = " ".join(f"--rows {size.rows} --releases {size.releases}" for size in found)
-    command = f"auditor selftest {sizes} --seed {found[0].seed} --format markdown"
-    about = "`auditor show NAME` explains a case, [the method](../method.md) the words."
-    lines = ["# Self-test", "", f"Made by `{command}` in {seconds:.0f} processor seconds. {about}"]
+def markdown(found: Sequence[SelfTest], seconds: float | None = None) -> str:
+    """Return a page in Markdown, with the command if its processor time is given."""
+    lines = ["# Self-test"]
+    if seconds is not None:
+        sizes = " ".join(f"--rows {size.rows} --releases {size.releases}" for size in found)
+        command = f"auditor selftest {sizes} --seed {found[0].seed} --format markdown"
+        about = "`auditor show NAME` explains a case, [the method](../method.md) the words."
+        lines += ["", f"Made by `{command}` in {seconds:.0f} processor seconds. {about}"]
     for size in found:
         for title, (head, *rows) in _tables(size).items():
             lines += ["", f"## {title}", ""]

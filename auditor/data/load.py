@@ -7,8 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,8 @@ from auditor.base.types import Array, Indices
 from auditor.data import file_rows
 from auditor.data.clean import Asked, Cleaned, cleaned, held
 from auditor.data.columns import checks
-from auditor.data.columns.categorical_table import Categories, Hierarchy, coded
-from auditor.data.columns.checks import Frame, Missing, check_rows, with_value_for_blanks
+from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
+from auditor.data.columns.checks import Frame, check_rows, with_value_for_blanks
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import in_order_of, record_keys
 from auditor.data.columns.scan import Scale
@@ -42,12 +41,11 @@ from auditor.data.formats.parts import (
     size_of_values,
     whole_frame,
 )
-from auditor.data.request import is_file
+from auditor.data.request import DataUse, is_file
 from auditor.data.source import OPTIONS, Source, asked_source, select
-from auditor.data.table import Table
+from auditor.data.table import Table, check_bounds
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pd
-from auditor.registry.parameters import is_whole
 from auditor.results.files import TableFile, located, reading_of, split_name
 
 
@@ -73,45 +71,22 @@ class _Drawn(NamedTuple):
 
 
 def load_table(
-    source: str,
-    *,
-    columns: Sequence[str] | None = None,
-    rows: int | None = None,
-    missing: Missing = "refuse",
-    standardize: bool = False,
-    parameters: Mapping[str, Any] | None = None,
-    rng: np.random.Generator,
-    base: Path | None = None,
-    categories: Categories | None = None,
-    hierarchies: Mapping[str, Hierarchy] = MappingProxyType({}),
-    dates: Mapping[str, str | None] = MappingProxyType({}),
-    varied: bool = True,
-    order: str | None = None,
-    key: str | None = None,
-    unit: str | None = None,
-    weight: str | None = None,
+    use: DataUse, rng: np.random.Generator, base: Path | None = None, varied: bool = True
 ) -> Table:
     """Return the table that a scenario requests, fit to be audited.
 
     Parameters
     ----------
-    source : str
-        A registered source, or a path to a file or a folder of parts.
-    columns : sequence of str, optional
-        Attributes in this order, with those of ``dates`` and ``categories`` added; booleans become
-        0 and 1. By default all except class labels; with ``categories``, only numbers that vary.
-    rows : int, optional
-        Number of first records, before records with gaps are dropped.
-    missing : {'refuse', 'drop', 'mean', 'value'}
-        ``value``: a blank is a value of its own, for schemes that make classes.
-    standardize : bool
-        Whether to scale each attribute to mean 0 and variance 1 (divisor n).
-    hierarchies, dates : mapping
-        Columns converted to places among leaves, and to days since 1970.
+    use : DataUse
+        Booleans of named columns become 0 and 1. Without names, all columns are used except class
+        labels; with categories, only numbers that vary. ``missing: value`` makes a blank a value of
+        its own. A blank unit is its own.
+    rng : Generator
+        The randomness of synthetic sources.
+    base : Path, optional
+        The scenario's folder; by default the current one.
     varied : bool
         Whether every attribute must vary.
-    order, key, unit, weight : str, optional
-        Columns of order, identity, protected unit (a blank is its own unit) and weight; not audited.
 
     Returns
     -------
@@ -128,45 +103,46 @@ def load_table(
 
     Examples
     --------
-    >>> table = load_table("iris", columns=["petal_length"], rows=50, rng=np.random.default_rng(0))
+    >>> table = load_table(DataUse("iris", ("petal_length",), rows=50), np.random.default_rng(0))
     >>> table.attributes, table.values.shape
     (('petal_length',), (50, 1))
     """
-    _check_options(columns, rows, missing)
-    asked = Asked(rows, missing, columns is not None)
-    columns, chosen = (categories or Categories()).beside_columns(columns, dates)
-    beside = {"order": order, "key": key, "unit": unit, "weight": weight}
-    is_changed = bool(hierarchies or dates or any(beside.values()) or missing == "value")
+    source, rows, missing, key, unit = use.source, use.rows, use.missing, use.key, use.unit
+    asked = Asked(rows, missing, use.columns is not None)
+    columns, chosen = Categories(use.bins, use.categorical).beside_columns(use.columns, use.dates)
+    beside = {"order": use.order, "key": key, "unit": unit, "weight": use.weight}
+    trees = {name: hierarchy_of(tree) for name, tree in use.hierarchies.items()}
+    is_changed = bool(trees or use.dates or any(beside.values()) or missing == "value")
     files: list[Piece] = []
     drawn, keys, units = None, None, None
     pieces: Sequence[Records]
     if is_file(source):
-        names, files = _pieces(source, columns, rows, parameters, base, **beside)
+        names, files = file_pieces(source, columns, rows, use.parameters, base, **beside)
         pieces = files
         if not is_changed and is_large(files, len(names)):
             pieces = parsed_once(files, names, rows)
         else:
             frame = whole_frame(files, names, rows)
-            for name in {key, unit} - {None, order}:
+            for name in {key, unit} - {None, use.order}:
                 frame = frame.assign(**{str(name): column_as_written(files, str(name))[:rows]})
             pieces = [Held(frame, len(frame))]
     else:
-        drawn = _drawn(source, columns, rows, parameters, rng, **beside)
+        drawn = _drawn(source, columns, rows, use.parameters, rng, **beside)
         names, pieces = tuple(drawn.names), [Held(drawn.table, drawn.rows)]
         chosen = chosen.with_defaults(drawn.source.domains(), names)
     if is_changed:
         frame = drawn.frame if drawn else frame
         check_rows(len(frame), rows)
-        frame = in_days(frame, dates)
-        frame = frame if order is None else in_order_of(frame, order)
+        frame = in_days(frame, use.dates)
+        frame = frame if use.order is None else in_order_of(frame, use.order)
         keys = None if key is None else record_keys(key, frame[key])
         units = None if unit is None else _units(frame[unit])
-        if weight is not None:
-            _check_weights(weight, frame[weight])
+        if use.weight is not None:
+            _check_weights(use.weight, frame[use.weight])
         frame = frame.drop(columns={name for name in beside.values() if name is not None})
         if missing == "value":
             frame = with_value_for_blanks(frame)
-        frame = coded(frame, dict(hierarchies), missing)
+        frame = coded(frame, trees, missing)
         names, pieces = tuple(map(str, frame)), [Held(frame, len(frame))]
     found = cleaned(pieces, names, asked, chosen)
     if (keys is not None or units is not None) and found.required:
@@ -177,20 +153,22 @@ def load_table(
         found.numeric,
         held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0)),
         source,
-        hierarchies=dict(hierarchies),
-        dates=dict(dates),
+        hierarchies=trees,
+        dates=dict(use.dates),
         keys=keys,
         units=units,
         blanks=found.blanks,
         dropped=missing == "drop",
     )
     if drawn:
-        made, is_in_units = drawn.source, not (hierarchies or dates or standardize)
+        made, is_in_units = drawn.source, not (trees or use.dates or use.standardize)
         population = partial(drawn.covariance, found.numeric) if is_in_units else None
         table = replace(
             table, description=made.description, licence=made.licence, population=population
         )
-    return _finished(table, found, [] if dates else files, standardize, varied)
+    table = _finished(table, found, [] if use.dates else files, use.standardize, varied)
+    check_bounds(table, use.bounds)
+    return _in_batches(replace(table, bounds=use.bounds), use.first_batch)
 
 
 def _finished(
@@ -219,16 +197,7 @@ def _scaled(content: Any, scale: Scale) -> Any:
     return content
 
 
-def in_batches(table: Table, first: int | None) -> Table:
-    """Return a table with a stated first batch, to which noise is scaled.
-
-    Unchanged if it has one batch only.
-
-    Raises
-    ------
-    DataError
-        There are fewer records, or a column is constant in the first batch.
-    """
+def _in_batches(table: Table, first: int | None) -> Table:
     if first is None:
         return table
     if first > table.rows:
@@ -248,16 +217,7 @@ def in_batches(table: Table, first: int | None) -> Table:
 
 
 def load_target(
-    source: str,
-    target: str,
-    *,
-    columns: Sequence[str] | None = None,
-    rows: int | None = None,
-    missing: Missing = "refuse",
-    parameters: Mapping[str, Any] | None = None,
-    rng: np.random.Generator,
-    base: Path | None = None,
-    order: str | None = None,
+    use: DataUse, target: str, rng: np.random.Generator, base: Path | None = None
 ) -> NDArray[Any]:
     """Return one column, (n,), record by record as in ``load_table``.
 
@@ -268,19 +228,20 @@ def load_target(
     DataError
         There is no such column, or a class is missing.
     """
-    state = rng.bit_generator.state
+    state, order, given = rng.bit_generator.state, use.order, (use.rows, use.parameters)
+    columns, _ = Categories({}, use.categorical).beside_columns(use.columns, use.dates)
 
     def read(names: Sequence[str] | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # a synthetic source must draw an equal table again
-        if is_file(source):
-            known, pieces = _pieces(source, names, rows, parameters, base, order=order)
-            frame = whole_frame(pieces, known, rows)
+        if is_file(use.source):
+            known, pieces = file_pieces(use.source, names, *given, base, order=order)
+            frame = whole_frame(pieces, known, use.rows)
         else:
-            frame = _drawn(source, names, rows, parameters, rng, order=order).frame
+            frame = _drawn(use.source, names, *given, rng, order=order).frame
         return frame if order is None else in_order_of(frame, order)
 
     label = read([target])[target]
-    if missing == "drop":
+    if use.missing == "drop":
         label = label[~read(columns).isna().any(axis=1).to_numpy()]
     if label.isna().any():
         raise DataError(
@@ -299,15 +260,8 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
     DataError
         There is no such file, or it lacks a column.
     """
-    names, pieces = _pieces(path, columns, None)
+    names, pieces = file_pieces(path, columns, None)
     return whole_frame(pieces, names, None)
-
-
-def file_pieces(
-    path: str, columns: Sequence[str] | None, rows: int | None
-) -> tuple[tuple[str, ...], list[Piece]]:
-    """Return the selected columns and pieces of a file's or folder's first ``rows``."""
-    return _pieces(path, columns, rows)
 
 
 def file_notes(source: str, base: Path | None = None) -> list[str]:
@@ -358,7 +312,7 @@ def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     named = [name for name in known if name]
     if not named:
         raise DataError(f"{path.name}: no column has a name")
-    names, pieces = _pieces(source, named, None)
+    names, pieces = file_pieces(source, named, None)
     return names, len(known) - len(named), pieces
 
 
@@ -378,22 +332,7 @@ def source_frame(
     return _drawn(name, columns, rows, {}, rng or stream(0, "data")).frame
 
 
-def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str) -> None:
-    if columns is not None and (isinstance(columns, str) or not columns):
-        raise DataError("columns must be a list of at least one column name")
-    if columns is not None and not all(isinstance(name, str) for name in columns):
-        raise DataError(
-            "columns must be a list of names; put a name that looks like a number in quotation marks"
-        )
-    if rows is not None and not is_whole(rows, 2):
-        raise DataError(f"rows must be an integer of at least 2; got {rows!r}")
-    if missing not in get_args(Missing):
-        raise DataError(
-            f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}"
-        )
-
-
-def _pieces(
+def file_pieces(
     source: str,
     columns: Sequence[str] | None,
     rows: int | None,
@@ -401,6 +340,7 @@ def _pieces(
     base: Path | None = None,
     **beside: str | None,
 ) -> tuple[tuple[str, ...], list[Piece]]:
+    """Return the selected columns and pieces of a file's or folder's first ``rows``."""
     paths = files_of(source, parameters, base)
     first = paths[0]
     names = select(header(first), columns, (), **beside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -33,7 +34,7 @@ class DataUse:
     """
 
     source: str
-    columns: tuple[str, ...] | None = None
+    columns: Sequence[str] | None = None
     rows: int | None = None
     missing: Literal["refuse", "drop", "mean", "value"] = "refuse"
     standardize: bool = False

@@ -246,6 +246,8 @@ def select(
             )
     if columns is None:
         return [name for name in known if name not in labels or name in others.values()]
+    if not columns:
+        raise DataError("`columns` must name at least one column")
     named = [name for name in known if name]
     twice = sorted({name for name in columns if list(columns).count(name) > 1})
     if twice:

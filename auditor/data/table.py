@@ -1,4 +1,8 @@
-"""The audited table: named numeric columns, read block by block."""
+"""The audited table: named numeric columns, read block by block, and their stated bounds.
+
+Guarantees depend on the largest change of one record. A bound is external knowledge (ages lie
+between 0 and 120); the table's own extremes are values of records.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.base.errors import DataError
+from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
 from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy
 from auditor.data.columns.checks import check_variance, check_varied, missing_codes
-from auditor.data.columns.scan import Resolution, Scale, Scan, resolution, scan
+from auditor.data.columns.scan import Grid, Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
 
 if TYPE_CHECKING:  # used by few tables, whose builders import it
@@ -149,20 +155,22 @@ class Table:
         data, content = self.categorical, self.values[np.ix_(rows, columns)]
         seal(content)
         return replace(
-            self,
+            self._bare(content, rows),
             attributes=tuple(self.attributes[j] for j in columns),
-            content=content,
-            scanned=None,
             categorical=None
             if data is None
             else CategoricalTable(data.attributes, data.codes[rows]),
-            keys=None,
-            units=None if self.units is None else self.units[rows],
             blanks=None if self.blanks is None else self.blanks[np.ix_(rows, columns)],
             cut=Cut(self, rows, columns),
-            first_batch=None,
-            population=None,
+            standardized=self.standardized,
         )
+
+    def _bare(self, content: Array, rows: Any) -> Table:
+        """Return some records without what is of all."""
+        names = ("categorical", "scanned", "keys", "blanks", "cut", "first_batch", "population")
+        whole: dict[str, Any] = dict.fromkeys(names)
+        units = None if self.units is None else self.units[rows]
+        return replace(self, content=content, units=units, standardized=False, **whole)
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the whole table's values restricted to this part.
@@ -256,19 +264,8 @@ class Table:
 
     def head(self, rows: int) -> Table:
         """Return the first ``rows`` records as a table in memory."""
-        return replace(
-            self,
-            content=self.read(0, rows),
-            categorical=None,
-            scanned=None,
-            standardized=False,
-            keys=None,
-            units=None if self.units is None else self.units[:rows],
-            blanks=None if self.blanks is None else self.blanks[:rows],
-            cut=None,
-            first_batch=None,
-            population=None,
-        )
+        blanks = None if self.blanks is None else self.blanks[:rows]
+        return replace(self._bare(self.read(0, rows), slice(rows)), blanks=blanks)
 
     def fingerprint(self) -> str:
         """Return a SHA-256 over names, shape and values."""
@@ -309,3 +306,92 @@ class ShownColumn(NamedTuple):
     copy: int
     name: str
     values: NDArray[Any]
+
+
+Bounds = Mapping[str, tuple[float, float]]
+"""Column → its lowest and highest value."""
+
+
+def check_bounds(table: Table, bounds: Bounds) -> None:
+    """Refuse bounds that do not fit a table's numeric columns.
+
+    Raises
+    ------
+    DataError
+        A column is unknown or has no bounds, or records lie outside.
+    """
+    if not bounds:
+        return
+    for name in bounds:
+        if name not in table.attributes:
+            raise DataError(
+                f"there is no audited column of numbers {quoted(name)}{nearest(name, table.attributes)}",
+                ("bounds", name),
+            )
+    unstated = [name for name in table.attributes if name not in bounds]
+    if unstated:
+        raise DataError(
+            f"bounds must name every column of numbers, as a guarantee is of whole records; {listed(unstated)} has none"
+        )
+    low, high = np.array([bounds[name] for name in table.attributes]).T
+    if ((table.scan.low < low) | (table.scan.high > high)).any():
+        outside = _outside(table, low, high)
+        j = int(np.argmax(outside > 0))
+        more = (
+            f", and so do {listed(np.array(table.attributes)[j + 1 :][outside[j + 1 :] > 0])}"
+            if outside[j + 1 :].any()
+            else ""
+        )
+        told = f"column {quoted(table.attributes[j])} has {counted(int(outside[j]), 'record')} outside the stated bounds{more}"
+        raise DataError(
+            f"{told}; widen them, or clip the data beforehand", ("bounds", table.attributes[j])
+        )
+
+
+def _outside(table: Table, low: Array, high: Array) -> Indices:
+    found = [np.count_nonzero((x < low) | (x > high), axis=0) for x in table.blocks()]
+    return np.asarray(np.sum(found, axis=0))
+
+
+def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:
+    """Return the largest change of one record, ``Δ = high − low``, shape (N,).
+
+    None without bounds.
+    """
+    if not bounds or not attributes:
+        return None
+    return np.array([bounds[name][1] - bounds[name][0] for name in attributes])
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Recording steps (NaN if none) and largest absolute values, shape (N,)."""
+
+    attributes: tuple[str, ...]
+    steps: Array = field(repr=False)
+    largest: Array = field(repr=False)
+
+
+def recorded(table: Table) -> Recorded:
+    """Return the recording steps of a table's columns.
+
+    Standardised columns have none. A column of zeros has step 1. Cells equal to the mean may be imputed;
+    they are ignored if no step fits them.
+    """
+    largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
+    if table.standardized:
+        return Recorded(table.attributes, np.full(table.width, np.nan), largest)
+    steps = table.resolution.steps.copy()
+    for j in np.flatnonzero(np.isnan(steps)):
+        steps[j] = 1.0 if largest[j] == 0 else _step_but_for_the_mean(table, int(j))
+    return Recorded(table.attributes, steps, largest)
+
+
+def _step_but_for_the_mean(table: Table, j: int) -> float:
+    grid, mean = Grid(), float(table.scan.mean[j])
+    spread = float(table.scan.high[j] - table.scan.low[j])
+    for x in (block[:, j] for block in table.blocks()):
+        grid.add(x[np.abs(x - mean) > 1e-9 * spread])
+        if grid.continuous:
+            break
+    return grid.step

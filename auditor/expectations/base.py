@@ -12,7 +12,7 @@ from pydantic import Field
 from auditor.base.errors import AuditorError, PluginError
 from auditor.process.containment import contained
 from auditor.registry import Plugin, PluginParameters
-from auditor.results.evidence import Evidence, ReleaseEvidence, Statement
+from auditor.results.evidence import Evidence, ReleaseEvidence
 from auditor.results.records import ExpectationRecord, Measurement, Verdict, cells
 from auditor.scenario.read_plugins import parse_coalitions
 
@@ -230,7 +230,7 @@ class Missing(NamedTuple):
 
 
 def undecided(
-    record: ExpectationRecord, expectation: Statement, missing: Sequence[Missing]
+    record: ExpectationRecord, expectation: Any, missing: Sequence[Missing]
 ) -> ExpectationRecord:
     """Return the verdict if some tasks are missing.
 
@@ -241,7 +241,7 @@ def undecided(
     ----------
     record : ExpectationRecord
         The verdict on the finished tasks.
-    expectation : Statement
+    expectation : Expectation
         Its filter by ``scheme`` and ``sweep`` names the tasks it covers; without one it covers all.
     """
     lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pkgutil
 import resource
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 from auditor.base.errors import DataError
 from auditor.base.text import counted
@@ -58,13 +59,9 @@ def may_fork() -> bool:
 
 def processors() -> int:
     """Return the processors available, with limits of shell and container."""
-    count = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    with suppress(OSError, ValueError):  # missing file, or the word «max»
-        quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split())
-        count = min(count, max(1, quota // period))
-    return count
+    from joblib import cpu_count  # a tenth of a second
+
+    return int(cpu_count())
 
 
 @cache
@@ -98,23 +95,6 @@ def _libraries(modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Import without garbage collection, and exclude imported objects from it."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        _freeze()
-        gc.enable()
-
-
-@cache
-def _freeze() -> None:
-    """Freeze once; `gc.get_freeze_count` would take 20 ms per call."""
-    gc.freeze()
-
-
 BYTES_PER_VALUE = 32
 """Memory of an audited table per value: four arrays of doubles. Measured on Gaussian tables: 24 to
 27 bytes."""
@@ -127,10 +107,9 @@ KEPT_BYTES = 2**24
 
 @cache
 def keep_freed_memory() -> None:
-    """Let glibc reuse freed memory instead of returning it to the system.
+    """Let glibc reuse freed memory: new pages cost a tenth of an audit.
 
-    New pages cost a tenth of an audit. glibc keeps blocks up to the largest size ever freed
-    (``mallopt(3)``, ``M_MMAP_THRESHOLD``), so one untouched block of this size suffices.
+    It keeps blocks up to the largest size ever freed (``mallopt(3)``, ``M_MMAP_THRESHOLD``).
     """
     import numpy as np  # 0.05 s, which listing commands need not spend
 
@@ -139,7 +118,7 @@ def keep_freed_memory() -> None:
 
 def available() -> int:
     """Return the usable bytes: the machine's memory, or a lower limit."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [int(psutil.virtual_memory().total)]
     limits += [
         soft
         for soft, _ in map(resource.getrlimit, (resource.RLIMIT_AS, resource.RLIMIT_DATA))
@@ -152,11 +131,8 @@ def available() -> int:
 
 
 def free() -> int:
-    """Return the bytes free now, or ``available`` if unknown."""
-    with suppress(OSError, ValueError, IndexError):
-        stated = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
-        return min(available(), int(stated.split()[0]) * 1024)
-    return available()
+    """Return the bytes free now."""
+    return min(available(), int(psutil.virtual_memory().available))
 
 
 def check_room(rows: int, width: int) -> None:

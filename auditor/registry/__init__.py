@@ -227,9 +227,8 @@ def declaring(kind: str, attribute: str) -> list[str]:
 def discover(*kinds: str) -> None:
     """Import plugin packages that may hold some kinds (default: all), once.
 
-    Entry points name the packages. Third-party packages may hold any kind, so with one, every
-    package is imported, except built-in renderers if not requested. Import errors are added to
-    ``failures``.
+    With a third-party package, every package is imported, except built-in renderers if not requested.
+    Import errors are added to ``failures``.
     """
     due = {HOMES[kind] for kind in kinds or KINDS}
     if due <= _discovered:

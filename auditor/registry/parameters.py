@@ -102,9 +102,9 @@ def explain(
 ) -> list[Found]:
     """Return pydantic's errors as (relative path, message, key at fault).
 
-    Pydantic reports every branch of a union. This function selects the intended branch: the value
-    fits except for its content, or has the branch's fields. Without a closest branch, one message
-    lists all alternatives. ``known`` has further valid names beside the model's own fields.
+    Pydantic reports every branch of a union. The intended branch is the one that fits except for its
+    content, or has the value's fields. Without one, a message lists all alternatives. ``known`` has
+    further valid names.
     """
     tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
     findings = [_finding(item, value) for item in error.errors(include_url=False)]
@@ -329,13 +329,7 @@ def format_path(path: Path) -> str:
 
 
 def parse_path(text: str) -> Path:
-    """Parse a path; the inverse of `format_path`.
-
-    Parameters
-    ----------
-    text : str
-        As ``schemes[0].levels.count``, ``schemes[corner-wave].levels`` or ``sweep["data.rows"]``;
-        empty for the whole document.
+    """Parse a path; the inverse of `format_path`, empty for the whole document.
 
     Raises
     ------
@@ -361,11 +355,8 @@ def parse_path(text: str) -> Path:
 def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = None) -> Value:
     """Copy a document's value with one place, or all of ``[*]``, replaced or added.
 
-    Missing (or null) mappings on the path are created. A bare name in a list, as in ``schemes:
-    [corner-wave]``, becomes ``{name: corner-wave}`` if a field below it is set.
-
-    ``value`` is unchanged, and independent of the result. An empty path means the whole.
-    ``places`` receives the path of every place, with numbers for ids and names.
+    Missing mappings on the path are created. A bare name in a list becomes ``{name: …}`` if a field
+    below it is set. ``places`` receives the numbered path of every place.
 
     Raises
     ------

@@ -32,18 +32,9 @@ NOTICED = 0.01
 
 @dataclass(frozen=True)
 class Change:
-    """One cell that differs.
+    """One cell that differs, with standard errors and Holm's p-value of no difference.
 
-    Attributes
-    ----------
-    old, new : float
-        Values over all replicates.
-    old_error, new_error : float or None
-        Standard errors.
-    p_value : float
-        P-value of no difference, adjusted for the number of cells (Holm).
-    group : str
-        The cell without coalition and attribute: scheme, attack, knowledge, sweep point.
+    ``group`` is the cell without coalition and attribute.
     """
 
     cell: str
@@ -77,22 +68,15 @@ class Comparison:
         Cells and expectations of only the new, or only the old, audit.
     compared : int
         Number of common cells.
-    only_new, only_old : dict of str to int
-        Numbers of these cells by scheme, attack, knowledge and sweep point.
-    lost : dict of str to int
-        Numbers of common cells that only the old audit measured.
+    only_new, only_old, lost : dict of str to int
+        Numbers of cells by scheme, attack, knowledge and sweep point; ``lost`` only the old audit
+        measured.
     stated_new, stated_old : list of str
         Expectations of only the new, or only the old, audit, with their outcome.
-    refuted : int
-        Number of worse expectations in ``broken``.
-    exposed : int
-        Number of attributes at the end of ``broken`` that are more exposed to a new attack.
-    old, now : str
-        Names and times of the audits.
+    refuted, exposed : int
+        Numbers of worse expectations, and of more exposed attributes at the end of ``broken``.
     data : str
         Whether both audits have the same data, as far as fingerprints show.
-    name : str
-        The scenario's, if several are compared.
     """
 
     worsened: list[Change]
@@ -126,10 +110,9 @@ Cells = dict[tuple[Any, ...], list[Measurement]]
 def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
     """Compare two audits cell by cell.
 
-    Cells match by sweep point, scheme, knowledge, attack, coalition, attribute and metric. A
-    difference counts beyond both error bars (two-sided, Holm over all cells, 5 %), or without error
-    bars beyond rounding. Metrics without a leak, as ``seconds``, are excluded. Measurements of the
-    two audits are taken as independent, which is conservative for a common seed.
+    A difference counts beyond both error bars (two-sided, Holm over all cells, 5 %), or without error
+    bars beyond rounding. Measurements of the two audits are taken as independent, which is conservative
+    for a common seed.
     """
     normalized = all(
         any(r.metric == "normalized_error" for r in result.measurements) for result in (old, new)
@@ -337,8 +320,8 @@ GONE = "the scenario is not among the new results"
 def compare_paths(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> list[Comparison]:
     """Return the changes between two audits, or by scenario between two folders.
 
-    The folders are outputs of ``auditor run --output``. Scenarios match by folder name. A scenario
-    of only the old folder is bad news, because it may be the one that leaks.
+    Scenarios match by folder name. One of only the old folder is bad news, as it may be the one that
+    leaks.
 
     Raises
     ------

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, get_args
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
 from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from auditor.base.types import Coalition
 from auditor.numerics.statistics import one_sided
-from auditor.results.records import ExpectationRecord, Measurement
+from auditor.results.records import Measurement
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -47,16 +47,8 @@ Pairs = Annotated[dict[K, V], _AsPairs()]
 def codec(declared: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """Return functions that convert values of a type to JSON values and back.
 
-    Parameters
-    ----------
-    declared : type
-        Made of float, int, str, bool, None, Any (plain JSON values), Literal, ``X | None``, lists,
-        tuples, `Pairs`, NamedTuples, dataclasses, TypedDicts, and dicts with text as keys.
-
-    Returns
-    -------
-    encode, decode : callable
-        ``decode`` raises ``CodecError`` for values that ``encode`` cannot write.
+    Types may be made of plain JSON types, Literal, lists, tuples, `Pairs`, NamedTuples, dataclasses and
+    TypedDicts. ``decode`` raises ``CodecError`` for values that ``encode`` cannot write.
     """
     adapter = TypeAdapter(declared)
 
@@ -79,13 +71,8 @@ Selector = Callable[[Measurement], bool]
 class NoiseGain(NamedTuple):
     """Share of the best copy's noise that a coalition can remove.
 
-    Attributes
-    ----------
-    share : float
-        Squared multiple correlation of the best copy's noise with the differences of the other
-        copies from it; 0 by law if one copy is sufficient.
-    regressors, observations : int
-        Nonzero differences, and independent noise values.
+    ``share`` is the squared multiple correlation of the best copy's noise with the differences of the
+    other copies from it; 0 by law if one copy is sufficient.
     """
 
     share: float
@@ -96,8 +83,6 @@ class NoiseGain(NamedTuple):
 class InsiderGain(NamedTuple):
     """Out-of-sample gain of a learner that was fitted to the originals.
 
-    Gathered by ``auditor.audit.insider.gain``.
-
     Attributes
     ----------
     best : int
@@ -107,8 +92,6 @@ class InsiderGain(NamedTuple):
     correlation, std_error, degrees : tuple of float
         By attribute: correlation of the other copies' addition to the prediction with the best
         copy's residual. Its mean is 0 for lawful copies.
-    rows : int
-        Number of rows.
     """
 
     best: int
@@ -150,12 +133,8 @@ class LawTest(NamedTuple):
 
     Attributes
     ----------
-    statistic : str
-        Name.
     p : float
         The least p-value of its tests, times their number (Bonferroni), at most 1.
-    tests, rows : int
-        Numbers of tests and rows.
     observed, expected : float
         A figure where the statistic is furthest from its law, and its value by law.
     where : str
@@ -163,8 +142,6 @@ class LawTest(NamedTuple):
     telling : float
         Deviations over √rows by which a departure of size 1 moves the tests: 1 for a correlation,
         √2 for a complex one.
-    departure : str
-        Kind of departure.
     """
 
     statistic: str
@@ -191,9 +168,7 @@ class Pooling:
     unresolved : bool
         Whether second moments lose a combination of the copies, whose gain is unknown.
     by_classes : bool
-        Whether ``sufficient`` is about classes and ranges, and so about attacks that read these.
-    insider : InsiderGain or None
-        Gain of the insider learner.
+        Whether ``sufficient`` is about classes, and so about attacks that read these.
     """
 
     sufficient: bool | None
@@ -219,13 +194,10 @@ freedom."""
 class Facts(TypedDict, total=False):
     """Facts about a release beyond its cells.
 
-    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and
-    degrees of freedom; ``drawn``: copies drawn between two others.
-
-    ``fitted``: number of parameters fitted per attribute, divided by rows, if the law is estimated
-    from the copies. The law may favour an attack by this share of an error.
-
-    ``told``: attacks, each with its knowledge, that knew the table's set of values.
+    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and degrees of
+    freedom. ``drawn``: copies drawn between two others. ``fitted``: parameters fitted per attribute,
+    divided by rows, if the law is estimated; it may favour an attack by this share. ``told``: attacks
+    and knowledge that knew the table's set of values.
     """
 
     fitted: float
@@ -271,16 +243,8 @@ class Evidence:
 class Drawn(NamedTuple):
     """One copy between two others, over the records where these two agree.
 
-    Attributes
-    ----------
-    copy : int
-        Its number.
-    heads, tails : float
-        ``u`` and ``v`` of xiao2009, eqs. 3 and 4, first cases.
-    kept : float
-        Probability of the neighbours' value: ``u + v + (1 − u − v)/s``.
-    agreeing, same : int
-        Records where the neighbours agree, and where all three agree.
+    ``heads`` and ``tails`` are ``u`` and ``v`` of xiao2009, eqs. 3 and 4, first cases; ``kept`` is
+    ``u + v + (1 − u − v)/s``; ``same`` counts the records where all three agree.
     """
 
     copy: int
@@ -289,39 +253,6 @@ class Drawn(NamedTuple):
     kept: float
     agreeing: int
     same: int
-
-
-class Statement(Protocol):
-    """Interface of expectation plugins for scenarios and runs."""
-
-    parameters: Any
-    """Checked parameters."""
-
-    def __init__(self, parameters: Any) -> None:
-        """Take checked parameters."""
-
-    @property
-    def name(self) -> str:
-        """Registered name."""
-
-    @property
-    def reference(self) -> str:
-        """Bibliography keys."""
-
-    @property
-    def needs_pooling(self) -> bool:
-        """Whether pooling gains are required."""
-
-    @property
-    def needs_closeness(self) -> bool:
-        """Whether close guesses and median errors must be measured."""
-
-    @property
-    def grouped_by(self) -> str | None:
-        """Column whose groups of records need figures."""
-
-    def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
-        """Return the verdict."""
 
 
 FITTED = "fitted-to-originals"

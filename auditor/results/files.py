@@ -24,15 +24,7 @@ LEFT_OVER_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a table's file.
-
-    Attributes
-    ----------
-    sheet : str or None
-        Sheet of a workbook; the first by default.
-    blank : tuple of str, optional
-        Words and numbers that mean no value; by default the words of pandas.
-    """
+    """How to read a table's file: sheet of a workbook, and what means no value."""
 
     sheet: str | None = None
     blank: tuple[str, ...] | None = None
@@ -108,8 +100,7 @@ def split_name(name: str) -> tuple[str, Reading]:
 def located(name: str, base: Path | None = None) -> list[Path]:
     """Return the paths of a file or folder: in ``base``, then in the current folder.
 
-    The result is empty for impossible names: too long, with a NUL byte, or in an unknown user's
-    home.
+    Empty for impossible names.
 
     Raises
     ------

@@ -14,18 +14,8 @@ from auditor.results.records import Measurement
 class Metric(NamedTuple):
     """Meaning of a metric's values.
 
-    Attributes
-    ----------
-    name : str
-        As in results and scenarios.
-    unit : str
-        Unit of the values.
-    meaning : str
-        One sentence.
-    leak : 'low', 'high' or 'neither'
-        Values that mean a larger leak.
-    measure : str or None
-        Entry of ``measures:`` that is required, or ``bounds``.
+    ``leak`` says which values mean a larger leak. ``measure`` is the entry of ``measures:`` that is
+    required, or ``bounds``.
     """
 
     name: str

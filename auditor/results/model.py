@@ -21,7 +21,7 @@ from pydantic_core import to_json
 
 from auditor import registry
 from auditor.base.text import clean, escaped
-from auditor.results import storage
+from auditor.results import measurements, storage
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.measurements import Measurements
@@ -113,10 +113,9 @@ class Reference(BaseModel):
 class Provenance(BaseModel):
     """Information to repeat the audit and to recognize equal data.
 
-    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash. ``fingerprint_key`` names
-    the key; only fingerprints under one key are comparable (`auditor.results.table_register`). ``file``
-    is the scenario's path relative to the working directory, or its name outside it; empty without
-    a file.
+    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash; only those under one
+    ``fingerprint_key`` are comparable. ``file`` is the scenario's path relative to the working
+    directory, or its name outside it.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -133,18 +132,7 @@ class Provenance(BaseModel):
 
 
 class Partial(BaseModel):
-    """Progress of an audit that stopped early.
-
-    Attributes
-    ----------
-    finished, tasks : int
-        Numbers of finished and of all tasks. A task is some replicates of one scheme at one sweep
-        point.
-    why : str
-        Reason.
-    signal : str or None
-        ``SIGINT`` (Ctrl-C) or ``SIGTERM``; None for a failure.
-    """
+    """Progress of an audit that stopped early; ``signal`` is None for a failure."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -247,7 +235,7 @@ class AuditResult(BaseModel):
 
     def frame(self) -> pd.DataFrame:
         """Return the tidy DataFrame, one row a measurement (`auditor.results.storage`)."""
-        return storage.frame(self.measurements)
+        return measurements.frame(self.measurements)
 
     def disclosed(self) -> AuditResult:
         """Return results that may leave the machine (`auditor.results.disclosure`)."""
@@ -305,7 +293,7 @@ class AuditResult(BaseModel):
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         released = self.disclosed()
-        table = storage.parquet(released.measurements)
+        table = measurements.parquet(released.measurements)
         coalitions = released.measurements.columns["coalition"]
         held = np.array([len(held) for held in coalitions.values], dtype=np.intp)
         values = 17 * len(released.measurements) + 2 * int(held[coalitions.places].sum())

@@ -75,32 +75,24 @@ class Measurement(NamedTuple):
     Attributes
     ----------
     sweep : dict
-        The sweep point, path → value; empty without a sweep.
+        The sweep point, path → value.
     scheme : str
         The scheme's id.
     knowledge, attack : str or None
-        The adversary's knowledge and the attack's id; None for figures of the release (``seconds``,
-        ``utility_*``).
-    coalition : tuple of int
-        Copy numbers held, ascending, from 1.
-    levels : tuple of float
-        The levels of these copies, in the same order.
+        Of the adversary; None for figures of the release (``seconds``, ``utility_*``).
+    coalition, levels : tuples
+        Copy numbers held, ascending, from 1, and their levels.
     replicate : int
         From 1; each has new noise.
     attribute : str
         A column's name, or ``*`` for all attributes together.
-    metric : str
-        For example ``distortion`` (squared data units), ``normalized_error`` (1 = no better than
-        the mean).
     value, std_error, ci_low, ci_high : float or None
         Value, standard error and 95 % interval.
     theory : float or None
         The closed form of the cell.
-    status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
         Reason of a status other than ``ok``; for an insider's attack, the fault in the noise.
-    error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates',
-    'replicates-needed', 'none'}
+    error_bar : str
         Method of ``std_error``. ``redraws``: other draws of the same release. ``sampling``: records
         (or cross-validation folds) as independent draws. ``replicates-needed``: none, because
         something is drawn once for all records; five replicates would give one.
@@ -128,16 +120,9 @@ class Measurement(NamedTuple):
 class Distribution(NamedTuple):
     """Distribution of one cell's absolute errors over the records (li2012, Fig. 3).
 
-    Attributes
-    ----------
-    edges : tuple of float
-        ``len(shares) + 1`` bin edges in data units: multiples of the attribute's standard
-        deviation. The largest error could disclose an outlier.
-    shares : tuple of float
-        Share of the records in each bin, in [0, 1]. Neighbouring bins with fewer than ten records
-        have their mean share.
-    above : float
-        Share of the records above the last edge.
+    Bin edges are multiples of the attribute's deviation, as the largest error could disclose an
+    outlier. Neighbouring bins with fewer than ten records have their mean share. ``above`` is the
+    share above the last edge.
     """
 
     sweep: Point
@@ -155,7 +140,8 @@ class Distribution(NamedTuple):
 class Picture(NamedTuple):
     """Originals, a copy and estimates of one attribute, as shares of the records by bin.
 
-    A bin is a run of cells, ``(first, stop, share)``, with ten records or more, or none.
+    A bin is a run of cells, ``(first, stop, share)``, with ten records or more, or none. ``joint`` has
+    bins of the original and of the estimate, and their share.
 
     Attributes
     ----------
@@ -168,9 +154,6 @@ class Picture(NamedTuple):
         ordered by frequency.
     width : float
         Width of a cell in standard deviations; 0 for categories.
-    original, shown, estimate : tuples of bins
-    joint : tuple of (int, int, int, int, float)
-        Bins of the original and of the estimate, and their share.
     """
 
     sweep: Point
@@ -249,10 +232,6 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     The error is ``sqrt(Σ se²) / R``, also for error bars from the spread of replicates, which are
     those of a single draw. It is None if one is missing. The mean is NaN without values.
     """
-    # most cells; equal figures with less work
-    if len(records) == 1 and records[0].value is not None:
-        value, error = records[0].value + 0.0, records[0].std_error
-        return value, None if error is None else math.sqrt(error**2)
     values = [record.value for record in records if record.value is not None]
     errors = [record.std_error for record in records]
     if not values:
@@ -385,21 +364,17 @@ class Tried:
 
     Attributes
     ----------
-    scheme : str
-    levels : tuple of float
-        Levels of its copies, the least perturbed first.
     on_paper : float
         Upper bound of the unknown share: closed form of the best attack on all copies, in the worst
         attribute.
     exposed : Exposed or None
         Measured exposure; None if the closed form already excludes the release.
     verdict : {'holds', 'fails', 'undecided'}
-        Outcome of an audit of any new release, against every attack, in every attribute; undecided
-        if it depends on the draw.
+        Of an audit of any new release, in every attribute; undecided if it depends on the draw.
     in_full : bool
         Whether the whole release was audited, or one sufficient copy.
     pooling : float
-        Share of the least perturbed copy's error that pooling removes, by closed form or measured.
+        Share of the least perturbed copy's error that pooling removes.
     losses : tuple of float
         Loss of use by copy; empty if not measured.
     epsilon : Epsilon or None

@@ -1,4 +1,4 @@
-"""Run an audit from Python."""
+"""The Python interface: ``run``, and the names of the other functions and classes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,48 @@ from pathlib import Path
 from typing import Any
 
 from auditor import registry
-from auditor.base.errors import AuditorError, StorageError
+from auditor.audit.measures.empirical_guarantee import EpsilonAudit, empirical_epsilon
+from auditor.base.errors import (
+    AuditorError,
+    DataError,
+    NotApplicable,
+    PluginError,
+    ScenarioError,
+    StorageError,
+)
 from auditor.registry.parameters import is_whole
 from auditor.results.model import AuditResult
+from auditor.results.records import Measurement
 from auditor.runs.check import check_data
+from auditor.runs.estimate import attack
+from auditor.runs.estimate_numbers import Estimate
 from auditor.runs.finished_tasks import Keep
+from auditor.runs.folder_release import read_release
+from auditor.runs.output import watched
+from auditor.runs.perturb import Release, perturb
 from auditor.runs.plan import within_budget
-from auditor.runs.progress import watched
 from auditor.runs.run_scenario import Listener, run_scenario
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
+
+__all__ = [
+    "AuditResult",
+    "AuditorError",
+    "DataError",
+    "EpsilonAudit",
+    "Estimate",
+    "Measurement",
+    "NotApplicable",
+    "PluginError",
+    "Release",
+    "Scenario",
+    "ScenarioError",
+    "attack",
+    "empirical_epsilon",
+    "perturb",
+    "read_release",
+    "run",
+]
 
 
 def run(

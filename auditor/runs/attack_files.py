@@ -1,8 +1,7 @@
 """Attacks on copies in files, for the command line.
 
-Copies of numbers are read as the scheme ``published`` reads them, with its checks that they are the
-original's records in order. With a stated law the attack uses it, and has its closed form if any.
-Without one the law is estimated from original and copies. Copies of categories need a stated law.
+With a stated law the attack uses it, and has its closed form if any. Without one the law is
+estimated from original and copies. Copies of categories need a stated law.
 """
 
 from __future__ import annotations
@@ -32,30 +31,18 @@ from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.results.disclosure import FEWEST_RECORDS, rounded
 from auditor.results.files import located, sweep, writing
+from auditor.runs.arguments import checked_levels, make_plugin
 from auditor.runs.estimate import CategoricalEstimate, attack, knowledge_of
 from auditor.runs.estimate_numbers import Estimate
-from auditor.runs.perturb import Release, checked_levels, make_plugin
+from auditor.runs.perturb import Release
 
 
 @dataclass(frozen=True)
 class Request:
     """Arguments of one attack.
 
-    Attributes
-    ----------
-    attack : str
-        A registered attack; ``parameters`` are its own.
-    copies : sequence of str
-        Files, in order of release.
-    original : str
-        A file, or a registered source.
-    scheme : str or mapping, optional
-        Scheme of the copies: its name, or ``{name: …, …its parameters}``. ``levels`` then has one
-        for each copy.
-    columns : sequence of str, optional
-        To rebuild; by default every column of numbers that the original and all copies have.
-    knowledge : str or mapping
-        As in a scenario.
+    ``scheme`` is a name or ``{name: …, …its parameters}``; ``levels`` then has one for each copy.
+    ``columns`` are by default every column of numbers that the original and all copies have.
     """
 
     attack: str
@@ -143,7 +130,7 @@ def _original(asked: Request) -> Table:
     """Return the table, by default with the columns of numbers that all copies have."""
 
     def read(columns: Sequence[str] | None) -> Table:
-        return load_table(asked.original, columns=columns, rng=stream(asked.seed, "data"))
+        return load_table(DataUse(asked.original, columns), stream(asked.seed, "data"))
 
     if asked.columns is not None:
         return read(asked.columns)
@@ -170,9 +157,7 @@ def _found(name: str) -> Path:
 
 
 def described(asked: Request, found: Estimate | CategoricalEstimate) -> str:
-    """Return an estimate's quality in words.
-
-    Private figures are no sharper than their error warrants.
+    """Return an estimate's quality in words, no sharper than private figures warrant.
 
     Raises
     ------

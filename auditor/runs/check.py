@@ -1,12 +1,8 @@
-"""A scenario's table, and checks that need it before a run."""
+"""Checks of a scenario before a run that need the table, or all copies together."""
 
 from __future__ import annotations
 
-import json
 import warnings
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,25 +21,20 @@ from auditor.base.errors import (
     ScenarioError,
     did_you_mean,
 )
-from auditor.data.bounds import check_bounds
-from auditor.data.columns.categorical_table import Categories, hierarchy_of
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.request import is_file
-from auditor.data.source import outlined_table
 from auditor.data.table import Table
 from auditor.expectations.base import listed
 from auditor.numerics.blocks import moment_groups
-from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
-from auditor.process.environment import one_thread
 from auditor.results import metrics
-from auditor.results.files import located
+from auditor.runs.tables import notes_of, outlined
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scenario.read_plugins import parse_coalitions
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
+from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine
 from auditor.schemes.draw import check_takes_batches, released_grid
 
 MOST_MOMENT_BYTES = 4 * 2**30
@@ -102,12 +93,8 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         where = ("data", "rows") if here.data.rows else ("data",)
         found.add(where, "cannot be used: the table does not fit into memory")
         return None
-    if is_file(here.data.source):
-        # for start-up: file readers are slow to import
-        from auditor.data.load import file_notes
-
-        for note in (*file_notes(here.data.source, here.base), *table.notes):
-            warnings.warn(AuditorWarning(note), stacklevel=2)
+    for note in notes_of(here, table) if is_file(here.data.source) else ():
+        warnings.warn(AuditorWarning(note), stacklevel=2)
     _check_knowledge(here, table, found)
     if here.utility is not None:
         # for start-up: few scenarios measure it
@@ -272,61 +259,3 @@ def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> No
                 ("expect", use.place, use.name, "coalition"),
                 f"names copy {last}, but only {most} {copies} released",
             )
-
-
-@dataclass(frozen=True)
-class _Asked:
-    key: str
-    scenario: Scenario = field(compare=False)
-
-
-def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
-    """Return the scenario's table and its exact moments, cached."""
-    states = ((str(path), path.stat()) for path in table_files(scenario))
-    stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
-    # order counts: columns make a product domain, leaves a hierarchy
-    key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
-    with one_thread():
-        return _table(_Asked(key, scenario))
-
-
-def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
-    """Return the table and moments for a check, records loaded if needed."""
-    table = outlined_table(scenario.data, lambda: table_of(scenario)[0])
-    return table_of(scenario) if table is None else (table, table_moments(table))
-
-
-def table_files(scenario: Scenario) -> list[Path]:
-    """Return the files of the scenario's table."""
-    source = scenario.data.source
-    for path in located(source, scenario.base) if is_file(source) else []:
-        return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
-    return []
-
-
-@lru_cache(maxsize=4)
-def _table(asked: _Asked) -> tuple[Table, TableMoments]:
-    # for start-up: a check may not need the records
-    from auditor.data.load import in_batches, load_table
-
-    scenario, data = asked.scenario, asked.scenario.data
-    table = load_table(
-        data.source,
-        columns=data.columns,
-        rows=data.rows,
-        missing=data.missing,
-        standardize=data.standardize,
-        parameters=data.parameters,
-        rng=stream(scenario.seed, "data"),
-        base=scenario.base,
-        categories=Categories(data.bins, data.categorical),
-        dates=data.dates,
-        order=data.order,
-        key=data.key,
-        unit=data.unit,
-        weight=data.weight,
-        hierarchies={name: hierarchy_of(tree) for name, tree in data.hierarchies.items()},
-    )
-    check_bounds(table, data.bounds)
-    table = in_batches(replace(table, bounds=data.bounds), data.first_batch)
-    return table, table_moments(table)

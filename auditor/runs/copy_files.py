@@ -1,8 +1,7 @@
 """Releases in folders: copies and later batches, written as files.
 
-No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are
-computed again from the first batch's originals. They are in no file, because an exact covariance
-reveals the last record to an adversary who knows all others.
+No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are in no
+file, because an exact covariance reveals the last record to an adversary who knows all others.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -35,13 +35,13 @@ from auditor.data.load import file_notes, file_pieces
 from auditor.data.microdata import batch_notes, refuse_repeats
 from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
-from auditor.data.table import Table
+from auditor.data.table import Bounds, Table
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version
-from auditor.registry import get
 from auditor.results.files import located
 from auditor.results.table_register import earlier_release, key_name, register_release
+from auditor.runs.arguments import make_plugin
 from auditor.runs.drawn_copies import (
     AS_DRAWN,
     Asked,
@@ -50,8 +50,8 @@ from auditor.runs.drawn_copies import (
     Precision,
     Treatment,
     drawn_copies,
+    sized,
 )
-from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
@@ -68,7 +68,7 @@ LOOKED_AT = 20_000
 def write_copies(
     data: str,
     scheme: str,
-    levels: Sequence[float],
+    levels: Sequence[float] | Mapping[str, Sequence[float]],
     seed: int | None,
     output: Path,
     columns: Sequence[str] | None = None,
@@ -79,6 +79,7 @@ def write_copies(
     keep: Sequence[str] | Literal["rest"] = (),
     treatment: Treatment = AS_DRAWN,
     force: bool = False,
+    bounds: Bounds = MappingProxyType({}),
 ) -> list[Path]:
     """Write ``copy-1``, ``copy-2`` … and a manifest; return their paths.
 
@@ -86,21 +87,16 @@ def write_copies(
     ----------
     data : str
         A registered source, or a path to a file of data.
-    scheme, levels, seed, parameters
+    scheme, levels, seed, parameters, bounds
         As for ``auditor.perturb``; the manifest holds neither seed nor key.
     output : Path
-        Folder, made if missing. Files appear when they are whole. Only their owner can read
-        copies; the manifest follows the system's settings.
-    columns, rows
-        Selection, as in a scenario's ``data``.
+        Folder, made if missing. Only its owner can read copies.
     form : 'csv' or 'parquet', optional
         By default Parquet for data in Parquet, else csv (UTF-8, commas, decimal points).
     precision : 'double' or 'single'
         Numbers of 64 or 32 bits.
     keep : sequence of str or 'rest'
         Columns to copy **unchanged**; ``rest``: all that are not perturbed.
-    treatment : Treatment
-        Blank cells, rounding and bounds.
     force : bool
         Whether to replace a release in the folder.
 
@@ -114,20 +110,24 @@ def write_copies(
     ------
     AuditorError
         Data, scheme, levels or folder cannot be used; the folder holds the data or another release;
-        or single precision would round a copy by more than a thousandth of its noise, or of its
-        deviation if the scheme states no noise.
+        or single precision would round a copy by more than a thousandth of its noise.
 
     Notes
     -----
     Data are streamed in blocks of two megabytes per copy, categories of 65,536 records. A table is in
     memory if the scheme needs all of it, it has dates, or categories keep their blanks.
     """
+    parameters = dict(parameters or {})
+    if isinstance(levels, Mapping):
+        levels, parameters, columns = sized(
+            data, scheme, parameters, levels, bounds, columns, rows, treatment.missing
+        )
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, wanted = _selection(data, columns, keep)
     with plugin_errors():
-        chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
+        chosen: Scheme = make_plugin("scheme", scheme, parameters)
     head = {
         "schema_version": 2,
         "auditor": version("auditor"),
@@ -297,40 +297,6 @@ def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
     return whole_frame(pieces_of(path.resolve(strict=True)), names, None)
 
 
-def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
-    """Return the numbers of copies, from 1, that equal the data.
-
-    Examples
-    --------
-    >>> unperturbed("corner-wave", [0.5, 0.0]), unperturbed("uniform", [0.0, 1.0]), unperturbed("rotation", [0.0])
-    ([2], [2], [])
-    """
-    level = get("scheme", scheme).level_of_original
-    return [number for number, each in enumerate(levels, start=1) if each == level]
-
-
-def averages_out(scheme: str) -> bool:
-    """Whether copies of two releases of one table average out, as noise does.
-
-    Examples
-    --------
-    >>> averages_out("corner-wave"), averages_out("k-anonymity")
-    (True, False)
-    """
-    return get("scheme", scheme).level_of_original is not None
-
-
-def is_nested(scheme: str) -> bool:
-    """Whether copies are made of the classes of earlier copies.
-
-    Examples
-    --------
-    >>> is_nested("k-anonymity-multilevel"), is_nested("k-anonymity")
-    (True, False)
-    """
-    return bool(getattr(get("scheme", scheme), "nested", False))
-
-
 # -- later batches ---------------------------------------------------------------------------------
 
 
@@ -346,22 +312,9 @@ def append_copies(
 ) -> list[Path]:
     """Write the copies of a later batch of records; return their paths.
 
-    Parameters
-    ----------
-    data : str
-        A file with the new records, in the columns that the release perturbs and keeps.
-    folder : Path
-        Folder of the release, which states scheme, levels, columns and treatment.
-    earlier : sequence of str
-        Originals of every released batch, in order. The first one's moments scale the noise.
-    seed : int, optional
-        For studies only.
-    missing, forms
-        Blank cells and date formats of the new records; see ``Treatment``.
-    key : str, optional
-        A column that identifies records, in ``data`` and in all of ``earlier``.
-    repeats : bool
-        Whether records with a released key are perturbed again, not refused.
+    ``earlier`` are the originals of every released batch, in order; the first one's moments scale the
+    noise. ``key`` is a column that identifies records, in all files; ``repeats`` perturbs records with
+    a released key again. The release states scheme, levels, columns and treatment.
 
     Warns
     -----

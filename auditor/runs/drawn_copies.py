@@ -1,9 +1,13 @@
-"""Copies drawn and finished block by block on their way into files."""
+"""Copies drawn and finished block by block on their way into files.
+
+Each copy is finished alone, as a function of the copy, of public bounds and steps, and of the blank
+cells. Theorem 4 is exact for copies as drawn, and no longer for these (docs/release.md).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -14,25 +18,22 @@ from numpy.typing import NDArray
 from auditor.base.errors import AuditorError
 from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
-from auditor.data.columns.categorical_table import (
-    CategoricalTable,
-    Categories,
-    of_column,
-    product,
-    split,
-)
-from auditor.data.columns.checks import check_plain, floats
-from auditor.data.columns.dates import SINCE, as_dates, in_days, plain_days
-from auditor.data.columns.scan import MOST_PLACES, resolution
+from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
+from auditor.data.columns.checks import check_plain
+from auditor.data.columns.dates import SINCE, as_dates, plain_days
+from auditor.data.columns.scan import MOST_PLACES
 from auditor.data.load import load_table
 from auditor.data.raw_columns import Blanks, InStep, Stored, blank_cells, raw_frames, stored_kinds
-from auditor.data.request import is_file
-from auditor.data.table import Table
+from auditor.data.request import DataUse, is_file
+from auditor.data.table import Bounds as ColumnBounds
+from auditor.data.table import Table, recorded
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pa, pd
 from auditor.process.environment import one_thread
 from auditor.results.table_register import ColumnPrints
-from auditor.runs.perturb import add_codes, checked_levels
+from auditor.runs.arguments import checked_levels
+from auditor.runs.perturb import add_codes
+from auditor.scenario.stated_levels import sized_by_bounds
 from auditor.schemes.base.additive import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
@@ -45,16 +46,8 @@ Precision = Literal["double", "single"]
 class Earlier:
     """Facts that a later batch has from the earlier ones.
 
-    Attributes
-    ----------
-    records : int
-        Number of earlier records.
-    scale : TableMoments or None
-        Moments of the first batch, which scale the noise.
-    domains : mapping
-        Column → possible values of a category.
-    past : tuple of ndarrays
-        As of ``Key``.
+    ``scale`` has the moments of the first batch, which scale the noise; ``domains`` the possible
+    values of categories; ``past`` is as of ``Key``.
     """
 
     records: int = 0
@@ -110,22 +103,21 @@ class Asked:
         """Count blank cells, if they are allowed."""
         return Blanks(0, 0, {}) if self.treatment.missing == "refuse" else Blanks.of(self.raw())
 
-    def table(self, categories: Categories | None = None, dates: Sequence[str] = ()) -> Table:
+    def table(
+        self, domains: Mapping[str, Sequence[Any] | None] | None = None, dates: Sequence[str] = ()
+    ) -> Table:
         """Return the table to perturb, means in place of blanks that are kept."""
-        missing = self.treatment.missing
-        return load_table(
+        asked = self.treatment
+        use = DataUse(
             self.data,
-            columns=self.columns,
-            rows=self.rows,
-            parameters={},
-            rng=self.rng,
-            base=None,
-            categories=categories,
-            missing="mean" if missing == "keep" else missing,
-            dates={name: self.treatment.forms.get(name) for name in dates},
-            varied=self.earlier.scale is None,
-            unit=self.treatment.unit,
+            self.columns,
+            self.rows,
+            "mean" if asked.missing == "keep" else asked.missing,
+            categorical=dict(domains or {}),
+            dates={name: asked.forms.get(name) for name in dates},
+            unit=asked.unit,
         )
+        return load_table(use, self.rng, varied=self.earlier.scale is None)
 
     def numbers(self) -> tuple[dict[str, Stored], Table]:
         """Return the kinds of the named columns, and the table, dates as days."""
@@ -146,7 +138,7 @@ class Asked:
         if self.treatment.missing == "keep" and self.blanks().total > 0:
             return filled_categories(self.raw(), self.earlier.domains)
         domains = {name: self.earlier.domains.get(name) for name in self.columns or ()}
-        held = self.table(Categories({}, domains)).categorical
+        held = self.table(domains).categorical
         if held is None:
             raise AuditorError(
                 "a uniform scheme perturbs categories: name the columns to take as such"
@@ -157,16 +149,8 @@ class Asked:
 class Drawn(NamedTuple):
     """Copies on their way into files.
 
-    Attributes
-    ----------
-    parts : iterator
-        The next records of every copy.
-    stated : dict
-        Entries of the manifest; never the key.
-    notes : list of str
-        Warnings for the owner.
-    prints : ColumnPrints
-        Fingerprints of the table, complete once all parts are drawn.
+    ``parts`` yields the next records of every copy, ``stated`` goes into the manifest, and ``prints``
+    are complete once all parts are drawn.
     """
 
     parts: Iterator[Sequence[pd.DataFrame]]
@@ -216,14 +200,16 @@ def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
         notes += [f"{listed(days)}: written as {SINCE}; rounded, as dates" for _ in days[:1]]
     else:
         kinds = kinds or asked.kinds(names)
-        columns = finishes(table, kinds, asked.raw, treatment, whole)
+        columns = finishes(table, kinds, treatment, whole)
         parts = finished(parts, columns, blank)
         if grid:
             stated["grid"] = {
                 name: step
                 for name, step in grid.items()
-                if columns[name].is_bare
-                or (whole is not None and not treatment.rounded and columns[name].is_open)
+                if columns[name].is_open
+                and (
+                    math.isnan(columns[name].step) or (whole is not None and not treatment.rounded)
+                )
             }
         stated["post_processing"] = post_processing(
             columns if treatment.rounded else {}, treatment.bounds, treatment.unit
@@ -320,20 +306,18 @@ class Treatment:
     Attributes
     ----------
     missing : 'refuse', 'drop', 'mean' or 'keep'
-        Treatment of blank cells: an error; their records are in no copy; the column's mean is
-        perturbed in their place; or they are blank in every copy.
-    rounded : bool
-        Whether copies are rounded to each column's resolution.
+        Blank cells are an error; their records are in no copy; the column's mean is perturbed in
+        their place; or they are blank in every copy.
     bounds : mapping
         Column → lowest and highest written value, empty for none; column ``""`` means every column
         of numbers.
     forms : mapping
-        Date columns → the format of their text, if not ISO 8601; rounded copies have it, too.
+        Date columns → the format of their text, if not ISO 8601.
     steps : mapping, optional
         Steps that earlier copies were rounded to; by default the values' own.
     unit : str, optional
-        Column that identifies units. All records of one have the noise of its first record in
-        columns that are constant within every unit.
+        Column of units. All records of one have the noise of its first record in columns that are
+        constant within every unit.
     """
 
     missing: Blank = "refuse"
@@ -369,19 +353,9 @@ AS_DRAWN = Treatment()
 
 
 class Finish(NamedTuple):
-    """Finishing of one column in every copy.
+    """Finishing of one column: bounds (infinite for none), and a step (NaN for none).
 
-    Attributes
-    ----------
-    kind : Stored
-    low, high : float
-        Infinite for none.
-    step : float
-        Rounding step; NaN for none.
-    blanks : bool
-        Whether blank cells may be among its whole numbers.
-    form : str or None
-        Format of dates as text, if not ISO 8601.
+    ``blanks``: blank cells may be among its whole numbers.
     """
 
     kind: Stored
@@ -390,11 +364,6 @@ class Finish(NamedTuple):
     step: float
     blanks: bool
     form: str | None = None
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether numbers stay as drawn."""
-        return math.isnan(self.step) and self.is_open
 
     @property
     def is_open(self) -> bool:
@@ -435,11 +404,10 @@ class Finish(NamedTuple):
 def finishes(
     table: Table,
     kinds: Mapping[str, Stored],
-    raw: Callable[[], Iterable[pd.DataFrame]],
     asked: Treatment,
     whole: NDArray[np.bool_] | None = None,
 ) -> dict[str, Finish]:
-    """Return the finishing of each column; ``raw`` yields the columns as stored.
+    """Return the finishing of each column.
 
     Columns that are drawn ``whole`` are written as whole numbers, even unrounded; dates are days.
 
@@ -455,10 +423,11 @@ def finishes(
         )
     steps: Mapping[str, float] = {}
     if asked.rounded:
-        steps = _steps(table, raw) if asked.steps is None else asked.steps
+        found = recorded(table).steps.tolist() if asked.steps is None else []
+        steps = dict(zip(names, found, strict=True)) if found else asked.steps or {}
     elif whole is not None:
         steps = {name: 1.0 for name, each in zip(names, whole, strict=True) if each}
-    found = {}
+    finished_by = {}
     for name in names:
         kind, step = kinds[name], steps.get(name, math.nan)
         if kind in ("date", "time") and not asked.rounded:
@@ -473,18 +442,10 @@ def finishes(
             raise AuditorError(
                 f"bounds of column {quoted(name)}: none of its values, as they are rounded, lies between"
             )
-        found[name] = Finish(kind, low, high, step, asked.missing == "keep", asked.forms.get(name))
-    return found
-
-
-def _steps(table: Table, raw: Callable[[], Iterable[pd.DataFrame]]) -> dict[str, float]:
-    names = list(table.attributes)
-    found = resolution(
-        lambda: (np.nan_to_num(floats(in_days(frame[names], table.dates))) for frame in raw()),
-        table.rows,
-        table.width,
-    )
-    return dict(zip(names, found.steps.tolist(), strict=True))
+        finished_by[name] = Finish(
+            kind, low, high, step, asked.missing == "keep", asked.forms.get(name)
+        )
+    return finished_by
 
 
 def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
@@ -542,12 +503,6 @@ def filled_categories(
 ) -> CategoricalTable:
     """Return categories in memory, each column's commonest value in place of blanks.
 
-    Parameters
-    ----------
-    frames : iterable of DataFrames
-    domains : mapping
-        Column → its possible values; by default as observed.
-
     Raises
     ------
     AuditorError
@@ -567,14 +522,9 @@ def filled_categories(
 def shared_in_units(
     parts: Iterator[Sequence[pd.DataFrame]], units: Indices, columns: Sequence[str]
 ) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield copies whose records have the cells of their unit's first record in some columns.
+    """Yield copies with the cells of each unit's first record in columns constant within units.
 
-    Parameters
-    ----------
-    units : ndarray of shape (n,)
-        Unit of each record, from 0.
-    columns : sequence of str
-        Constant within every unit of the original.
+    ``units``, shape (n,), numbers the unit of each record from 0.
     """
     start, kept = 0, dict[int, Array]()
     for copies in parts:
@@ -637,3 +587,32 @@ def notes_of_blanks(
         "the cell was blank: audit with `missing: mean` (blank_guessed). One record moves all filled cells",
         "keep": f"kept blank in every copy: {where}; every recipient sees which cells are blank, and of whom if records can be told",
     }[missing]
+
+
+def sized(
+    data: str,
+    scheme: str,
+    parameters: dict[str, Any],
+    guarantees: Mapping[str, Sequence[float]],
+    bounds: ColumnBounds,
+    columns: Sequence[str] | None,
+    rows: int | None,
+    missing: Blank,
+) -> tuple[list[float], dict[str, Any], list[str]]:
+    """Return levels, parameters and columns for noise sized by bounds of all records."""
+    ((currency, stated),) = guarantees.items()
+    if not all(one > 0 for one in stated):
+        raise AuditorError(f"--{currency} must be numbers above 0")
+    names = list(bounds) if columns is None else list(columns)
+    if sorted(names) != sorted(bounds):
+        raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
+    bounds = {name: bounds[name] for name in names}
+    levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
+    use = DataUse(data, names, rows, "drop" if missing == "keep" else missing, bounds=dict(bounds))
+    table = load_table(use, stream(0, "data"))
+    if table.blanks is not None and table.blanks.any():
+        raise AuditorError(
+            f"--{currency} is not kept by --missing mean: one record also moves each of "
+            f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
+        )
+    return levels, parameters, names

@@ -21,8 +21,9 @@ from auditor.data.microdata import as_categories, as_table, categories_like, cop
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import with_plugin_errors
+from auditor.runs.arguments import make_plugin
 from auditor.runs.estimate_numbers import Held, measured
-from auditor.runs.perturb import Release, codes_of, make_plugin
+from auditor.runs.perturb import Release, codes_of
 from auditor.scenario.problems import plain
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import parse_coalitions
@@ -40,15 +41,11 @@ class CategoricalEstimate:
     values : like the original
         The most probable value of every record.
     posterior : ndarray of shape (n, s)
-        The posterior over the domain; of several attributes the last one's value changes fastest.
-    domain : tuple
-        Labels by attribute.
+        Over the domain; of several attributes the last one's value changes fastest.
     accuracy : float
         Share of records whose most probable value is the true one.
     reconstruction_probability : float
         Posterior probability of the true value, averaged over records.
-    coalition : tuple of int
-        The copies used.
     theory : None
         Estimates of categories have no closed-form error here; see ``matches-theory``.
     """

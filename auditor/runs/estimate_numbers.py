@@ -45,14 +45,11 @@ class Estimate:
     values : array or DataFrame
         ``X̂``, like the original.
     theory : float or None
-        Closed-form distortion (mean squared error over rows and attributes, squared data units),
-        if it exists.
+        Closed-form distortion (mean squared error over rows and attributes, squared data units).
     distortion : float
-        Measured distortion, over the records that the adversary was not given in clear.
+        Measured, over the records that the adversary was not given in clear.
     normalized_error : float
         ``N·D/Tr(K_X)``: 0 is exact, 1 no better than guessing the mean.
-    coalition : tuple of int
-        The copies used.
     """
 
     values: Microdata = field(repr=False)
@@ -136,9 +133,7 @@ def measured(plugin: Attack, held: Held, X: Microdata, knows: Knowledge, seed: i
 def rebuilt(
     plugin: Attack, held: Held, knows: Knowledge, seed: int
 ) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
-    """Return estimates, theory's distortion, the fit, and the rows in clear.
-
-    Estimates have shape (n, N); only attacks on rows have a fit.
+    """Return estimates (n, N), theory's distortion, the fit if by rows, and rows in clear.
 
     Raises
     ------

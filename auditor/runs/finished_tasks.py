@@ -1,8 +1,7 @@
 """Results of finished tasks, one file each, for ``--resume``.
 
-A file's name holds digests of everything that the result depends on and of its content. The first
-finds it again, the second guards against damage, not against forgery; content is decoded strictly.
-Files are their owner's alone (mode 0600) and hold aggregates in full.
+A file's name holds digests of everything that the result depends on and of its content. They guard
+against damage, not against forgery. Files are their owner's alone and hold aggregates in full.
 
 *Not checked*: the kind of processor, on which linear algebra may round otherwise, and files that a
 third party's plugin reads but no parameter names.
@@ -31,7 +30,7 @@ from auditor.process.environment import version
 from auditor.process.interrupt import shielded
 from auditor.results.evidence import codec
 from auditor.results.files import located, lock_folder, sweep, write_atomically
-from auditor.runs.check import table_files
+from auditor.runs.tables import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point

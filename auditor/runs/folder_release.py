@@ -24,9 +24,10 @@ from auditor.data.microdata import as_categories, as_table
 from auditor.data.raw_columns import Kept, column_names
 from auditor.process.deferred import pd
 from auditor.results.table_register import key_name
+from auditor.runs.arguments import make_plugin
 from auditor.runs.copy_files import beside, copy_columns
 from auditor.runs.drawn_copies import released_columns
-from auditor.runs.perturb import Lineage, Release, make_plugin, prints_of
+from auditor.runs.perturb import Lineage, Release, prints_of
 from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.draw import released_grid
 from auditor.schemes.replacement.base import UniformScheme
@@ -63,14 +64,7 @@ def read_release(X: Any, folder: Path | str) -> Release:
 
 @dataclass(eq=False)
 class FolderLineage(Lineage):
-    """Line of a release in a folder, with its content as the newest state.
-
-    Attributes
-    ----------
-    X : DataFrame
-        The originals of all batches.
-    folder : Path
-    """
+    """Line of a release in a folder; ``X`` are the originals of all batches."""
 
     X: Any = None
     folder: Path = Path()

@@ -8,15 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from auditor import registry
-from auditor.base.errors import AuditorError, AuditorWarning, Problem, ScenarioError
+from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.base.types import Array, Codes, Microdata
-from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
 from auditor.data.microdata import (
     as_categories,
@@ -29,25 +27,19 @@ from auditor.data.microdata import (
     sensitive_columns,
     stacked,
 )
-from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import Bounds, Table, check_bounds
 from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
-from auditor.registry import PluginParameters
-from auditor.registry.parameters import format_path
 from auditor.results.table_register import ColumnPrints, warn_and_register
-from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
-from auditor.scenario.problems import Problems, plain
-from auditor.scenario.read_data import parse_bounds
-from auditor.scenario.stated_levels import level_of
+from auditor.runs.arguments import checked_bounds, checked_levels, make_plugin, parsed_levels
+from auditor.scenario.levels import CURRENCIES
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import (
     HeldCopies,
     check_takes_batches,
-    checked_seed,
     codes_key_of,
     drawn_blocks,
     key_of,
@@ -293,100 +285,13 @@ def perturb(
     """
     if levels is None:
         levels = make_plugin("scheme", scheme, parameters).default_levels() or None
-    asked = _parsed(levels)
+    asked = parsed_levels(levels)
     if asked.currency is not None and issubclass(registry.get("scheme", scheme), AdditiveScheme):
         parameters.setdefault("noise", CURRENCIES[asked.currency])
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
-    stated = _checked_bounds(chosen, bounds)
+    stated = checked_bounds(chosen, bounds)
     made = Release(X, (), (), chosen, bounds=stated)
     return _with_levels(made, checked_levels(asked, seed, chosen, stated), seed)
-
-
-def _parsed(levels: Any) -> Levels:
-    if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
-        levels = list(levels)
-    problems = Problems()
-    found = problems.attempt(("levels",), parse_levels, levels)
-    _refuse(problems)
-    assert found is not None
-    return found
-
-
-def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
-    problems = Problems()
-    found = problems.attempt(("bounds",), parse_bounds, plain(bounds or {})) or {}
-    if found and scheme.engine != "numeric":
-        problems.add(
-            ("bounds",), f"are of columns of numbers, and {scheme.name} perturbs categories"
-        )
-    _refuse(problems)
-    return found
-
-
-def _refuse(problems: Problems, of: str = "") -> None:
-    if problems.found:
-        raise ScenarioError(
-            Problem(format_path(path), f"{message}{of}") for path, message, _ in problems.found
-        )
-
-
-def checked_levels(
-    levels: Any, seed: int | None, scheme: Scheme, bounds: Bounds = MappingProxyType({})
-) -> tuple[float, ...]:
-    """Return levels as noise multiples or probabilities.
-
-    Raises
-    ------
-    AuditorError
-        They are invalid for this scheme; or a guarantee lacks bounds, or has noise of another size.
-    """
-    asked = _parsed(levels)
-    if asked.currency not in (None, "scale") and not bounds:
-        raise AuditorError(
-            f"levels by {asked.currency} need bounds, by how much one record may change, as bounds={{'age': (0, 120)}}"
-        )
-    if asked.currency is not None:
-        if (
-            isinstance(scheme, AdditiveScheme)
-            and scheme.parameters.model_dump().get("noise") != CURRENCIES[asked.currency]
-        ):
-            raise AuditorError(
-                f"levels by {asked.currency} say how large the noise is: leave `noise` out when the first copies are made"
-            )
-        data = DataUse("", bounds=dict(bounds))
-        asked = replace(
-            asked, values=tuple(level_of(scheme, asked.currency, one, data) for one in asked.stated)
-        )
-    resolved = asked.resolve(checked_seed(seed))
-    scheme.check_levels(resolved)
-    return resolved
-
-
-def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
-    """Return a plugin with checked parameters; names may have hyphens or underscores.
-
-    Raises
-    ------
-    ScenarioError
-        With every parameter that is wrong.
-    """
-    cls = registry.get(kind, name)
-    problems = Problems()
-    model = problems.model(
-        (),
-        {key.replace("_", "-"): _spelt(value) for key, value in parameters.items()},
-        cls.Parameters,
-    )
-    _refuse(problems, f" ({kind} {name!r})")
-    assert isinstance(model, PluginParameters)
-    return cls(model)
-
-
-def _spelt(value: Any) -> Any:
-    try:
-        return plain(value)
-    except ScenarioError:
-        return value
 
 
 def prints_of(table: Table | CategoricalTable) -> ColumnPrints:

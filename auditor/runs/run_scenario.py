@@ -73,19 +73,8 @@ def run_scenario(
 ) -> AuditResult:
     """Run an audit.
 
-    Parameters
-    ----------
-    scenario : Scenario
-    workers : int
-        Processes; the results are the same bytes for any number.
-    cluster : str, optional
-        Address of a running Dask scheduler, instead of processes here.
-    listener : callable, optional
-        Called after every task and step.
-    command : str
-        The command line, for the record.
-    keep : Keep, optional
-        Place of finished tasks, and whether to reuse them.
+    ``workers`` processes, or the Dask scheduler at ``cluster``, carry it out; the results are the same
+    bytes. ``listener`` is called after every task and step. ``keep`` is the place of finished tasks.
 
     Returns
     -------
@@ -279,7 +268,8 @@ def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
     if type(use.expectation).__module__.partition(".")[0] not in OURS:
         evidence = deepcopy(evidence)  # writes of a plugin must not reach the results
     with contained() as failure:
-        return use.expectation.record(use.name, use.where, evidence)
+        record: ExpectationRecord = use.expectation.record(use.name, use.where, evidence)
+        return record
     return ExpectationRecord(
         expectation=use.name,
         where=use.where,

@@ -1,9 +1,8 @@
 """Tasks of a run: replicates of one scheme at one sweep point.
 
-A task carries texts and paths, never rows of a table in memory, and yields aggregates. A release
-that exceeds one worker's share of the time is divided into steps (stripes of a pass, attacks) for
-the workers, and combined in this process. Parts are added in order, so
-results are the same bytes for any number of workers.
+A task carries texts and paths, never rows in memory, and yields aggregates. A release that exceeds
+one worker's share of the time is divided into steps. Parts are added in order, so results are the
+same bytes for any number of workers.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from auditor.base.errors import AuditorError
 from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import keep_freed_memory, one_thread
-from auditor.runs.check import table_of
 from auditor.runs.plan import line_of
+from auditor.runs.tables import table_of
 from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
@@ -48,13 +47,8 @@ class Task:
     ----------
     document : dict
         The scenario as read, without its sweep point.
-    base : str or None
-        Folder of the scenario's file.
-    name : str
-    point : tuple of (path, value)
     scheme : int
         Its place in the scenario.
-    replicates : tuple of int
     pooling : bool
         Whether an expectation needs evidence on the gain of pooling.
     table : Table or None

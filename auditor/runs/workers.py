@@ -40,15 +40,7 @@ Numbered = Generator[tuple[int, R], None, None]
 
 
 class Crew:
-    """Workers of a run.
-
-    Parameters
-    ----------
-    workers : int
-        Processes here.
-    cluster : str or None
-        Address of a running Dask scheduler, instead of processes here.
-    """
+    """Workers of a run: processes here, or a running Dask scheduler's."""
 
     def __init__(self, workers: int = 1, cluster: str | None = None) -> None:
         self._client: Any = None

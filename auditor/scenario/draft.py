@@ -36,16 +36,7 @@ MOST_DROPPED = 0.5
 
 @dataclass(frozen=True)
 class Selection:
-    """Audited columns of a table, and reasons for exclusion.
-
-    Attributes
-    ----------
-    numbers, dates, categories : tuples of Column
-    left_out : tuple of (Column, str)
-        The reason follows the column's name in a sentence.
-    missing : str
-        A scenario's ``missing``: ``refuse``, ``drop`` or ``mean``.
-    """
+    """Audited columns of a table, and reasons for exclusion."""
 
     numbers: tuple[Column, ...]
     dates: tuple[Column, ...]
@@ -62,8 +53,7 @@ class Selection:
 def select(found: Description, unused: Mapping[str, str] = NO_COLUMNS) -> Selection:
     """Return up to twelve numeric columns, and categories within limits.
 
-    Combinations of categories are limited by the number of records. ``unused`` has reasons against
-    columns, by name.
+    ``unused`` has reasons against columns, by name.
 
     Raises
     ------
@@ -148,17 +138,9 @@ def draft(
 ) -> str:
     """Return the YAML of a scenario.
 
-    Parameters
-    ----------
-    source : str
-        A name from ``source_for``.
-    found : Description
-    copies : mapping
-        Copies to audit, by their names from ``source_for``; without any, schemes make copies.
-    clear : collection of str
-        Categorical columns that copies show as they are.
-    renamed : mapping
-        Columns that copies show under another name.
+    ``source`` and ``copies`` have names from ``source_for``; without copies, schemes make them.
+    ``clear`` are categorical columns that copies show as they are, ``renamed`` columns that they show
+    under another name.
 
     Raises
     ------

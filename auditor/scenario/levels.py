@@ -28,14 +28,8 @@ class Levels:
 
     Attributes
     ----------
-    values : tuple of float or None
-        The list.
     kind : 'uniform', 'log-uniform', 'linear' or None
         Uniform draws, draws uniform in the logarithm, or even spacing with both ends.
-    low, high : float
-        Ends of the range.
-    count : int
-        Number of levels.
     order : 'ascending', 'descending' or None
         Order of release; None keeps the draws' order, or low to high.
     out_of : int
@@ -43,9 +37,7 @@ class Levels:
     each_replicate : bool
         Whether every replicate draws new levels, so that figures are means over levels and noise.
     currency : 'scale', 'epsilon', 'gaussian-dp' or None
-        Unit of stated levels other than noise multiples; ``values`` is then None until resolved.
-    stated : tuple of float
-        The levels in this unit.
+        Unit of ``stated`` levels; ``values`` is then None until resolved.
     """
 
     values: tuple[float, ...] | None = None

@@ -14,7 +14,6 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.base.types import Coalition
 from auditor.data.request import DataUse
 from auditor.registry import PluginParameters
-from auditor.results.evidence import Statement
 from auditor.scenario.levels import Levels
 from auditor.scenario.yaml_document import Places
 
@@ -77,15 +76,9 @@ class AttackUse(PluginUse):
 class SchemeUse(PluginUse):
     """One use of a scheme.
 
-    Attributes
-    ----------
-    levels : Levels or None
-        Levels to release; None for schemes without levels.
-    already_out : float or int
-        Number of copies (an integer), or their share (below 1, rounded down), released before the
-        last request. It does not change the law; ``seconds`` measures the last request.
-    public_grid : bool
-        Whether copies are on the grid of copies for release (docs/release.md).
+    ``already_out`` copies (an integer), or their share (below 1, rounded down), are released before the
+    last request; ``seconds`` measures the last request. ``public_grid``: copies are on the grid of
+    copies for release (docs/release.md).
     """
 
     levels: Levels | None = None
@@ -122,16 +115,8 @@ class Measure:
 class UtilityUse(NamedTuple):
     """Utility of the copies.
 
-    Attributes
-    ----------
-    target : str or None
-        Column to predict: any column, or ``label`` for the source's class. None means no models.
-    models : tuple of str
-        Names in ``auditor.scenario.read_expectations.Utility``.
-    folds : int
-        Number of cross-validation folds.
-    test : 'original' or 'copy'
-        Table of the held-out records.
+    ``target`` is a column to predict, or ``label`` for the source's class; None means no models.
+    ``test`` is the table of the held-out records.
     """
 
     target: str | None = None
@@ -148,7 +133,7 @@ class ExpectationUse(NamedTuple):
     """A statement to prove or refute; ``place`` is its index under ``expect``."""
 
     name: str
-    expectation: Statement
+    expectation: Any
     where: dict[str, Any]
     place: int = 0
 

@@ -57,16 +57,9 @@ Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 def read_scenario(
     source: Source, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None
 ) -> Scenario:
-    """Return the checked scenario.
+    """Return the checked scenario of a YAML file, a shipped name, a mapping or a Scenario.
 
-    Parameters
-    ----------
-    source : path, mapping or Scenario
-        A YAML file, the name of a shipped scenario (with or without ``.yaml``), or plain values.
-    overrides : iterable of (str, value)
-        Changes before any check, as ``("data.rows", 1000)``.
-    seed : int, optional
-        Replaces the scenario's seed.
+    ``overrides`` are changes before any check, as ``("data.rows", 1000)``.
 
     Raises
     ------
@@ -319,8 +312,8 @@ def assemble(
 ) -> Scenario:
     """Return the scenario of plain values and report every error.
 
-    A scenario with errors must not be run. Swept values are checked by `check_points`. ``base`` is
-    the first folder for paths of data, before the working directory. ``name`` is the default title.
+    A scenario with errors must not be run. ``base`` is the first folder for paths of data. ``name`` is
+    the default title.
     """
     form = problems.model((), value, Document)
     fields: dict[str, Any] = dict(value) if isinstance(value, dict) else {}

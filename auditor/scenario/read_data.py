@@ -242,7 +242,6 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
         **same
         | {
             "source": source,
-            "columns": None if form.columns is None else tuple(form.columns),
             "disclosure": "public" if form.disclosure == "public" else "rounded",
             "parameters": parameters,
             "bins": form.bin,

@@ -25,17 +25,7 @@ REMEDIES = {
 
 
 class Audited(NamedTuple):
-    """Valid values of filters; None if they change along a sweep.
-
-    Attributes
-    ----------
-    names : dict
-        Ids of schemes and attacks, including entries with errors, and labels of knowledge.
-    measures : set of str
-        Requested measures and sections.
-    sweep : dict
-        Swept paths and their values.
-    """
+    """Valid values of filters; None if they change along a sweep."""
 
     names: dict[str, list[str] | None]
     measures: set[str]

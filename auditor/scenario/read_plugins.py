@@ -142,9 +142,9 @@ def every_attack(
 ) -> list[dict[str, Any]]:
     """Return an entry of ``attacks`` for every applicable attack.
 
-    An attack applies if it can use some of the knowledge against some of the schemes. Row attacks
-    get only the deciding coalitions. With ``categories``, categorical attacks also apply to copies
-    with added noise, unless serial. Attacks without usable defaults are excluded.
+    It can use some of the knowledge against some of the schemes. Row attacks get only the deciding
+    coalitions. With ``categories``, categorical attacks also apply to copies with added noise, unless
+    serial.
     """
     families, entries = {registry.get("scheme", use.name).family for use in schemes}, []
     for name in registry.names("attack"):

@@ -158,14 +158,10 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @dataclass(slots=True)
 class Node:
-    """A value and its position.
+    """A value and its position, line and column from 1.
 
     Attributes
     ----------
-    at : tuple of int
-        Line and column, from 1; an alias has its own position.
-    value : dict, list or scalar
-        The plain value.
     entries : dict
         The key's position and the node of each entry, by key or number.
     weight : int
@@ -191,15 +187,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Document:
-    """A document's value with the position of each part.
-
-    Attributes
-    ----------
-    value : dict, list or scalar
-        Plain Python values; aliases are copied.
-    file : str or None
-        Source file.
-    """
+    """A document's plain value with the position of each part."""
 
     value: Value
     file: str | None
@@ -222,16 +210,14 @@ class Document:
 
 
 def load(text: str, file: str | None = None) -> Document:
-    r"""Read a YAML 1.2 document.
-
-    An initial byte order mark is ignored. ``file`` is a name for messages.
+    r"""Read a YAML 1.2 document; ``file`` is a name for messages.
 
     Raises
     ------
     ScenarioError
-        With every error's position: syntax; equal keys; keys that are not text; merge keys; tags
-        other than the core ones; unknown, self-referring or exploding aliases; a second document or
-        none; forbidden characters; more than `MAX_BYTES` bytes, 50 levels or 100,000 values.
+        With every error's position: syntax; equal keys; keys that are not text; merge keys; other than
+        core tags; unknown, self-referring or exploding aliases; a second document or none; forbidden
+        characters; more than `MAX_BYTES` bytes, 50 levels or 100,000 values.
 
     Examples
     --------
@@ -288,20 +274,12 @@ def load_file(path: str | FilePath) -> Document:
 
 
 def scalar(text: str, file: str | None = None) -> Value:
-    """Read one value from the command line, by the rules of a file.
-
-    Parameters
-    ----------
-    text : str
-        Text after the equals sign: ``1e3``, ``corner-wave``, ``[0.25, 1]``, ``{estimated: {rows:
-        400}}``. Blank text is null.
-    file : str, optional
-        Name for messages, as ``--set data.rows``.
+    """Read one value from the command line, by the rules of a file; blank is null.
 
     Raises
     ------
     ScenarioError
-        As `load`.
+        As `load`; messages name ``file``.
 
     Examples
     --------
@@ -507,14 +485,8 @@ LISTS = ("schemes", "attacks", "knowledge", "coalitions", "measures", "expect", 
 class Places:
     """Positions of a scenario's fields, for messages.
 
-    Attributes
-    ----------
-    document : Document or None
-        The file; None for plain values.
-    changed : tuple of Path
-        Fields set from outside, without a position in the file.
-    swept : tuple of (Path, Path)
-        Swept fields, each with the path of its value under ``sweep``.
+    ``changed`` are fields set from outside. ``swept`` has swept fields, each with the path of its value
+    under ``sweep``.
     """
 
     document: Document | None = field(default=None, repr=False)

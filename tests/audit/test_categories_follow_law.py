@@ -12,7 +12,7 @@ import auditor
 from auditor import registry
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
 from auditor.results.evidence import Evidence, ReleaseEvidence
-from auditor.runs.perturb import make_plugin
+from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.law import UniformLaw
 

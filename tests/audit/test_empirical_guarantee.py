@@ -9,7 +9,7 @@ import pytest
 import auditor
 from auditor.audit.measures.empirical_guarantee import audited, best_test
 from auditor.base.errors import ScenarioError
-from auditor.data.bounds import Recorded
+from auditor.data.table import Recorded
 from auditor.registry import _plugins, register
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.guarantees import Guarantees

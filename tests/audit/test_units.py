@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.load import load_table
+from tests.loading import load_table
 
 RNG = np.random.default_rng(2**41 + 21)
 START = RNG.bit_generator.state

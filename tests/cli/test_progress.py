@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 from rich.console import Console
 
-from auditor.runs.progress import bar, calm, watched
+from auditor.runs.output import bar, calm, watched
 from auditor.runs.run_scenario import Progress, run_scenario
 from auditor.scenario.read import read_scenario
 

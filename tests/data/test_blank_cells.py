@@ -14,11 +14,11 @@ import pytest
 import auditor
 from auditor.audit.measures.released_as_is import guessed
 from auditor.base.errors import AuditorWarning
-from auditor.data.columns.categorical_table import Hierarchy
 from auditor.data.columns.checks import missing_codes
-from auditor.data.load import file_notes, load_table
+from auditor.data.load import file_notes
 from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise
+from tests.loading import load_table
 from tests.programs import python
 
 
@@ -196,11 +196,7 @@ def test_a_blank_can_be_a_value_of_its_own_in_classes(tmp_path, monkeypatch):
     table["town"] = RNG.choice(["x", "y", None], 400)
     table.loc[::10, "age"] = np.nan
     table.to_csv("t.csv", index=False)
-    loaded = load(
-        "t.csv",
-        missing="value",
-        hierarchies={"town": Hierarchy(("", "x", "y"), (("none",), ("a",), ("a",)))},
-    )
+    loaded = load("t.csv", missing="value", hierarchies={"town": {"none": [""], "a": ["x", "y"]}})
     assert loaded.rows == 400
     low, high = table.age.min(), table.age.max()
     assert set(loaded.values[::10, 0]) == {2 * low - high}

@@ -13,7 +13,7 @@ import pytest
 from auditor.base.errors import DataError
 from auditor.data import file_rows as streamed
 from auditor.data.formats import parts as pieces
-from auditor.data.load import load_table
+from tests.loading import load_table
 from tests.programs import python
 
 HELD, PIECE = 2**26, 2**22

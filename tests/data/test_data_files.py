@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auditor.base.errors import DataError
-from auditor.data.load import load_table
+from tests.loading import load_table
 
 CANARY = "CANARY-4711"
 

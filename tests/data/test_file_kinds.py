@@ -19,8 +19,9 @@ from auditor.base.errors import AuditorWarning, DataError
 from auditor.data.formats import file_kinds
 from auditor.data.formats.parts import header, pieces_of, whole_frame
 from auditor.data.formats.text_files import Marks, as_numbers, marks_of
-from auditor.data.load import file_notes, load_table
+from auditor.data.load import file_notes
 from auditor.runs.copy_files import write_copies
+from tests.loading import load_table
 
 CANARY = "CANARY-4711"
 ROWS = 40

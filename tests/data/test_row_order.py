@@ -4,7 +4,7 @@ import pytest
 
 import auditor
 from auditor.base.errors import AuditorError, DataError
-from auditor.data.load import load_table, load_target
+from tests.loading import load_table, load_target
 
 
 def loaded(path, **options):

@@ -11,13 +11,13 @@ import pytest
 import auditor
 from auditor.audit.attempts import linear
 from auditor.base.errors import AuditorError
-from auditor.data.load import load_table
 from auditor.registry import get
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 from auditor.runs import result_parts
 from auditor.schemes.base.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
 from auditor.schemes.base.scheme import table_moments
+from tests.loading import load_table
 
 SWEPT = {
     1: "data.spectrum.attributes",

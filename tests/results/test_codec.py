@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import auditor
 from auditor.audit.base.request import ReleaseAudit
 from auditor.base.errors import AuditorError
-from auditor.results import model, storage
+from auditor.results import measurements, model
 from auditor.results.evidence import CodecError, codec
 from auditor.results.measurements import Coded, Measurements
 from auditor.results.model import AuditResult
@@ -85,23 +85,12 @@ TABLE = [
 
 
 def test_a_table_that_is_none_is_refused():
-    for field in Measurement._fields:
-        for wrong in [
-            ["text", None, None],
-            [True, 1.0, 2.0],
-            [[{"x": [1]}], [0, 0, 0]],
-            [[None], [0, 0, 1]],
-            [[None], [True, 0, 0]],
-            3,
-            [[None]],
-        ]:
-            encode, decode = codec(Measurements)
-            plain = json.loads(json.dumps(encode(Measurements.of(TABLE))))
-            if field == "sweep" and wrong == [[{"x": [1]}], [0, 0, 0]]:
-                wrong = [[[1]], [0, 0, 0]]  # that was a sweep point
-            plain[Measurement._fields.index(field)] = wrong
-            with pytest.raises(CodecError):
-                decode(plain)
+    encode, decode = codec(Measurements)
+    plain = encode(Measurements.of(TABLE))
+    assert decode(plain) == TABLE
+    for wrong in [3, None, [plain], "", "no base 64", plain[:-8], plain[8:]]:
+        with pytest.raises(CodecError):
+            decode(wrong)
 
 
 BLANK = Measurement(
@@ -172,7 +161,7 @@ def test_what_is_wrong_in_a_long_table_is_said(long):
             name: value if isinstance(value, Coded) else np.array([value])
             for name, value in changes.items()
         }
-        stored(long, storage.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
+        stored(long, measurements.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
         with pytest.raises(AuditorError) as caught:
             AuditResult.load(long)
         assert str(caught.value).endswith(f": not the results of an audit ({shown})")
@@ -180,10 +169,10 @@ def test_what_is_wrong_in_a_long_table_is_said(long):
 
 def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escaped_in_the_file():
     names = ["<script>", "a\x1b[31m\nb\u202e", "age"]
-    content = storage.parquet(
+    content = measurements.parquet(
         Measurements.of([BLANK._replace(attribute=name, reason=name) for name in names])
     )
-    assert [(record.attribute, record.reason) for record in storage.from_parquet(content)] == [
+    assert [(record.attribute, record.reason) for record in measurements.from_parquet(content)] == [
         (name, name) for name in names
     ]
     assert pq.read_table(pa.BufferReader(content))["attribute"].to_pylist() == [
@@ -194,7 +183,7 @@ def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escap
 
 
 def swept(text):
-    table = storage.arrow(Measurements.of(RECORDS[:1]))
+    table = measurements.arrow(Measurements.of(RECORDS[:1]))
     return table.set_column(0, "sweep", pa.array([text]))
 
 

@@ -22,7 +22,7 @@ from auditor.runs.advice.candidates import (
     share_loss,
 )
 from auditor.runs.advice.columns import Request, chosen
-from auditor.runs.perturb import make_plugin
+from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.scheme import TableMoments, table_moments
 
 K = np.array([[4.0, 3.0], [3.0, 9.0]])

@@ -60,7 +60,7 @@ def test_a_scenario_for_a_staff_file_audits_what_can_be_and_says_why_the_rest_is
     assert "auditor run audit.yaml" in out
     assert told(staff(1_500), made + out) == set()
     scenario = read_scenario("audit.yaml")
-    assert scenario.data.columns == ("salary", "age")
+    assert list(scenario.data.columns) == ["salary", "age"]
     assert (scenario.data.dates, scenario.data.categorical, scenario.data.missing) == (
         {"hired": None},
         {"department": None},

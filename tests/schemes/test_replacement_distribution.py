@@ -13,7 +13,7 @@ import auditor
 from auditor.base.errors import ScenarioError
 from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import ReleaseKey
-from auditor.runs.perturb import make_plugin
+from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import coins
 from auditor.schemes.replacement.law import UniformLaw

@@ -26,8 +26,6 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +34,7 @@ from numpy.typing import NDArray
 from auditor.audit.base.records import CellContext
 from auditor.base.errors import AuditorError
 from auditor.base.types import Array, Block, Flags, Indices
-from auditor.data.columns.categorical_table import Categories
+from auditor.data.common_records import remembered
 from auditor.data.load import load_target
 from auditor.data.request import is_file
 from auditor.data.table import Table
@@ -45,7 +43,6 @@ from auditor.process.deferred import scipy
 from auditor.registry import get
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario, UtilityUse
-from auditor.scenario.read_data import DATA_FIELDS
 
 Labels = NDArray[Any]
 Folds = Sequence[tuple[Indices, Indices]]
@@ -95,23 +92,11 @@ def column_of(scenario: Scenario, table: Table, name: str) -> Labels:
     """Return any column of the data, shape (n,), in the table's records."""
     if name in table.attributes:
         return table.values[:, table.attributes.index(name)]
-    base = None if scenario.base is None else str(scenario.base)
-    spec = json.dumps(scenario.data.spec(), sort_keys=True)
-    return table.cut_out(_target(spec, name, base, scenario.seed))
-
-
-@lru_cache(maxsize=4)
-def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
-    data = json.loads(spec)
-    options = {key: data.pop(key, None) for key in ("columns", "rows", "missing", "order")}
-    source = data.pop("source")
-    options["columns"], _ = Categories({}, data.get("categorical", {})).beside_columns(
-        options["columns"], data.get("dates", ())
+    key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, name])
+    rng = stream(scenario.seed, "data")
+    return table.cut_out(
+        remembered(key, lambda: load_target(scenario.data, name, rng, scenario.base))
     )
-    parameters = {key: value for key, value in data.items() if key not in DATA_FIELDS}
-    folder = None if base is None else Path(base)
-    rng = stream(seed, "data")
-    return load_target(source, target, **options, parameters=parameters, rng=rng, base=folder)
 
 
 def utility_problems(

@@ -30,12 +30,13 @@ from auditor.audit.measures.utility import is_class
 from auditor.base.errors import AuditorError
 from auditor.base.types import Array
 from auditor.data.load import load_target
+from auditor.data.request import DataUse
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.numerics.random_streams import stream
 from auditor.results.records import Epsilon
 from auditor.runs.advice.columns import Chosen, Request
-from auditor.runs.perturb import make_plugin
+from auditor.runs.arguments import make_plugin
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.guarantees import Guarantee, Guarantees
 from auditor.schemes.base.increments import MultilevelProcess
@@ -425,14 +426,10 @@ def utility_of(request: Request, chosen: Chosen) -> dict[str, Any]:
     if request.target is None:
         return {}
     data = chosen.measured
-    label = load_target(
-        request.data,
-        request.target,
-        columns=data.get("columns"),
-        rows=data.get("rows"),
-        missing=data.get("missing", "refuse"),
-        rng=stream(request.seed, "data"),
+    use = DataUse(
+        request.data, data.get("columns"), data.get("rows"), data.get("missing", "refuse")
     )
+    label = load_target(use, request.target, stream(request.seed, "data"))
     if not is_class(label):
         raise AuditorError(
             f"--target {request.target!r} is a column of numbers, and a classifier predicts classes"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from auditor.base.errors import AuditorError
 from auditor.base.text import counted, quoted
-from auditor.data.bounds import Bounds, check_bounds
-from auditor.data.columns.categorical_table import Categories
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
 from auditor.data.load import load_table, read_columns
-from auditor.data.request import is_file
-from auditor.data.table import Table
+from auditor.data.request import DataUse, is_file
+from auditor.data.table import Bounds, Table
 from auditor.numerics.random_streams import stream
 
 MOST_ROWS, MOST_SAMPLED = 5_000, 50_000
@@ -122,17 +120,15 @@ def chosen(
 
 
 def _loaded(data: dict[str, Any], seed: int) -> Table:
-    bounds = {name: (low, high) for name, (low, high) in data.get("bounds", {}).items()}
-    table = load_table(
+    use = DataUse(
         data["source"],
-        columns=data.get("columns"),
-        rows=data.get("rows"),
-        missing=data.get("missing", "refuse"),
-        rng=stream(seed, "data"),
-        categories=Categories({}, dict.fromkeys(data.get("categorical", ()))),
+        data.get("columns"),
+        data.get("rows"),
+        data.get("missing", "refuse"),
+        categorical=dict.fromkeys(data.get("categorical", ())),
+        bounds={name: (low, high) for name, (low, high) in data.get("bounds", {}).items()},
     )
-    check_bounds(table, bounds)
-    return replace(table, bounds=bounds)
+    return load_table(use, stream(seed, "data"))
 
 
 def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:

@@ -27,8 +27,8 @@ from pydantic import Field
 from auditor.base.errors import AuditorError
 from auditor.base.text import nearest, quoted
 from auditor.base.types import Array
-from auditor.data.bounds import Recorded
 from auditor.data.columns.scan import MOST_PLACES, SLACK
+from auditor.data.table import Recorded
 from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters

@@ -1,0 +1,113 @@
+"""Checked arguments of Python calls: levels, bounds and plugin parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from auditor import registry
+from auditor.base.errors import AuditorError, Problem, ScenarioError
+from auditor.data.request import DataUse
+from auditor.data.table import Bounds
+from auditor.registry import PluginParameters
+from auditor.registry.parameters import format_path
+from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
+from auditor.scenario.problems import Problems, plain
+from auditor.scenario.read_data import parse_bounds
+from auditor.scenario.stated_levels import level_of
+from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.scheme import Scheme
+from auditor.schemes.draw import checked_seed
+
+
+def parsed_levels(levels: Any) -> Levels:
+    """Return levels as read; errors as for ``parse_levels``."""
+    if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
+        levels = list(levels)
+    problems = Problems()
+    found = problems.attempt(("levels",), parse_levels, levels)
+    _refuse(problems)
+    assert found is not None
+    return found
+
+
+def checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
+    """Return bounds by column, for schemes of numbers."""
+    problems = Problems()
+    found = problems.attempt(("bounds",), parse_bounds, plain(bounds or {})) or {}
+    if found and scheme.engine != "numeric":
+        problems.add(
+            ("bounds",), f"are of columns of numbers, and {scheme.name} perturbs categories"
+        )
+    _refuse(problems)
+    return found
+
+
+def _refuse(problems: Problems, of: str = "") -> None:
+    if problems.found:
+        raise ScenarioError(
+            Problem(format_path(path), f"{message}{of}") for path, message, _ in problems.found
+        )
+
+
+def checked_levels(
+    levels: Any, seed: int | None, scheme: Scheme, bounds: Bounds = MappingProxyType({})
+) -> tuple[float, ...]:
+    """Return levels as noise multiples or probabilities.
+
+    Raises
+    ------
+    AuditorError
+        They are invalid for this scheme; or a guarantee lacks bounds, or has noise of another size.
+    """
+    asked = parsed_levels(levels)
+    if asked.currency not in (None, "scale") and not bounds:
+        raise AuditorError(
+            f"levels by {asked.currency} need bounds, by how much one record may change, as bounds={{'age': (0, 120)}}"
+        )
+    if asked.currency is not None:
+        if (
+            isinstance(scheme, AdditiveScheme)
+            and scheme.parameters.model_dump().get("noise") != CURRENCIES[asked.currency]
+        ):
+            raise AuditorError(
+                f"levels by {asked.currency} say how large the noise is: leave `noise` out when the first copies are made"
+            )
+        data = DataUse("", bounds=dict(bounds))
+        asked = replace(
+            asked, values=tuple(level_of(scheme, asked.currency, one, data) for one in asked.stated)
+        )
+    resolved = asked.resolve(checked_seed(seed))
+    scheme.check_levels(resolved)
+    return resolved
+
+
+def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
+    """Return a plugin with checked parameters; names may have hyphens or underscores.
+
+    Raises
+    ------
+    ScenarioError
+        With every parameter that is wrong.
+    """
+    cls = registry.get(kind, name)
+    problems = Problems()
+    model = problems.model(
+        (),
+        {key.replace("_", "-"): _spelt(value) for key, value in parameters.items()},
+        cls.Parameters,
+    )
+    _refuse(problems, f" ({kind} {name!r})")
+    assert isinstance(model, PluginParameters)
+    return cls(model)
+
+
+def _spelt(value: Any) -> Any:
+    try:
+        return plain(value)
+    except ScenarioError:
+        return value

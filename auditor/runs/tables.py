@@ -1,0 +1,67 @@
+"""The table of a scenario, loaded once per process and file version."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from auditor.data.request import is_file
+from auditor.data.source import outlined_table
+from auditor.data.table import Table
+from auditor.numerics.random_streams import stream
+from auditor.process.environment import one_thread
+from auditor.results.files import located
+from auditor.scenario.model import Scenario
+from auditor.schemes.base.scheme import TableMoments, table_moments
+
+
+@dataclass(frozen=True)
+class _Asked:
+    key: str
+    scenario: Scenario = field(compare=False)
+
+
+def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
+    """Return the scenario's table and its exact moments, cached."""
+    states = ((str(path), path.stat()) for path in table_files(scenario))
+    stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
+    # order counts: columns make a product domain, leaves a hierarchy
+    key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
+    with one_thread():
+        return _table(_Asked(key, scenario))
+
+
+def notes_of(scenario: Scenario, table: Table) -> list[str]:
+    """Return notes on how a file is read, and questions on the table."""
+    if not is_file(scenario.data.source):
+        return list(table.notes)
+    # for start-up: file readers are slow to import
+    from auditor.data.load import file_notes
+
+    return [*file_notes(scenario.data.source, scenario.base), *table.notes]
+
+
+def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
+    """Return the table and moments for a check, records loaded if needed."""
+    table = outlined_table(scenario.data, lambda: table_of(scenario)[0])
+    return table_of(scenario) if table is None else (table, table_moments(table))
+
+
+def table_files(scenario: Scenario) -> list[Path]:
+    """Return the files of the scenario's table."""
+    source = scenario.data.source
+    for path in located(source, scenario.base) if is_file(source) else []:
+        return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
+    return []
+
+
+@lru_cache(maxsize=4)
+def _table(asked: _Asked) -> tuple[Table, TableMoments]:
+    # for start-up: a check may not need the records
+    from auditor.data.load import load_table
+
+    scenario = asked.scenario
+    table = load_table(scenario.data, stream(scenario.seed, "data"), scenario.base)
+    return table, table_moments(table)
