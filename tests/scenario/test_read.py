@@ -371,7 +371,7 @@ VALUES = st.recursive(
 SECTIONS = st.fixed_dictionaries({}, optional={field: VALUES for field in FULL})
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SECTIONS)
 @pytest.mark.slow
 def test_no_document_raises_anything_but_our_own_errors(sections):
