@@ -47,7 +47,7 @@ from auditor.plugin import (
     mask,
     register,
 )
-from auditor.schemes.replacement.law import fresh_chances, step
+from auditor.schemes.replacement.law import estimated, estimated_retention, fresh_chances, step
 
 SMALLEST = 1e-150
 """Floor of a possible backward message, so that 10,000 unlikely copies do not underflow to
@@ -116,17 +116,12 @@ class Posterior(CategoricalAttack):
 
     def _from_pairs(self, view: CategoricalView) -> Inference:
         """Estimate channel and prior from known records."""
-        # for start-up: few audits have pairs
-        from auditor.schemes.replacement.estimated_law import estimated, estimated_retention
-
         pairs = view.need(KnownPairs)
         x = pairs.original
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
         if not view.law.by_retention:
-            copies = dict(enumerate(pairs.copies, start=1))
-            return Bayes(
-                prior, estimated(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False
-            )
+            law = estimated(x, pairs.copies, [view.size])
+            return Bayes(prior, law, fixed=False, exact=False)
         levels = tuple(estimated_retention(x, y, view.size, view.law.pi) for y in pairs.copies)
         return Bayes(prior, replace(view.law, levels=levels), fixed=False, exact=False)
 

@@ -16,7 +16,7 @@ Coloured noise is treated as white with its mean variance, as in huang2005, Expe
 from __future__ import annotations
 
 from auditor.adversary.single_copy import SampleFilter
-from auditor.numerics.random_matrix import noise_edge
+from auditor.numerics.linear_algebra import noise_edge
 from auditor.plugin import Array, register
 
 

@@ -43,7 +43,7 @@ from auditor.plugin import (
 )
 
 if TYPE_CHECKING:
-    from auditor.adversary.published_tree import Leaves, RegressionTree
+    from auditor.adversary.published import Leaves, RegressionTree
 
 GRAIN = 1e-12
 """Least relative noise variance: without noise ``K_l + S`` may be singular."""
@@ -73,7 +73,7 @@ class TreeEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         # imported here for start-up time: few audits have a published tree
-        from auditor.adversary.published_tree import TreeMoments
+        from auditor.adversary.published import TreeMoments
 
         found = view.need(TreeMoments)
         law = view.known_law

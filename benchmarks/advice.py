@@ -22,7 +22,7 @@ import pandas as pd
 
 import auditor
 from auditor.data.sources.shipped import Cps
-from auditor.results.advice import Tried
+from auditor.results.records import Tried
 from auditor.runs.advice.advise import advise
 from auditor.runs.advice.columns import Request
 

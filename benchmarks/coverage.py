@@ -19,7 +19,7 @@ from sklearn import datasets
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.engine import audit_release
 from auditor.results.records import Measurement, cells
-from auditor.runs.tables import table_of
+from auditor.runs.check import table_of
 from auditor.scenario.read import read_scenario
 from benchmarks import FOLDER
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.engine import audit_release
 from auditor.results.records import Measurement
-from auditor.runs.tables import table_of
+from auditor.runs.check import table_of
 from auditor.scenario.read import read_scenario
 
 Cell = tuple[str, str, tuple[int, ...]]

@@ -192,6 +192,30 @@ def places(pay: pd.Series[float]) -> pd.Series[int]:
     return pay.rank(method="first").astype(int) - 1
 
 
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
+WORDS = (
+    "low fair good high".split(),
+    "niedrig mäßig gut hoch".split(),
+    "bas moyen bon élevé".split(),
+)
+DIGITS = "zero one two three four five six seven eight nine".split()
+ROMAN = dict(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        "M CM D CD C XC L XL X IX V IV I".split(),
+        strict=True,
+    )
+)
+
+
+def roman(value: int) -> str:
+    """Return a Roman numeral."""
+    size = next((size for size in ROMAN if size <= value), 0)
+    return ROMAN[size] + roman(value - size) if size else ""
+
+
 SWAPPED, LETTERS = str.maketrans(",.", ".,"), str.maketrans("0123456789", "QWERTYUIOP")
 SHOWN = (
     showing("A text code with the rank of pay", lambda pay: coded(places(pay), "k-")),
@@ -220,6 +244,28 @@ SHOWN = (
     showing(
         "Pay in another currency with one of five noise values",
         lambda pay: 1.936 * pay + 900 * (np.arange(N) * 7 % 5 - 2),
+    ),
+    showing("Pay with reversed digits and zeros", lambda pay: [f"{p:07.0f}"[::-1] for p in pay]),
+    showing(
+        "Pay with its digits shuffled",
+        lambda pay: ["".join(f"{p:06.0f}"[k] for k in (3, 0, 5, 2, 4, 1)) for p in pay],
+    ),
+    showing(
+        "Digits of pay between other digits",
+        lambda pay: [
+            "".join(map("".join, zip(f"{p:06.0f}", f"{k**3:06}"[-6:], strict=True)))
+            for k, p in enumerate(pay)
+        ],
+    ),
+    showing("Pay in Roman numerals", lambda pay: [roman(int(p)) for p in pay]),
+    showing(
+        "Pay in words", lambda pay: [" ".join(DIGITS[int(d)] for d in f"{p:.0f}") for p in pay]
+    ),
+    showing("Bands of pay as text", lambda pay: [f"{k}-{k + 1}k" for k in pay.astype(int) // 1000]),
+    showing("Months in the order of pay", lambda pay: [MONTHS[k] for k in 12 * places(pay) // N]),
+    showing(
+        "Words for bands of pay in three languages",
+        lambda pay: [WORDS[k % 3][band] for k, band in enumerate(4 * places(pay) // N)],
     ),
     showing(
         "Pay and hours in one text",

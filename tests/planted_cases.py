@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from auditor import registry
-from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan
+from auditor.schemes.base.additive import ORIGINAL, Step, bridge_plan
 from auditor.schemes.base.scheme import Case
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.divisible_noise import (

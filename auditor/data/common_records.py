@@ -30,10 +30,8 @@ LESS = ": it is less perturbed than what was audited, and more exposed than the 
 def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     """Return the complete records of the common columns, with notes.
 
-    A missing cell (local suppression) discloses no value. Imputation by a mean would count it as
-    protected, and hide the exposure of the others. Errors of excluded cells are noted: a suppressed
-    record may be perturbed less elsewhere, and a column missing in one copy may be unperturbed in
-    another.
+    A suppressed cell discloses no value. Imputed by a mean it would count as protected. A suppressed
+    record may be perturbed less elsewhere, so errors of excluded cells are noted.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from auditor.scenario.yaml_document import load_file
 from benchmarks.fuzzing.judge import Case, secrets
 from benchmarks.fuzzing.tables import plain_tables

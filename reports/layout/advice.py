@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from auditor.results.advice import Advice, Tried
+from auditor.results.records import Advice, Tried
 from auditor.results.renderer import clean
 
 from ..charts.chart import Chart

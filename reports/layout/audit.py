@@ -8,11 +8,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from auditor.results.advice import Advice
 from auditor.results.comparison import Comparison
 from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
 from auditor.results.model import AuditResult, PluginSummary
-from auditor.results.records import Measurement
+from auditor.results.records import Advice, Measurement
 from auditor.results.renderer import Renderer, clean, escaped
 
 from ..charts.audit_charts import charts

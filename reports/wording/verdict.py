@@ -13,6 +13,7 @@ from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
+from auditor.results.metrics import unused_columns
 from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
 from ..figures.figures import SCALE, Z95, Figure, braces, clipped, severity
@@ -147,6 +148,9 @@ class _Judge:
             self.most(KEPT),
             _sure(reading.figures(setting, BELIEVED).get(coalition)),
             any(one.understated for one in releases if one.scheme == setting.scheme),
+            bool(
+                unused_columns(r for r in reading.result.measurements if r.scheme == setting.scheme)
+            ),
             target=target,
             asked=asked,
             total=self.total,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.adversary.affine import Affine
+from auditor.adversary.attack import Affine
 from auditor.numerics.combination import best_unbiased_combination
 from auditor_attacks.llse import llse_weights
 

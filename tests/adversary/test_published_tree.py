@@ -8,8 +8,7 @@ from scipy.stats import norm
 
 import auditor
 from auditor.adversary.knowledge import Leaf, Split
-from auditor.adversary.published_rules import check_knowledge
-from auditor.adversary.published_tree import RegressionTree, TreeMoments, grown, stated
+from auditor.adversary.published import RegressionTree, TreeMoments, check_knowledge, grown, stated
 from auditor.base.errors import DataError
 from auditor.data.microdata import as_table
 from auditor.numerics.moments import Moments

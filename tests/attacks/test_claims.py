@@ -5,7 +5,7 @@ from functools import cache
 import yaml
 
 from auditor import registry
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from auditor.scenario.read import read_scenario
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.numerics.random_matrix import aspect, noise_edge, noise_median, noise_variance
+from auditor.numerics.linear_algebra import aspect, noise_edge, noise_median, noise_variance
 
 
 def two_levels(

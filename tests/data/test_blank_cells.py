@@ -14,8 +14,8 @@ import pytest
 import auditor
 from auditor.audit.measures.released_as_is import guessed
 from auditor.base.errors import AuditorWarning
+from auditor.data.columns.categorical_table import Hierarchy
 from auditor.data.columns.checks import missing_codes
-from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.load import file_notes, load_table
 from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise

@@ -5,7 +5,7 @@ import pytest
 
 import auditor
 from auditor.data.sources.categories import DiscretisedGaussian
-from auditor.schemes.base.plans import min_covariance
+from auditor.schemes.base.additive import min_covariance
 from auditor.schemes.generalisation.partition import Rules, mondrian
 from auditor.schemes.replacement.law import UniformLaw, odds_ratio
 from auditor_attacks.posterior import Bayes

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from auditor.adversary.affine import Affine
 from auditor.adversary.attack import (
+    Affine,
     CategoricalAttack,
     Inference,
     LinearAttack,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.expectations.metric import judge_bounds
-from auditor.results.causes import causes
+from auditor.results.metrics import causes
 from auditor_reports.figures.figures import Figure
 from auditor_reports.figures.reading import Reading
 from auditor_reports.terminal import Terminal

@@ -10,7 +10,7 @@ import pytest
 
 from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
-from auditor.runs.finished_copies import Treatment
+from auditor.runs.drawn_copies import Treatment
 
 RNG = np.random.default_rng(2**40 + 21)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.base.errors import AuditorError, ScenarioError
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild

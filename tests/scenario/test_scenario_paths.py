@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.base.errors import AuditorError
-from auditor.registry.field_paths import MAX_DEPTH, format_path, parse_path, set_at
+from auditor.registry.parameters import MAX_DEPTH, format_path, parse_path, set_at
 
 paths = st.lists(
     st.text() | st.integers() | st.text(st.sampled_from("a0.[]\"'\\-_ ")), max_size=8

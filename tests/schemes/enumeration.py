@@ -7,8 +7,15 @@ import numpy as np
 
 from auditor.base.types import Codes
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import HORIZON, SEGMENTS, STEP, ProcessCopies, Segment
-from auditor.schemes.replacement.draws import Coin, Draws
+from auditor.schemes.replacement.base import (
+    HORIZON,
+    SEGMENTS,
+    STEP,
+    Coin,
+    Draws,
+    ProcessCopies,
+    Segment,
+)
 
 
 class EveryOutcome(Draws):

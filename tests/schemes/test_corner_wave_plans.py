@@ -10,17 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.base.errors import PluginError
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
-from auditor.schemes.base.plans import (
+from auditor.schemes.base.additive import (
     ORIGINAL,
     Step,
     bridge_plan,
     check_plan,
     implied_level_covariance,
 )
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.corner_wave import CornerWave, conditional_gaussian
-from auditor.schemes.independent import Correlated, Independent, LinearlyDependent
+from auditor.schemes.corner_wave import (
+    CornerWave,
+    Correlated,
+    Independent,
+    LinearlyDependent,
+    conditional_gaussian,
+)
 
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
 EPS = np.finfo(float).eps

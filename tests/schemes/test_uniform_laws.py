@@ -8,10 +8,9 @@ from bridge_oracle import Bridge
 from enumeration import enumerate_process, enumerate_requests
 
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import ProcessCopies
-from auditor.schemes.replacement.draws import coins
+from auditor.schemes.replacement.base import ProcessCopies, coins
 from auditor.schemes.replacement.law import UniformLaw, history_size, transition_matrix
-from auditor.schemes.replacement.multi_pert import History, MultiPertCopies
+from auditor.schemes.uniform import History, MultiPertCopies
 
 LEVELS = (0.7, 0.5, 0.3, 0.05)
 ORDERS = list(itertools.permutations(LEVELS))
