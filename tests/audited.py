@@ -36,7 +36,18 @@ def written(folder: Path, table: pd.DataFrame, copies: Iterable[pd.DataFrame]) -
 def record(value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
     """Return a figure of an attack on one copy."""
     fields = dict.fromkeys(Measurement._fields) | {
-        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (0.5,), "replicate": 1,
-        "attribute": "*", "metric": "normalized_error", "value": value, "std_error": error, "status": "ok", "error_bar": "closed-form",
-    }  # fmt: skip
+        "sweep": {},
+        "scheme": "s",
+        "knowledge": "perfect",
+        "attack": "llse",
+        "coalition": (1,),
+        "levels": (0.5,),
+        "replicate": 1,
+        "attribute": "*",
+        "metric": "normalized_error",
+        "value": value,
+        "std_error": error,
+        "status": "ok",
+        "error_bar": "closed-form",
+    }
     return Measurement(**(fields | changes))

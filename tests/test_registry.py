@@ -24,16 +24,19 @@ KNOWLEDGE = {
     "known-attributes": {"known-attributes": ["a"]}, "model": {"model": {"target": "b", "predictors": ["a"], "depth": 2, "rows": 300}},
 }  # fmt: skip
 PARAMETERS = {
-    "inline": {"values": {"x": [2.0, 1.0], "y": [0.5, None]}}, "gaussian": {"covariance": [[1.0, 0.5], [0.5, 2.0]]},
-    "metric": {"metric": "rmse", "at-most": 1.0}, "collusion-gain": {"at-least": 0.5},
-    "ranking": {"order": ["llse", "ndr"]}, "similarity": {"edges": [0.0, 5.0, 10.0]},
+    "inline": {"values": {"x": [2.0, 1.0], "y": [0.5, None]}},
+    "gaussian": {"covariance": [[1.0, 0.5], [0.5, 2.0]]},
+    "metric": {"metric": "rmse", "at-most": 1.0},
+    "collusion-gain": {"at-least": 0.5},
+    "ranking": {"order": ["llse", "ndr"]},
+    "similarity": {"edges": [0.0, 5.0, 10.0]},
     "growth-rate": {"against": "data.rows", "at-most": 1.0},
     "corner-wave": {"noise": {"variance": 2.5}, "algorithm": "on-demand"},
     "geometric-multilevel": {"noise": {"variances": [2.5, 100.0, 0.3]}, "unit": 0.5},
     "independent": {"distribution": "uniform"},
     "rotation-noise": {"noise": "corner-wave", "rotations": "shared", "translation": True},
     "uniform-multilevel": {"implementation": "multi-pert"},
-}  # fmt: skip
+}
 
 
 def knowledge_of(attack):
@@ -160,9 +163,14 @@ def test_a_planted_leak_is_found(name):
     assert attacked(name, level=1e-5)[1].normalized_error < 0.02
 
 
-@pytest.mark.parametrize("name", [
-    name for name in ADDITIVE if knowledge_of(name) in ("perfect", KNOWLEDGE["estimated"], KNOWLEDGE["model"])
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in ADDITIVE
+        if knowledge_of(name) in ("perfect", KNOWLEDGE["estimated"], KNOWLEDGE["model"])
+    ],
+)
 def test_nothing_is_found_where_nothing_is_left(name):
     assert attacked(name, level=1e6)[1].normalized_error > 0.9
 

@@ -373,13 +373,19 @@ def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, 
     more = "perturb homes.csv --output more --scheme corner-wave --gaussian-dp 1".split()
     assert auditor(*more, *within)[0] == 0
     for arguments, told in (
-        (("--epsilon", "1", "--bounds", "age=0:50", "--bounds", "size=1:11"), "2 records outside the stated bounds"),
+        (
+            ("--epsilon", "1", "--bounds", "age=0:50", "--bounds", "size=1:11"),
+            "2 records outside the stated bounds",
+        ),
         (("--epsilon", "1"), "give --levels, or one of --epsilon and --gaussian-dp with --bounds"),
-        (("--epsilon", "1", "--bounds", "age=9:1"), "--bounds must be COLUMN=LOW:HIGH with low < high"),
+        (
+            ("--epsilon", "1", "--bounds", "age=9:1"),
+            "--bounds must be COLUMN=LOW:HIGH with low < high",
+        ),
         (("--epsilon", "x", *within[:4]), "--epsilon must be numbers separated by commas"),
         (("--gaussian-dp", "0", *within[:4]), "--gaussian-dp must be numbers above 0"),
         (("--epsilon", "1", *within[:4], "--param", "noise=white"), "leave `noise` out"),
-    ):  # fmt: skip
+    ):
         status, _, err = auditor(
             "perturb", "homes.csv", "--scheme", "laplace", *arguments, "--output", "none"
         )

@@ -86,9 +86,16 @@ def test_mu_of_filled_cells_is_the_length_of_the_worst_change(records):
 
 def test_a_guarantee_counts_the_cells_that_one_record_moves(folder):
     audit = {
-        "schema": 1, "data": {"source": "t.csv", "columns": ["pay"], "missing": "mean", "bounds": {"pay": [0, 90]}},
-        "schemes": [{"name": "laplace", "levels": {"epsilon": [1]}}], "attacks": ["ndr"],
-    }  # fmt: skip
+        "schema": 1,
+        "data": {
+            "source": "t.csv",
+            "columns": ["pay"],
+            "missing": "mean",
+            "bounds": {"pay": [0, 90]},
+        },
+        "schemes": [{"name": "laplace", "levels": {"epsilon": [1]}}],
+        "attacks": ["ndr"],
+    }
     blank = load("t.csv", columns=["pay"], missing="mean").blanks.sum()
     for data, expected in ((audit["data"], 1 + blank / (400 - blank)), ({"missing": "drop"}, 1.0)):
         frame = auditor.run(audit | {"data": audit["data"] | data}).frame()
@@ -198,9 +205,19 @@ def test_a_blank_can_be_a_value_of_its_own_in_classes(tmp_path, monkeypatch):
     assert (loaded.values[:, 2] == 0).sum() == table.town.isna().sum()
     hierarchies = {"town": {"none": [""], "a": ["x", "y"]}}
     audit = {
-        "schema": 1, "attacks": "all", "measures": ["anonymity"], "knowledge": [{"known-attributes": ["age", "town"]}],
-        "data": {"source": "t.csv", "columns": ["age", "town", "ill"], "hierarchies": hierarchies, "missing": "value"},
-        "schemes": [{"name": "k-anonymity", "levels": [5], "quasi": ["age", "town"], "sensitive": "ill"}],
-    }  # fmt: skip
+        "schema": 1,
+        "attacks": "all",
+        "measures": ["anonymity"],
+        "knowledge": [{"known-attributes": ["age", "town"]}],
+        "data": {
+            "source": "t.csv",
+            "columns": ["age", "town", "ill"],
+            "hierarchies": hierarchies,
+            "missing": "value",
+        },
+        "schemes": [
+            {"name": "k-anonymity", "levels": [5], "quasi": ["age", "town"], "sensitive": "ill"}
+        ],
+    }
     frame = auditor.run(audit).frame()
     assert frame[frame.metric == "anonymity_k"].value.min() >= 5

@@ -95,11 +95,17 @@ def document(tmp_path, monkeypatch):
         path, row_group_size=4_999
     )
     yield {
-        "title": "on a cluster", "seed": 11, "data": {"source": str(path)},
-        "schemes": [{"name": "independent", "levels": [0.3, 1.0]}, {"name": "corner-wave", "levels": [0.3, 1.0]}],
-        "knowledge": ["perfect", {"known-records": 5}], "attacks": ["ndr", "llse"],
+        "title": "on a cluster",
+        "seed": 11,
+        "data": {"source": str(path)},
+        "schemes": [
+            {"name": "independent", "levels": [0.3, 1.0]},
+            {"name": "corner-wave", "levels": [0.3, 1.0]},
+        ],
+        "knowledge": ["perfect", {"known-records": 5}],
+        "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
-    }  # fmt: skip
+    }
     check._table.cache_clear()
 
 

@@ -93,13 +93,19 @@ def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
 
 def test_a_misspelling_is_told_with_the_nearest_valid_spelling(tmp_path):
     for line, hint in [
-        ("titel: x", "title"), ("data: {source: cpss}", "cps"), ("data: {source: cps, colums: [age]}", "columns"),
-        ("schemes: [{name: corner-wav, levels: [1]}]", "corner-wave"), ("attacks: [lsse]", "llse"),
-        ("schemes: [{name: corner-wave, levels: [1], algorithm: brigde}]", "bridge"), ("knowledge: [perfekt]", "perfect"),
-        ("coalitions: [subset]", "subsets"), ("expect: [no-collusion-gian]", "no-collusion-gain"),
-        ("expect: [{normalised_error: {at-least: 0}}]", "normalized_error"), ("cite: [li2021]", "li2012' or 'li2011"),
+        ("titel: x", "title"),
+        ("data: {source: cpss}", "cps"),
+        ("data: {source: cps, colums: [age]}", "columns"),
+        ("schemes: [{name: corner-wav, levels: [1]}]", "corner-wave"),
+        ("attacks: [lsse]", "llse"),
+        ("schemes: [{name: corner-wave, levels: [1], algorithm: brigde}]", "bridge"),
+        ("knowledge: [perfekt]", "perfect"),
+        ("coalitions: [subset]", "subsets"),
+        ("expect: [no-collusion-gian]", "no-collusion-gain"),
+        ("expect: [{normalised_error: {at-least: 0}}]", "normalized_error"),
+        ("cite: [li2021]", "li2012' or 'li2011"),
         ("expect: [{matches-theory: {attack: llsee}}]", "llse"),
-    ]:  # fmt: skip
+    ]:
         fields = ["data: cps", "schemes: [{name: corner-wave, levels: [1]}]", "attacks: [llse]"]
         field = line.partition(":")[0]
         text = "\n".join([*(one for one in fields if one.partition(":")[0] != field), line])
