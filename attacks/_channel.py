@@ -7,9 +7,9 @@
 | one process with independent increments | its least perturbed copy: sufficient | its density ``f(y − x)`` |
 | independent between copies | all copies | ``Π_i f_i(y_i − x)``, on a lattice a product of probabilities |
 
-Attributes are treated one at a time; dependence between them is not used. Laplace, geometric and
-Skellam densities and their products are log-concave. So the likelihood has one peak, and the best
-point of a bin is the one nearest to it. Under Laplace noise it has a kink at each copy.
+Attributes are treated one at a time. Laplace, geometric and Skellam densities and their products
+are log-concave, with one peak; the best point of a bin is the nearest to it. Under Laplace noise
+the peak is at a copy.
 """
 
 from __future__ import annotations

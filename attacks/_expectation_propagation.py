@@ -13,9 +13,8 @@ preserves mass, mean and variance given all other factors.
 | ``B`` | ``(V⁻¹ + diag p)⁻¹``: its posterior covariance | (K, n, N, N) | |
 | ``m_c, v_c`` | mean and variance of attribute a given all factors but ``L_a`` | (K, n) | minka2001 |
 
-*Approximate* if attributes depend on one another within a component; exact for one attribute. For
-log-concave likelihoods two rounds nearly reach the limit, and the limit nearly equals the integral.
-Lattice noise is treated as continuous.
+*Approximate* if attributes depend on one another within a component. Two rounds nearly reach the
+limit for log-concave likelihoods. Lattice noise is treated as continuous.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Posteriors of one attribute under a prior in bins, fitted to the copies.
 
-A ``Channel`` (``_channel``) gives the likelihood of one record's copies. A smooth channel's
-estimate is a function of one number, so it is tabulated and interpolated. On a lattice, each
-distinct combination of copies is estimated once.
+A smooth channel's estimate is a function of one number, so it is tabulated and interpolated. On a
+lattice, each distinct combination of copies is estimated once.
 """
 
 from __future__ import annotations

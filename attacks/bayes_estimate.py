@@ -10,9 +10,8 @@
 | error | ``Σ λ σ²/(λ + σ²) / N`` for white noise | scalar | |
 
 The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`` knowledge uses
-``Cov(Y) − Sigma_r`` of its rows with negative eigenvalues set to 0. Copies are first averaged with
-minimum-variance weights (``auditor.adversary.single_copy``); for noise of one shape the estimate
-equals ``llse``.
+``Cov(Y) − Sigma_r`` with negative eigenvalues set to 0. Copies are first averaged with
+minimum-variance weights; for noise of one shape the estimate equals ``llse``.
 """
 
 from __future__ import annotations

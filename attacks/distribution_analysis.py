@@ -10,8 +10,8 @@ leaves [0, 1].
 | interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
 | ``x̂`` | the median of ``P(· | y)`` | scalar | |
 
-``interval-privacy`` under ``measures:`` reports the interval's width and the share of records
-inside their intervals. Attributes are treated one at a time, several copies as in ``map-estimate``.
+``interval-privacy`` under ``measures:`` reports widths and the share of records inside their
+intervals. Attributes are treated one at a time.
 
 Few records or strong noise blur the reconstruction or make spikes.
 """

@@ -1,7 +1,7 @@
 """Independent component analysis against a secret matrix.
 
-If the attributes are independent and at most one is Gaussian, their mixture can be undone up to
-order, sign and scale. The adversary's knowledge determines these.
+Independent attributes, at most one Gaussian, can be unmixed up to order, sign and scale. The
+adversary's knowledge determines these.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -17,15 +17,14 @@ order, sign and scale. The adversary's knowledge determines these.
 | ``known-records`` | correlation of components and attributes over the known pairs; mean and scale by regression |
 | ``known-sample``, ``unmatched-records`` | similarity of distributions (Wasserstein distance at variance 1); mean and scale of the sample |
 
-Distributions are compared with their means, unless the scheme translates. ``components:
-attributes`` treats the attributes as the independent components. ``latent`` (Guo and Wu) matches
-components of known records and of the copy.
+Distributions are compared with their means, unless the scheme translates. ``latent`` (Guo and Wu)
+matches components of known records and of the copy.
 
-Theory is the error of the FastICA fixed point nearest to the truth, which a matrix leaves
-unchanged. The audit iterates from the true attributes (or the adversary's own components) and
-assigns components correctly. Of two close fixed points it uses the one with the attack's signs of τ
-(``_fastica``). No theory is given for noisy copies, without convergence, if a component loses half
-of its variance, or if a leak's standard deviation over tables exceeds ``LARGEST_LEAK``.
+Theory is the error of the FastICA fixed point nearest to the truth, which no matrix changes. The
+audit iterates from the true attributes (or the adversary's own components). Of two close fixed
+points it uses the one with the attack's signs of τ (``_fastica``). There is no theory for noisy
+copies, without convergence, if a component loses half of its variance, or if a leak's standard
+deviation over tables exceeds ``LARGEST_LEAK``.
 
 Without known pairs it fails for attributes of equal distribution; ``latent`` fails with few known
 records. Independence is *not checked*.

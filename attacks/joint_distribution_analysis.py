@@ -1,6 +1,6 @@
 """Joint distribution analysis of two or three attributes at once.
 
-A salary of 90,000 is common, and so is an age of 20. Together they may identify one person.
+A salary of 90,000 and an age of 20 are common. Together they may identify one person.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -15,9 +15,9 @@ A salary of 90,000 is common, and so is an age of 20. Together they may identify
 | claim | the region, if ``n`` times the ``π`` of all its cells and all likely cells is at most ``rare`` | | liu2008, section 3.6 |
 
 If Gaussian noise is finer than the bins, an interval is the noise's quantile interval about ``y``.
-Attributes are grouped ``dimensions`` at a time in the table's order (``data: columns:`` changes
-it). The group with the emptiest region is claimed. ``rare_claimed`` counts claims and
-``rare_disclosed`` correct claims. A random claim is correct for ``rare`` records in n.
+Attributes are grouped ``dimensions`` at a time in the table's order. The group with the emptiest
+region is claimed. ``rare_claimed`` counts claims and ``rare_disclosed`` correct ones. A random
+claim is correct for ``rare`` records in n.
 
 Gaussian noise may have any covariance (liu2008, section 3.7). Any other law must be independent
 between attributes.

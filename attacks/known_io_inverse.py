@@ -11,16 +11,13 @@ Least squares of copies on originals, the reverse of known-io-regression. Noise 
 | error | ``M⁺ K_R M⁺ᵀ``, as p grows | (N, N) | |
 
 The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the
-translation of chen2007. With fewer records, or fewer columns than attributes, the minimum-norm
-estimate is used.
+translation of chen2007. With fewer records or columns the minimum-norm estimate is used.
 
-For large p the estimate is unbiased given the record, so all noise remains: ``σ²`` under added
-noise, where known-io-regression leaves ``σ²/(1 + σ²)``. Copies count equally. N + 1 records
-suffice, for any number of copies.
+For large p all noise remains: ``σ²`` under added noise, where known-io-regression leaves ``σ²/(1 +
+σ²)``. Copies count equally.
 
-Theory is the closed form for the fitted map; without noise, spanning records leave no error. The
-inverse of a matrix that is normal about ``M`` has no mean square. If ``M̂`` is nearly singular, one
-draw of records does not predict the next (error 1 or 1,000).
+Theory is the closed form for the fitted map. If ``M̂`` is nearly singular, one draw of records does
+not predict the next (error 1 or 1,000).
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@
 | ``x̂_∥`` | ``V G⁺ y`` | (N,) | ERRATA to (12.8) |
 | ``‖x̂_⊥‖²`` | ``‖y − G G⁺ y‖² / (n' σ²)`` | scalar | |
 
-The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``. The last two rows maximise
-it; all directions orthogonal to the span are equally likely. ``estimate: map`` draws one at random.
-``centre`` uses none, which is closer.
+The likelihood ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)`` is largest at the last two
+rows, in any direction orthogonal to the span. ``estimate: map`` draws a direction; ``centre`` uses
+none, which is closer.
 
 | expected ``‖x̂ − x‖²``, given G | over G too, where finite | when |
 | --- | --- | --- |
@@ -20,9 +20,9 @@ it; all directions orthogonal to the span are equally likely. ``estimate: map`` 
 | ``‖x_⊥‖² (1 + σ² tr (GᵀG)⁻¹)``, plus ``‖x_⊥‖² (n'−r)/n'`` for a drawn direction | ``1 + r/(n'−r−1)`` | r ≤ n' |
 | ``‖x_⊥‖² (1 + σ² tr (GGᵀ)⁻¹) + ‖(I − G⁺G) Vᵀ(x − x̄)‖²`` | ``1 + n'/(r−n'−1)``; ``‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' |
 
-For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is the estimate. For r > n' the fit nearest to the known mean x̄
-is used. Theory is the first column; the second is heavy-tailed near r = n'. Several copies are stacked: k copies of n'
-columns are one of kn'.
+For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is the estimate. For r > n' the fit
+nearest to the known mean x̄ is used. Theory is the first column; the second is heavy-tailed near r
+= n'. k copies of n' columns are one of kn'.
 
 Reference: liu2007.
 """

@@ -11,13 +11,12 @@
 | ``θ`` | ``2 arcsin(‖x‖ε / 2d)``; the angle within which a guess is a hit | scalar | |
 | ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, or one minus that for θ > π/2 | scalar | |
 
-The printed (12.6) is ``θ/π``, which is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A record in the
-span, or any record with ``‖x‖ε ≥ 2d``, is a certain hit. A rotation preserves lengths and distances, so the adversary knows
-every record's probability.
+The printed (12.6), ``θ/π``, is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A
+record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit. Rotations preserve lengths and
+distances, so the adversary knows every record's probability.
 
-The mean squared error of a guess is ``2d²``, and ``d²`` for the mean of all guesses (``estimate:
-centre``). With a translation records are centred, the rank is one less, and the probabilities are
-unknown.
+The mean squared error is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``).
+With a translation records are centred, the rank is one less, and probabilities are unknown.
 
 Only the first copy is used: the others add no information.
 """

@@ -13,20 +13,18 @@
 | ``Q`` | ``E ΩᵀΩ``, which adds up over two independent samples: the error of a record x is ``xᵀ Q x`` | (N, N) | |
 | ``E(D)`` | ``2 E‖V_Y D V_Xᵀ s − y‖ − E‖s − s'‖ − E‖y − y'‖`` | scalar | szekely2004 |
 
-Protocol 4 prints ``V_X D V_Xᵀ S`` in step 2; it must be ``V_Y D V_Xᵀ S``. The statistic is
-compared, not its p-value, on data that are *not* centred: the mean helps to identify signs. Only
-its first term depends on D.
+Protocol 4, step 2, prints ``V_X D V_Xᵀ S`` instead of ``V_Y D V_Xᵀ S``. The statistic is compared,
+not its p-value. The data are *not* centred, since the mean helps to identify signs.
 
-The paper tries all 2^N signs. Here each axis first takes the sign of the smaller one-dimensional
-energy statistic. Of undecided axes all combinations are tried, up to ``exhaustive`` axes. Beyond,
-signs are flipped one at a time while E falls.
+The paper tries all 2^N signs. Here each axis takes the sign of the smaller one-dimensional
+statistic. Up to ``exhaustive`` undecided axes are tried in all combinations; beyond, signs are
+flipped one at a time while E falls.
 
-The rotation is about the means if this lowers the error: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄``
-exceeds ``tr K (1/s + 1/m)``, Q the axes' mean squared rotation.
+The rotation is about the means, ``x̂ = s̄ + M̂ᵀ (y − ȳ)``, if ``s̄ᵀ Q s̄`` exceeds ``tr K (1/s +
+1/m)``.
 
-Theory is first-order in the axes' error. It needs decided axes, small rotations and only one copy
-in use. Noisy copies are aligned and averaged first, by weights 1/σ_i², or the least noisy of nested
-noise alone.
+Theory is first-order in the axes' error, for decided axes and one copy. Noisy copies are first
+averaged by weights 1/σ_i²; of nested noise the least noisy is used.
 
 Not for a random projection, whose covariance is ``σ² tr K · I`` averaged over matrices (liu2008,
 end of section 4.2). Normalized error on six skewed attributes, deviations growing by a fifth each:

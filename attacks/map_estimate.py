@@ -1,7 +1,5 @@
 """Posterior mode or mean of each record, for a prior of any shape.
 
-A Gaussian prior gives the linear Bayes estimate, a flat prior the released value.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``f_X`` | prior density: ``gaussian``, ``flat``, ``histogram``, ``kde`` or ``known`` | | |
@@ -9,13 +7,11 @@ A Gaussian prior gives the linear Bayes estimate, a flat prior the released valu
 | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
 | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
 
-``histogram`` is reconstructed (``auditor.adversary.single_copy``) and flat in every bin. ``kde`` is the
-histogram smoothed by a normal kernel one bin wide. ``known`` is the table's own value shares, with
-``perfect`` knowledge: ``P(x | y) ∝ π_x Π_i f_i(y_i − x)`` over the distinct values, exact for any
-law. These three treat attributes one at a time, and so does the Gaussian prior under other noise.
-``histogram`` with ``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4.
-
-Several copies are combined by ``_channel``.
+``histogram`` is reconstructed (``auditor.adversary.single_copy``) and flat in every bin. ``kde``
+smooths it by a normal kernel one bin wide. ``known`` is the table's own value shares, with
+``perfect`` knowledge: ``P(x | y) ∝ π_x Π_i f_i(y_i − x)`` over the distinct values. These treat
+attributes one at a time, as the Gaussian prior does under other noise. ``histogram`` with
+``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4.
 
 With the right prior the mean has the least squared error of all estimates.
 """

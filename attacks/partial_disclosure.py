@@ -13,8 +13,8 @@ LLSE.
 | ``G`` | ``K_{X|K} (K_{X|K} + v K_0)⁺`` | (N, N) | li2012 (6) |
 | ``x̂`` | ``m + G·Σ w_i (y_i − m)`` | (N,) | |
 
-So ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: linear in copies and known values, with a closed-form
-error. It is the best linear estimate from both, and optimal for Gaussian data.
+``W = wᵀ ⊗ G`` and ``V = (I − G) B`` are linear, with a closed-form error. The estimate is the best
+linear one, and optimal for Gaussian data.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """PCA filtering: project the copy on the data's principal components.
 
-p of N directions hold p/N of white noise, and most of the variance of correlated data.
+p of N directions hold p/N of white noise, and most variance of correlated data.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,8 +12,9 @@ p of N directions hold p/N of white noise, and most of the variance of correlate
 | ``Sigma_r`` | covariance of the noise, of any shape | (N, N) | huang2005 (14) |
 
 p is a number, the fewest components with a share of the variance, or the index of the largest gap
-between eigenvalues. The gap from ``λ_N`` to 0 counts, else p = N is impossible. Copies are first
-averaged with minimum-variance weights (``auditor.adversary.single_copy``).
+between eigenvalues, including the gap from ``λ_N`` to 0. Copies are first averaged with
+minimum-variance weights. ``shrinkage: optimal`` multiplies kept components by Gavish and Donoho's
+factor, with known covariance ``λ/(λ + σ_i²)``, ``σ_i²`` the noise's variance along the component.
 """
 
 from __future__ import annotations

@@ -11,9 +11,8 @@ rank.
 | ``x̂`` | ``Q(G(o·y))``, the monotone map between the distributions; the mean over several copies | (N,) | villani2003 |
 
 A copy's quantiles use at most ``MOST_ROWS`` rows. Copies count as upright unless the sample clearly
-disagrees. *Not identifiable*: the orientation of symmetric attributes without correlations. Noise
-changes ranks: for noisy copies the result is no better than the released value. That the sample is
-of this population is *not checked*.
+disagrees. *Not identifiable*: the orientation of symmetric uncorrelated attributes. *Not checked*:
+that the sample is of this population.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ The odds of a row compare its likelihood as the target's copy with its likelihoo
 | ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then true values plus that noise; diagonal | (|K|, |K|) | |
 | assignment | ``argmax_σ Σ_t log odds(t, σ(t))`` over all one-to-one maps from targets to rows | | |
 
-On normal data no rule names more rows correctly than the odds. Distance ignores how common a row
-is. The assignment names all targets at once, on normal data by the maximum-likelihood pairing. The
-estimate is ``llse``'s of the named row.
+On normal data no rule names more rows correctly than the odds; distance ignores how common a row
+is. The assignment is the maximum-likelihood pairing of all targets. The estimate is ``llse``'s of
+the named row.
 
 Under noise of another law the known attributes use their exact log-likelihood, ``Σ_a Σ_i log
-f_ia(y_ia − x_a)``, and the others the odds. The known attributes' denominator has no closed form
-and is omitted, which does not affect an assignment. Copies without a law need ``distance``:
-Euclidean to the copies' mean, in deviations of each attribute.
+f_ia(y_ia − x_a)``, and the others the odds. The known attributes' denominator is omitted, which
+does not affect an assignment. Copies without a law need ``distance``: Euclidean to the copies'
+mean, in deviations of each attribute.
 
 The adversary's values are exact unless ``noise`` is set; their noise is normal and independent.
 """

@@ -18,10 +18,10 @@ The scheme keeps some coefficients of each record in a secret order.
 | ``unmatched-records`` | mean square of ``(Cx)_i`` less the nearest value of column j |
 | ``perfect``, ``known-sample`` | squared difference of means and of standard deviations |
 
-One known record suffices unless two of its coefficients are equal. Sample moments may confuse
-similar coefficients. Dropped coefficients are estimated by least squares, from records with the
-ridge of known-io-regression. Theory is the error of that estimate, if exactly one coefficient fits
-each column to the last digits. Only the first copy is used: the others add no information.
+One known record suffices unless two of its coefficients are equal. Dropped coefficients are
+estimated by least squares, from records with the ridge of known-io-regression. Theory is the error
+of that estimate, if exactly one coefficient fits each column to the last digits. Only the first
+copy is used: the others add no information.
 """
 
 from __future__ import annotations

@@ -10,10 +10,9 @@
 | ``q_l`` | ``∝ π_l N(ȳ; m_l, K_l + S) P_l / P⁰_l`` | scalar | |
 | ``x̂`` | ``Σ q_l (b_l + C_l,XO C_l,OO⁻¹ (E_l − b_l,O))``, with ``E_l`` the mean of the predictors in the box | (N,) | |
 
-Exact if the tree splits on one predictor. Otherwise a normal's mass in a box is approximated by
-expectation propagation (``auditor.numerics.truncated_normal``). A tree of one leaf gives ``llse``.
-Known predictors determine the leaf: ``q`` is 1, and ``S`` and ``ȳ`` are conditional on the noise of
-the known values.
+Exact if the tree splits on one predictor; otherwise expectation propagation approximates the mass
+in a box (``auditor.numerics.truncated_normal``). Known predictors determine the leaf: ``q`` is 1,
+and ``S`` and ``ȳ`` are conditional on the noise of the known values.
 
 Noise that is not Gaussian is treated as Gaussian. *Not checked*: that predictors are normal within
 a box.

@@ -31,7 +31,6 @@ class Csv(Renderer):
     suffix: ClassVar[str] = ".csv"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the table; the first column names the audit."""
         output = io.StringIO()
         writer = csv.writer(output, lineterminator="\n")
         writer.writerow(["audit", *Measurement._fields])
@@ -61,12 +60,10 @@ class Json(Renderer):
     suffix: ClassVar[str] = ".json"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return one audit's document, or a list of documents."""
         documents = [result.to_json().rstrip("\n") for result in results]
         return (documents[0] if len(documents) == 1 else f"[{','.join(documents)}]") + "\n"
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the comparison and its outcome; a list for several scenarios."""
         documents = [
             {"worse": comparison.worse, **asdict(comparison)} for comparison in comparisons
         ]
@@ -88,7 +85,6 @@ class Junit(Renderer):
     suffix: ClassVar[str] = ".xml"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the document, one test suite per audit."""
         root = Element("testsuites")
         for result in results:
             root.append(_suite(result))
@@ -175,7 +171,6 @@ class Sarif(Renderer):
     suffix: ClassVar[str] = ".sarif"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the log."""
         found = [one for result in results for one in _found(result)]
         rules = list(dict.fromkeys(one["ruleId"] for one in found))
         versions = {result.provenance.versions.get("auditor", "") for result in results} - {""}

@@ -64,7 +64,6 @@ class Html(DocumentRenderer):
     suffix: ClassVar[str] = ".html"
 
     def written(self, documents: Sequence[Document]) -> str:
-        """Return the page."""
         style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
         charts = any(document.charts for document in documents)
         bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.chart

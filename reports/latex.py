@@ -97,7 +97,6 @@ class Latex(Renderer):
     suffix: ClassVar[str] = ".tex"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the tables, audit by audit."""
         return "\n".join(["% In the preamble: \\usepackage{booktabs}\n", *map(_audit, results)])
 
 

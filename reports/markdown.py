@@ -35,7 +35,6 @@ class Markdown(DocumentRenderer):
     suffix: ClassVar[str] = ".md"
 
     def written(self, documents: Sequence[Document]) -> str:
-        """Return one section per document after a summary of several."""
         lead = [f"# {len(documents)} audits\n", _table(overview(documents))]
         return "\n".join([*(lead if len(documents) > 1 else []), *map(_document, documents)])
 

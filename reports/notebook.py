@@ -151,7 +151,6 @@ class Notebook(Display):
     suffix: ClassVar[str] = ".html"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the fragment, one part per audit."""
         template = environment().get_template("notebook.html.j2")
         documents = [audit_document(result, brief=True) for result in results]
         blocks = [[held for one in each.sections for held in one.blocks] for each in documents]

@@ -75,7 +75,6 @@ class Writer:
         self.console, self.brief = console, brief
 
     def document(self, document: Document) -> None:
-        """Print a document."""
         self._rule(document.name)
         if document.kind == "comparison":
             self._print(
@@ -89,12 +88,10 @@ class Writer:
             )
 
     def overview(self, table: Table) -> None:
-        """Print one line for each of several audits."""
         self._rule(f"Summary of {len(table.rows)} audits")
         self._table(table)
 
     def blocks(self, blocks: Sequence[Block]) -> None:
-        """Print the terminal's blocks."""
         for block in shown(blocks, TERMINAL):
             getattr(self, f"_{type(block).__name__.lower()}")(block)
 
@@ -297,7 +294,6 @@ class Terminal(DocumentRenderer):
         )
 
     def render_so_far(self, result: AuditResult) -> str:
-        """Return the gate and the number of an unfinished audit."""
         reading = Reading(result.disclosed())
         found = headline(reading, verdicts(reading))
         gate = found.gate if found.state == "bad" else "Nothing exposed yet"
@@ -305,11 +301,9 @@ class Terminal(DocumentRenderer):
 
     @property
     def brief(self) -> bool:  # type: ignore[override]
-        """Whether only verdict, comparison and expectations are written."""
         return not self.parameters.full
 
     def written(self, documents: Sequence[Document]) -> str:
-        """Print all documents, and a summary of several."""
         console = self._console()
         writer = Writer(console, brief=self.brief)
         for document in documents:

@@ -33,10 +33,40 @@ def written(folder: Path, table: pd.DataFrame, copies: Iterable[pd.DataFrame]) -
     return names
 
 
+def audited_files(
+    folder: Path,
+    table: pd.DataFrame,
+    copies: Iterable[pd.DataFrame],
+    data: dict[str, Any] | None = None,
+    scheme: dict[str, Any] | None = None,
+    **changes: Any,
+) -> auditor.AuditResult:
+    """Audit copies from files, with ``exposure`` at one half."""
+    published = {"name": "published", "copies": written(folder, table, copies)}
+    source = {"source": str(folder / "table.csv")}
+    scenario = {
+        "data": source | (data or {}), "schemes": [published | (scheme or {})],
+        "knowledge": ["perfect"], "coalitions": ["singles"], "attacks": ["llse"],
+        "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+    }  # fmt: skip
+    return auditor.run(scenario | changes)
+
+
 def record(value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
     """Return a figure of an attack on one copy."""
     fields = dict.fromkeys(Measurement._fields) | {
-        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (0.5,), "replicate": 1,
-        "attribute": "*", "metric": "normalized_error", "value": value, "std_error": error, "status": "ok", "error_bar": "closed-form",
-    }  # fmt: skip
+        "sweep": {},
+        "scheme": "s",
+        "knowledge": "perfect",
+        "attack": "llse",
+        "coalition": (1,),
+        "levels": (0.5,),
+        "replicate": 1,
+        "attribute": "*",
+        "metric": "normalized_error",
+        "value": value,
+        "std_error": error,
+        "status": "ok",
+        "error_bar": "closed-form",
+    }
     return Measurement(**(fields | changes))

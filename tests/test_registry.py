@@ -24,16 +24,19 @@ KNOWLEDGE = {
     "known-attributes": {"known-attributes": ["a"]}, "model": {"model": {"target": "b", "predictors": ["a"], "depth": 2, "rows": 300}},
 }  # fmt: skip
 PARAMETERS = {
-    "inline": {"values": {"x": [2.0, 1.0], "y": [0.5, None]}}, "gaussian": {"covariance": [[1.0, 0.5], [0.5, 2.0]]},
-    "metric": {"metric": "rmse", "at-most": 1.0}, "collusion-gain": {"at-least": 0.5},
-    "ranking": {"order": ["llse", "ndr"]}, "similarity": {"edges": [0.0, 5.0, 10.0]},
+    "inline": {"values": {"x": [2.0, 1.0], "y": [0.5, None]}},
+    "gaussian": {"covariance": [[1.0, 0.5], [0.5, 2.0]]},
+    "metric": {"metric": "rmse", "at-most": 1.0},
+    "collusion-gain": {"at-least": 0.5},
+    "ranking": {"order": ["llse", "ndr"]},
+    "similarity": {"edges": [0.0, 5.0, 10.0]},
     "growth-rate": {"against": "data.rows", "at-most": 1.0},
     "corner-wave": {"noise": {"variance": 2.5}, "algorithm": "on-demand"},
     "geometric-multilevel": {"noise": {"variances": [2.5, 100.0, 0.3]}, "unit": 0.5},
     "independent": {"distribution": "uniform"},
     "rotation-noise": {"noise": "corner-wave", "rotations": "shared", "translation": True},
     "uniform-multilevel": {"implementation": "multi-pert"},
-}  # fmt: skip
+}
 
 
 def knowledge_of(attack):
@@ -51,9 +54,8 @@ ADDITIVE = [
 def people(rows=400, seed=1):
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(rows, 1))
-    return pd.DataFrame(
-        100 + 10 * (common + 0.05 * rng.normal(size=(rows, 3))), columns=["a", "b", "c"]
-    )
+    values = 100 + 10 * (common + 0.05 * rng.normal(size=(rows, 3)))
+    return pd.DataFrame(values, columns=["a", "b", "c"])
 
 
 CHECKS = {"attack": check_attack, "scheme": check_scheme, "source": check_source}
@@ -86,13 +88,11 @@ def test_parameters_other_than_the_defaults_keep_it_too(kind, name):
 
 
 def test_a_plugin_s_paper_is_in_the_bibliography():
-    for kind, name in [
-        (kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme", "expectation")
-    ]:
+    for kind, name in PLUGINS:
         reference = registry.get(kind, name).reference
         if name == "published":
             assert reference == ""
-        else:
+        elif kind in ("attack", "scheme", "expectation"):
             assert re.findall(r"[a-z]+\d{4}", reference) == bibliography.keys_in(reference) != []
 
 
@@ -102,11 +102,9 @@ PLACE = re.compile(
 
 
 def test_an_attack_and_a_scheme_say_where_in_their_papers_they_stand():
-    for kind, name in [
-        (kind, name)
-        for kind, name in PLUGINS
-        if kind in ("attack", "scheme") and name != "published"
-    ]:
+    for kind, name in PLUGINS:
+        if kind not in ("attack", "scheme") or name == "published":
+            continue
         for reference in registry.get(kind, name).reference.split("; "):
             assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(
                 bibliography.keys_in(reference)
@@ -114,10 +112,9 @@ def test_an_attack_and_a_scheme_say_where_in_their_papers_they_stand():
 
 
 SCHEMES = [
-    name
-    for name in registry.names("scheme")
-    if name != "published" and registry.get("scheme", name).family == "additive"
+    name for name in registry.names("scheme") if registry.get("scheme", name).family == "additive"
 ]
+SCHEMES.remove("published")
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -134,37 +131,28 @@ def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
         pd.testing.assert_frame_equal(old, new)
 
 
-def attacked(name, level=0.5, seed=2, rows=400):
-    release = auditor.perturb(people(rows), "independent", [level, 2 * level], seed=seed)
-    return release, auditor.attack(
-        name,
-        release,
-        knowledge=knowledge_of(name),
-        coalition=[1, 2],
+def attacked(name, level=0.5, release=None):
+    release = release or auditor.perturb(people(), "independent", [level, 2 * level], seed=2)
+    how = {
+        "knowledge": knowledge_of(name),
+        "coalition": [1, 2],
         **registry.get("attack", name).trial,
-    )
+    }
+    return release, auditor.attack(name, release, **how)
+
+
+PERFECT = [name for name in ADDITIVE if knowledge_of(name) == "perfect"]
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name in ADDITIVE
-        if knowledge_of(name) == "perfect" and not registry.get("attack", name).serial
-    ],
+    "name", [name for name in PERFECT if not registry.get("attack", name).serial]
 )
 def test_the_order_of_the_rows_is_of_no_account(name):
     release, plain = attacked(name)
     order = np.random.default_rng(0).permutation(len(release.original))
-    shuffled = Release(
-        release.original.iloc[order],
-        tuple(copy.iloc[order] for copy in release.copies),
-        release.levels,
-        release.scheme,
-    )
-    mixed = auditor.attack(
-        name, shuffled, knowledge="perfect", coalition=[1, 2], **registry.get("attack", name).trial
-    )
+    copies = tuple(copy.iloc[order] for copy in release.copies)
+    mixed_up = Release(release.original.iloc[order], copies, release.levels, release.scheme)
+    _, mixed = attacked(name, release=mixed_up)
     # Sums in another order differ by rounding, which an eigenvector magnifies; a row out of place
     # differs by about 10.
     np.testing.assert_allclose(mixed.values.to_numpy(), plain.values.to_numpy()[order], atol=1e-4)
@@ -190,11 +178,8 @@ def test_nothing_is_found_where_nothing_is_left(name):
 def test_a_duplicate_name_is_an_error_that_names_both_places():
     for kind, name in PLUGINS[::8]:
         cls = registry.get(kind, name)
-        double = type(
-            "Double",
-            (Plugin,),
-            {"__doc__": "A double.", "__module__": __name__, "kind": kind, "name": name},
-        )
+        fields = {"__doc__": "A double.", "__module__": __name__, "kind": kind, "name": name}
+        double = type("Double", (Plugin,), fields)
         with pytest.raises(PluginError) as caught:
             register(double)
         message = str(caught.value)

@@ -38,7 +38,6 @@ class AboveBound(Expectation):
     needs_metrics = (FLOOR,)
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every selected cell with a bound."""
         bounds = {
             _key(group[0]): pooled(group)[0]
             for metric in (FLOOR, CEILING)

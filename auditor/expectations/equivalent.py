@@ -47,7 +47,6 @@ class Equivalent(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every pair of cells at equal levels."""
         p = self.parameters
         groups = measured(evidence, p, p.metric)
         first, second = (

@@ -101,7 +101,6 @@ class Exposure(Expectation):
         return self.parameters.by if isinstance(self.parameters, Exposure.Parameters) else None
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the worse verdict of both bounds."""
         judged = []
         if self.parameters.unknown is not None:
             judged.append(self._unknown(evidence, self.parameters.unknown))

@@ -90,7 +90,6 @@ class MetricBound(Expectation):
 
     @property
     def metric(self) -> str:
-        """The metric bounded."""
         return str(self.parameters.metric)
 
     @property
@@ -99,7 +98,6 @@ class MetricBound(Expectation):
         return measured_by(self.metric) == "closeness"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every selected cell."""
         groups = measured(evidence, self.parameters, self.metric, self.pooled_only)
         low, high = self.parameters.limits()
         bound = (
@@ -282,7 +280,6 @@ class CollusionGain(MetricBound):
 
     @property
     def metric(self) -> str:
-        """The metric bounded."""
         return "collusion_gain"
 
     class Parameters(Bounds):

@@ -74,7 +74,6 @@ class NoCollusionGain(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict of all four parts."""
         margin, level = self.parameters.margin, self.parameters.level
         pooling = list(self._pooling(evidence))
         # The insider's gain is measured by a finer test than the errors of the attack by that

@@ -66,7 +66,6 @@ class Ranking(Expectation):
             return self
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over neighbours in the order, in cells with both measured."""
         groups = measured(evidence, self.parameters, self.parameters.metric)
         pairs = [
             pair
@@ -262,7 +261,6 @@ class GrowthRate(Expectation):
             return self
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict on the least-squares slope of each line; the worst decides."""
         p = self.parameters
         lines = grouped(
             (_line(group[0], others), (math.log(x), math.log(value)))
@@ -328,7 +326,6 @@ class Monotone(Expectation):
             return self
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every step of every line."""
         p = self.parameters
         low, high = p.between or (-math.inf, math.inf)
         lines = grouped(

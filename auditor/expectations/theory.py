@@ -44,7 +44,6 @@ class MatchesTheory(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every selected cell with a closed form."""
         found = self.chosen(evidence, self.parameters.metric)
         records = [r for r in found if r.theory is not None]
         groups = list(cells(records).values())
@@ -213,7 +212,6 @@ class Theorem3(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict on the joint LLSE's normalized error, cell by cell."""
         filters = self.parameters
         fitting, best = (
             declaring("scheme", "fresh_shaped_noise"),

@@ -45,7 +45,6 @@ class NeighbourCoin(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every release the filter covers."""
         p = self.parameters
         drawn = [
             coin

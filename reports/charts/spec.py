@@ -115,31 +115,28 @@ def view(
     tip = [field(f"{name}:N", title=title) for name, title in (TIPS | (tips or {})).items()]
     look = {"shape": series(names, SHAPES), "size": falling(names, 170, 48), "tooltip": tip}
     thick, real = {"strokeWidth": falling(names, 4.5, 1.75)}, "isValid(datum.t)"
-    dashes = {"strokeDash": series(names, DASHES)} | thick
+    dashes = up | {"strokeDash": series(names, DASHES)} | thick
+    dashed, stepped = {"strokeDash": [3, 4]}, {"interpolate": "step-after"}
+
+    def over(mark: str, encoding: Part, *further: str, **look: Any) -> Part:
+        return layer(mark, base | encoding, *wanted, *further, **look)
+
     made = {
-        "band": layer("area", base | bar, *wanted, fillOpacity=0.18),
-        "bars": layer("rule", base | bar, *wanted, strokeWidth=1.5),
-        "across": layer("rule", base | reach, *wanted, strokeWidth=1.5),
-        "line": layer("line", base | up | thick | {"detail": field("o:N")}, *wanted),
-        "filled": layer(
-            "area", base | up, *wanted, "datum.i == 0", interpolate="step-after", fillOpacity=0.16
-        ),
-        "steps": layer("line", base | up | dashes, *wanted, interpolate="step-after"),
-        "curve": layer("line", base | up | dashes, *wanted),
-        "theory": layer("line", base | stated, *wanted, real, strokeDash=[3, 4], strokeWidth=1.25),
-        "ticks": layer("tick", base | stated, *wanted, real, thickness=1.25, size=12),
-        "ring": layer(
-            "point", base | up, *wanted, "datum.w == 1", filled=False, size=230, strokeWidth=2
-        ),
-        "points": layer("point", base | up | look, *wanted, filled=True),
-        "target": layer(
-            "rule", {"y": field("g:Q", aggregate="mean"), "color": INK}, strokeDash=[3, 4]
-        ),
-        "rects": layer("rect", base | area, *wanted, "datum.k == 1"),
-        "diagonal": layer(
-            "rule", area | {"color": INK}, *wanted, "datum.k == 2", strokeDash=[3, 4]
-        ),
-        "columns": layer("rect", base | area | {"y2": {"datum": 0}, "tooltip": tip}, *wanted),
+        "band": over("area", bar, fillOpacity=0.18),
+        "bars": over("rule", bar, strokeWidth=1.5),
+        "across": over("rule", reach, strokeWidth=1.5),
+        "line": over("line", up | thick | {"detail": field("o:N")}),
+        "filled": over("area", up, "datum.i == 0", fillOpacity=0.16, **stepped),
+        "steps": over("line", dashes, **stepped),
+        "curve": over("line", dashes),
+        "theory": over("line", stated, real, strokeWidth=1.25, **dashed),
+        "ticks": over("tick", stated, real, thickness=1.25, size=12),
+        "ring": over("point", up, "datum.w == 1", filled=False, size=230, strokeWidth=2),
+        "points": over("point", up | look, filled=True),
+        "target": layer("rule", {"y": field("g:Q", aggregate="mean"), "color": INK}, **dashed),
+        "rects": over("rect", area, "datum.k == 1"),
+        "diagonal": layer("rule", area | {"color": INK}, *wanted, "datum.k == 2", **dashed),
+        "columns": over("rect", area | {"y2": {"datum": 0}, "tooltip": tip}),
     }
     legend = {"name": "legend", "bind": "legend", "views": ["points"]}
     return {

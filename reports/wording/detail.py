@@ -37,25 +37,28 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
     levels = ", ".join(map(number, shown.levels[:LEVELS]))
     levels += " …" if len(shown.levels) > LEVELS else ""
     who = copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point))
-    found = [Fact("Knowledge", knowledge), Fact("Sweep point", where)]
-    found += [Fact("Worst coalition", who)]
-    found += [Fact("Its level" if alone else "Its levels", levels)]
-    if cell.guesses:
-        found += _guessed(cell, cell.guesses)
-    if cell.worst:
-        found += [Fact("Normalized error", with_error(cell.worst))]
-        found += [Fact("Theory", _theory(cell.worst))]
     runs = f"{shown.replicates} replicate{'s' if shown.replicates != 1 else ''}"
-    found += [Fact("Error bar from", f"{shown.error_bar}, {runs}")]
-    if cell.pooled and cell.single:
-        alone_by = f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})"
-        found += [Fact("Most revealing single copy", alone_by)]
-    if cell.gain and len(cell.coalition) > 1:
-        counted = " (in 1 − probability of the truth)" if cell.guesses else ""
-        found += [Fact(f"Collusion gain{counted}", _with_theory(cell.gain))]
+    counted = " (in 1 − probability of the truth)" if cell.guesses else ""
+    single = cell.single if cell.pooled else None
+    found = [
+        Fact("Knowledge", knowledge),
+        Fact("Sweep point", where),
+        Fact("Worst coalition", who),
+        Fact("Its level" if alone else "Its levels", levels),
+        *(_guessed(cell, cell.guesses) if cell.guesses else ()),
+        Fact("Normalized error", with_error(cell.worst) if cell.worst else ""),
+        Fact("Theory", _theory(cell.worst) if cell.worst else ""),
+        Fact("Error bar from", f"{shown.error_bar}, {runs}"),
+        Fact(
+            "Most revealing single copy",
+            f"{with_error(single)} ({copies(single.coalition, 99)})" if single else "",
+        ),
+        Fact(
+            f"Collusion gain{counted}", _with_theory(cell.gain) if cell.gain and not alone else ""
+        ),
+    ]
     for name, one in cell.attributes:
-        clear = ", given in clear" * (name in cell.given)
-        found += [Fact(name, with_error(one) + clear)]
+        found.append(Fact(name, with_error(one) + ", given in clear" * (name in cell.given)))
     return [fact for fact in found if fact.text]
 
 

@@ -178,49 +178,31 @@ def _why_open(result: AuditResult, one: Verdict, bar: Bar) -> str:
 def _number(reading: Reading, one: Verdict, bar: Bar, *, several: bool) -> Text:
     shown, plural = bar.left, len(bar.left.coalition) > 1
     names = [_recipients(reading, one.scheme).get(copy, "") for copy in shown.coalition]
+    named = all(names) and len(names) <= MOST
+    who = Name(listed(names)) if named else capital(copies(shown.coalition, one.total))
     of = (" of ", Name(one.scheme)) if several and one.scheme not in names else ()
-    who: tuple[str, ...] = (capital(copies(shown.coalition, one.total)), *of)
-    if all(names) and len(names) <= MOST:
-        who = (Name(listed(names)), *of)
-    together = " together" if plural else " alone"
-    guessed = one.guesses
+    begin = (who, *of, " together " if plural else " alone ")
+    s, es = ("", "") if plural else ("s", "es")
+    guessed, without = one.guesses, "; without copies"
     if guessed and not bar.attribute and shown.coalition == guessed.right.coalition:
-        verb = "name" if plural else "names"
         columns = [
             clipped(each.name, 40) for table in reading.result.data[:1] for each in table.attributes
         ]
         right = f" for {share(guessed.right)} of the records"
-        return (
-            *who,
-            f"{together} {verb} the right ",
-            Name(listed(columns[:MOST]) or "value"),
-            f"{right}; without copies a guess is right for {percent(guessed.blind)}.",
-        )
+        value = Name(listed(columns[:MOST]) or "value")
+        blind = f"{right}{without} a guess is right for {percent(guessed.blind)}."
+        return (*begin, f"name{s} the right ", value, blind)
     point = one.setting.point if one.setting else 0
     spread = reading.deviation_of(point, bar.attribute) if bar.attribute else None
     what = Name(clipped(bar.attribute, 40)) if bar.attribute else "the records"
     if shown.value < EXACT:
-        verb = "rebuild" if plural else "rebuilds"
-        without = f"; without copies a guess is off by ± {_rounded(spread)}." if spread else "."
-        return (*who, f"{together} {verb} ", what, exactly(shown), without)
+        off = f"{without} a guess is off by ± {_rounded(spread)}." if spread else "."
+        return (*begin, f"rebuild{s} ", what, exactly(shown), off)
     if spread is None:
-        verb = "leave" if plural else "leaves"
-        return (
-            *who,
-            f"{together} {verb} {share(shown)} of ",
-            what,
-            " unknown; without copies 100 %.",
-        )
-    verb, off = (
-        ("guess" if plural else "guesses"),
-        _rounded(math.sqrt(max(0.0, shown.value)) * spread),
-    )
-    return (
-        *who,
-        f"{together} {verb} ",
-        what,
-        f" to ± {off} (typical error); without copies ± {_rounded(spread)}.",
-    )
+        return (*begin, f"leave{s} {share(shown)} of ", what, f" unknown{without} 100 %.")
+    error = _rounded(math.sqrt(max(0.0, shown.value)) * spread)
+    typical = f" to ± {error} (typical error){without} ± {_rounded(spread)}."
+    return (*begin, f"guess{es} ", what, typical)
 
 
 def _recipients(reading: Reading, scheme: str) -> dict[int, str]:

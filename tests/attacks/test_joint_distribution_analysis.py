@@ -110,8 +110,14 @@ def test_strangers_are_found_by_two_attributes_and_not_by_one(tmp_path):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"dimensions": 3, "bins": 41}, {"bins": 257}, {"dimensions": 4}, {"rare": 0.0}, {"confidence": 1.0}],
-)  # fmt: skip
+    [
+        {"dimensions": 3, "bins": 41},
+        {"bins": 257},
+        {"dimensions": 4},
+        {"rare": 0.0},
+        {"confidence": 1.0},
+    ],
+)
 def test_grids_that_are_too_large_are_refused(parameters):
     with pytest.raises(ValidationError) as refused:
         JointDistributionAnalysis.Parameters(**parameters)

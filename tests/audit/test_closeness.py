@@ -6,6 +6,7 @@ import pytest
 
 import auditor
 from auditor.audit.measures.closeness import best_constant_share, least_median_error
+from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 5)
 START = RNG.bit_generator.state
@@ -13,16 +14,9 @@ N = 4_000
 
 
 def audit(table, copies, tmp_path, exposure, tolerance=None, attacks=("ndr", "llse")):
-    table.to_csv(tmp_path / "table.csv", index=False)
-    names = []
-    for place, copy in enumerate(copies):
-        names.append(str(tmp_path / f"copy-{place}.csv"))
-        copy.to_csv(names[-1], index=False)
-    data = {"source": str(tmp_path / "table.csv")}
-    return auditor.run({
-        "data": data if tolerance is None else data | {"tolerance": tolerance}, "schemes": [{"name": "published", "copies": names}],
-        "knowledge": ["perfect"], "coalitions": ["singles"], "attacks": list(attacks), "expect": [{"exposure": exposure}],
-    })  # fmt: skip
+    data = {} if tolerance is None else {"tolerance": tolerance}
+    expect = [{"exposure": exposure}]
+    return audited_files(tmp_path, table, copies, data, attacks=list(attacks), expect=expect)
 
 
 def figures(result, attack, metric):

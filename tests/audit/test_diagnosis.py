@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import auditor
 from auditor_reports.markdown import Markdown
-from tests.audited import written
+from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 91)
 START = RNG.bit_generator.state
@@ -18,19 +17,7 @@ N = 800
 
 
 def audit(folder, table, copies, **data):
-    names = written(folder, table, copies)
-    result = auditor.run(
-        {
-            "schema": 1,
-            "title": "diagnosis",
-            "data": {"source": str(folder / "table.csv"), **data},
-            "schemes": [{"name": "published", "copies": names}],
-            "knowledge": ["perfect"],
-            "coalitions": ["singles", "all"],
-            "attacks": ["llse"],
-            "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-        }
-    )
+    result = audited_files(folder, table, copies, data, coalitions=["singles", "all"])
     frame = result.frame()
     frame = frame.assign(copies=frame.coalition.map(tuple))
     figures = frame.set_index(["metric", "attribute", "copies"]).value

@@ -124,10 +124,15 @@ def test_redraws_of_known_records_are_about_the_mean():
 def test_redraws_of_runs_with_fits_held_have_the_spread_of_theory():
     """A normal prior is linear, so its bars have a closed form; 16 degrees of freedom, 5 errors."""
     document = {
-        "seed": 2**40 + 7, "data": {"source": "gaussian", "rows": 9_000, "spectrum": [2.0, 0.5]},
-        "schemes": [{"name": "independent", "levels": [0.5, 0.8]}, {"name": "corner-wave", "levels": [0.5, 0.8]}],
-        "coalitions": ["singles", "all"], "attacks": ["llse", {"name": "mixture-estimate", "components": 1}],
-    }  # fmt: skip
+        "seed": 2**40 + 7,
+        "data": {"source": "gaussian", "rows": 9_000, "spectrum": [2.0, 0.5]},
+        "schemes": [
+            {"name": "independent", "levels": [0.5, 0.8]},
+            {"name": "corner-wave", "levels": [0.5, 0.8]},
+        ],
+        "coalitions": ["singles", "all"],
+        "attacks": ["llse", {"name": "mixture-estimate", "components": 1}],
+    }
     frame = auditor.run(document).frame()
     frame = frame[frame.metric == "distortion"].set_index(
         ["attack", "scheme", "coalition", "attribute"]

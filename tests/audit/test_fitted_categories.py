@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import auditor
-from tests.audited import written
+from tests.audited import audited_files
 
 RNG = np.random.default_rng(2**41 + 51)
 START = RNG.bit_generator.state
@@ -16,19 +15,9 @@ N = 3_000
 
 def audit(folder, table, copies, categorical, **data):
     table, *copies = ("v" + each.astype(str) for each in (table, *copies))
-    names = written(folder, table, copies)
-    result = auditor.run(
-        {
-            "schema": 1,
-            "title": "categories",
-            "data": {"source": str(folder / "table.csv"), "categorical": categorical, **data},
-            "schemes": [{"name": "published-categories", "copies": names, "aligned": True}],
-            "knowledge": ["perfect"],
-            "coalitions": ["all"],
-            "attacks": "all",
-            "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-        }
-    )
+    scheme = {"name": "published-categories", "aligned": True}
+    data |= {"categorical": categorical}
+    result = audited_files(folder, table, copies, data, scheme, coalitions=["all"], attacks="all")
     frame = result.frame()
     frame = frame[(frame.metric == "normalized_error") & (frame.attack == "fitted-to-originals")]
     return result.expectations[0], frame.set_index("attribute").value

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from planted_leaks import HONEST, LEAKS, RNG
 
-import auditor
 from auditor import registry
 from auditor.audit.insider.feature import Feature
 from auditor.audit.insider.fitted import predictions
@@ -18,6 +17,7 @@ from auditor.results.evidence import Evidence, InsiderGain, NoiseGain, Pooling, 
 from auditor.results.records import Measurement
 from auditor.testing import ContractError, check_feature
 from tests import planted_cases
+from tests.audited import audited_files
 
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
 HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
@@ -65,15 +65,9 @@ def test_of_normal_noise_the_best_linear_error_is_left():
 
 
 def audit(folder, X, copies, attacks=("ndr",), knowledge=("perfect",), key=None):
-    X.to_csv(folder / "original.csv", index=False)
-    files = [str(folder / f"copy-{number}.csv") for number in range(len(copies))]
-    for file, copy in zip(files, copies, strict=True):
-        copy.to_csv(file, index=False)
     how = {"aligned": True} if key is None else {"key": key}
-    return auditor.run({
-        "data": {"source": str(folder / "original.csv")}, "schemes": [{"name": "published", "copies": files} | how],
-        "attacks": list(attacks), "coalitions": "subsets", "knowledge": list(knowledge), "expect": [HALF],
-    })  # fmt: skip
+    who = {"attacks": list(attacks), "coalitions": "subsets", "knowledge": list(knowledge)}
+    return audited_files(folder, X, copies, scheme=how, **who)
 
 
 def taught(result, coalition=(1,), attribute="*"):

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import auditor
 from auditor.audit.insider_noise.coincidences import coincidences
 from auditor.audit.insider_noise.finding import line_squares
 from auditor.audit.insider_noise.generators import known_generators
 from auditor.audit.insider_noise.noise_density import noise_density
+from tests.audited import audited_files
 
 RNG = np.random.default_rng
 ROWS = 1_500
@@ -29,19 +29,9 @@ def table(seed=0, rows=ROWS):
 
 
 def audit(folder, X, copies):
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    frame.to_csv(folder / "original.csv", index=False)
-    for number, copy in enumerate(copies):
-        pd.DataFrame(copy, columns=["a", "b"]).to_csv(folder / f"copy-{number}.csv", index=False)
-    scheme = {
-        "name": "published",
-        "copies": [str(folder / f"copy-{number}.csv") for number in range(len(copies))],
-        "aligned": True,
-    }
-    return auditor.run({
-        "data": {"source": str(folder / "original.csv")}, "schemes": [scheme], "attacks": ["ndr", "llse"], "coalitions": "subsets",
-        "knowledge": ["perfect"], "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-    })  # fmt: skip
+    table, *frames = (pd.DataFrame(each, columns=["a", "b"]) for each in (X, *copies))
+    who = {"attacks": ["ndr", "llse"], "coalitions": "subsets"}
+    return audited_files(folder, table, frames, scheme={"aligned": True}, **who)
 
 
 def by_coalition(findings):

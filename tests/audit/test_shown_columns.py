@@ -183,7 +183,13 @@ def test_a_tick_needs_an_attack_that_could_use_each_shown_column(tmp_path, text,
 def audited(folder, scheme, knowledge="perfect"):
     return auditor.run(
         {
-            "schema": 1, "title": "shown columns", "data": str(folder / "table.csv"), "schemes": [scheme],
-            "knowledge": [knowledge], "coalitions": ["all"], "attacks": ["llse"], "expect": [EXPOSURE],
+            "schema": 1,
+            "title": "shown columns",
+            "data": str(folder / "table.csv"),
+            "schemes": [scheme],
+            "knowledge": [knowledge],
+            "coalitions": ["all"],
+            "attacks": ["llse"],
+            "expect": [EXPOSURE],
         }
-    )  # fmt: skip
+    )

@@ -8,6 +8,7 @@ import pytest
 
 import auditor
 from auditor.audit.measures.closeness import group_codes
+from tests.audited import audited_files
 
 N = 3_000
 RNG = np.random.default_rng(2**41 + 61)
@@ -15,23 +16,10 @@ START = RNG.bit_generator.state
 
 
 def audit(folder, table, copy, by):
-    for name, each in (("table", table), ("copy", copy)):
-        each.to_csv(folder / f"{name}.csv", index=False)
-    return auditor.run(
-        {
-            "schema": 1,
-            "title": "groups",
-            "data": {"source": str(folder / "table.csv"), "columns": ["pay", "age"]},
-            "schemes": [{"name": "published", "copies": [str(folder / "copy.csv")]}],
-            "knowledge": ["perfect"],
-            "coalitions": ["singles"],
-            "attacks": ["llse", "ndr"],
-            "expect": [
-                {"exposure": {"unknown": {"at-least": 0.3}, "close": {"at-most": 0.3}}},
-                {"exposure": {"by": by, "unknown": {"at-least": 0.3}, "close": {"at-most": 0.3}}},
-            ],
-        }
-    )
+    bounds = {"unknown": {"at-least": 0.3}, "close": {"at-most": 0.3}}
+    expect = [{"exposure": bounds}, {"exposure": {"by": by} | bounds}]
+    data = {"columns": ["pay", "age"]}
+    return audited_files(folder, table, [copy], data, attacks=["llse", "ndr"], expect=expect)
 
 
 @pytest.mark.parametrize("by", ["region", "age"])

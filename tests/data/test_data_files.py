@@ -52,14 +52,13 @@ def test_values_are_contiguous_float64_and_read_only(tmp_path):
 def test_rows_takes_the_first(tmp_path, suffix):
     frame = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100.0) ** 2})
     path = tmp_path / f"table{suffix}"
-    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(
-        path, row_group_size=7
-    )
+    if suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, row_group_size=7)
     np.testing.assert_array_equal(load(path, rows=10).values, frame.head(10).to_numpy())
-    assert (
-        refusal(path, rows=101)
-        == "rows: 101 asks for more than there are; the table has 100 records"
-    )
+    too_many = "rows: 101 asks for more than there are; the table has 100 records"
+    assert refusal(path, rows=101) == too_many
 
 
 def test_a_byte_order_mark_is_not_part_of_the_name(tmp_path):
@@ -90,11 +89,8 @@ def test_numbers_of_any_size_in_csv(tmp_path, cells, expected):
 
 def test_booleans_are_numbers_only_when_asked_for(tmp_path):
     path = csv(tmp_path, "a,sick\n1,True\n2,\n3,False\n")
-    message = refusal(path, missing="drop")
-    assert (
-        message
-        == "column 'sick' holds booleans, not numbers; choose columns of numbers with `columns:`, here 'a'"
-    )
+    said = "column 'sick' holds booleans, not numbers; choose columns of numbers with `columns:`, here 'a'"
+    assert refusal(path, missing="drop") == said
     assert load(path, columns=["sick"], missing="drop").values[:, 0].tolist() == [1, 0]
     path = parquet(tmp_path, pa.table({"sick": [True, None, False]}))
     assert load(path, columns=["sick"], missing="drop").values[:, 0].tolist() == [1, 0]
@@ -181,10 +177,8 @@ def test_shape_of_parquet(tmp_path):
     empty = pa.table({"a": pa.array([], pa.int64())})
     assert refusal(parquet(tmp_path, empty)) == "table.parquet: has 1 column but no records"
     twice = pa.table([[1, 2], [3, 4]], names=["a", "a"])
-    assert (
-        refusal(parquet(tmp_path, twice))
-        == "table.parquet: columns 1 and 2 have a name that another column has as well; give every column a name of its own"
-    )
+    named = "columns 1 and 2 have a name that another column has as well; give every column a name of its own"
+    assert refusal(parquet(tmp_path, twice)) == f"table.parquet: {named}"
 
 
 @pytest.mark.parametrize("columns", [None, ["a", "b"]])
@@ -209,27 +203,26 @@ def test_text_cells_are_counted_and_placed_but_not_shown(tmp_path, columns):
 )
 def test_what_is_no_number_in_parquet(tmp_path, cells, what):
     path = parquet(tmp_path, pa.table({"ok": [1, 2], "bad": cells}))
-    message = refusal(path)
-    assert (
-        message
-        == f"column 'bad' holds {what}; choose columns of numbers with `columns:`, here 'ok'"
-    )
+    said = f"column 'bad' holds {what}; choose columns of numbers with `columns:`, here 'ok'"
+    assert refusal(path) == said
     assert load(path, columns=["ok"]).width == 1
 
 
 def test_file_not_found(tmp_path):
-    rng = np.random.default_rng(0)
-    with pytest.raises(
-        DataError, match=r"^there is no file 'x\.csv' in the scenario's folder or the current one$"
-    ):
-        load_table("x.csv", base=tmp_path, rng=rng)
-    with pytest.raises(DataError, match=r"^there is no file 'x\.parquet' in the current folder$"):
-        load_table("x.parquet", rng=rng)
-    with pytest.raises(
-        DataError,
-        match=r"^source 'x\.rds' is neither a registered source nor a \.csv, \.tsv or \.tab file",
-    ):
-        load_table("x.rds", rng=rng)
     (tmp_path / "f.csv").mkdir()
-    with pytest.raises(DataError, match=r"^source 'f\.csv' is a folder"):
-        load_table("f.csv", base=tmp_path, rng=rng)
+    for name, base, said in [
+        (
+            "x.csv",
+            tmp_path,
+            r"there is no file 'x\.csv' in the scenario's folder or the current one$",
+        ),
+        ("x.parquet", None, r"there is no file 'x\.parquet' in the current folder$"),
+        (
+            "x.rds",
+            None,
+            r"source 'x\.rds' is neither a registered source nor a \.csv, \.tsv or \.tab file",
+        ),
+        ("f.csv", tmp_path, r"source 'f\.csv' is a folder"),
+    ]:
+        with pytest.raises(DataError, match=f"^{said}"):
+            load_table(name, base=base, rng=np.random.default_rng(0))

@@ -23,12 +23,20 @@ def judge(values, theories=None, order=None, **parameters):
     return found.judge(Evidence([records[k] for k in order or range(len(records))], [])).status
 
 
-@pytest.mark.parametrize(("values", "more", "status"), [
-    ([1.0, 2.0, 3.0], {"order": (0, 2, 1)}, "holds"), ([1.0, 2.0, 3.0], {"direction": "falling"}, "fails"),
-    ([1.0, 2.0, 1.5], {}, "fails"), ([1.0, 2.0, 1.995], {}, "undecided"), ([1.0, 2.0, 1.995], {"slack": 0.2}, "holds"),
-    ([1.0, 1.04], {}, "holds"), ([1.0 + 0.04 * x for x in range(41)], {}, "undecided"),  # of many steps each must be shown
-    ([2.0, 1.995], {"theories": [1.99, 2.0]}, "holds"), ([1.0, 1.1], {"theories": [2.0, 1.0]}, "fails"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("values", "more", "status"),
+    [
+        ([1.0, 2.0, 3.0], {"order": (0, 2, 1)}, "holds"),
+        ([1.0, 2.0, 3.0], {"direction": "falling"}, "fails"),
+        ([1.0, 2.0, 1.5], {}, "fails"),
+        ([1.0, 2.0, 1.995], {}, "undecided"),
+        ([1.0, 2.0, 1.995], {"slack": 0.2}, "holds"),
+        ([1.0, 1.04], {}, "holds"),
+        ([1.0 + 0.04 * x for x in range(41)], {}, "undecided"),  # of many steps each must be shown
+        ([2.0, 1.995], {"theories": [1.99, 2.0]}, "holds"),
+        ([1.0, 1.1], {"theories": [2.0, 1.0]}, "fails"),
+    ],
+)
 def test_each_step_is_shown_by_the_data_or_by_theory(values, more, status):
     assert judge(values, **more) == status
 

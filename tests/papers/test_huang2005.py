@@ -161,8 +161,11 @@ def one_data_set(experiment: int, x: float, rng: np.random.Generator) -> dict[st
     Sigma_x = V @ np.diag(values) @ V.T
     be = mu + (Y - mu) @ np.linalg.inv(Sigma_x + Sigma_r) @ Sigma_x
     return {
-        "udr": error(udr), "spectral-filter": error(sf), "pca-filter": error(pca), "bayes-estimate": error(be),
-    }  # fmt: skip
+        "udr": error(udr),
+        "spectral-filter": error(sf),
+        "pca-filter": error(pca),
+        "bayes-estimate": error(be),
+    }
 
 
 POINTS = {1: (10, 100), 2: (2, 100), 3: (1, 50), 4: (0.0, 1.0)}

@@ -33,8 +33,11 @@ def reconstruction(
 @pytest.fixture(scope="module")
 def drawn() -> AuditResult:
     changes = {
-        "data.rows": 1000, "replicates": 8, "expect": [], "sweep": {"schemes[*].levels.count": [1, 7]},
-    }  # fmt: skip
+        "data.rows": 1000,
+        "replicates": 8,
+        "expect": [],
+        "sweep": {"schemes[*].levels.count": [1, 7]},
+    }
     return auditor.run("xiao2009-fig7", overrides=changes)
 
 

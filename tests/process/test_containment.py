@@ -56,10 +56,11 @@ SCENARIOS = {
     "odd-linear": NUMERIC | {"attacks": ["odd-linear", "llse"]},
     "odd-rows": NUMERIC | {"attacks": ["odd-rows", "llse"]},
     "odd-categorical": CATEGORICAL | {"attacks": ["odd-categorical", "posterior"]},
-    "odd-additive": NUMERIC
-    | {"schemes": [{"name": "odd-additive", "levels": [0.5, 0.25]}, *NUMERIC["schemes"]]},
-    "odd-uniform": CATEGORICAL
-    | {"schemes": [{"name": "odd-uniform", "levels": [0.5, 0.25]}, *CATEGORICAL["schemes"]]},
+    **{
+        f"odd-{name}": fair
+        | {"schemes": [{"name": f"odd-{name}", "levels": [0.5, 0.25]}, *fair["schemes"]]}
+        for name, fair in (("additive", NUMERIC), ("uniform", CATEGORICAL))
+    },
     "odd-source": NUMERIC | {"data": "odd-source"},
     "odd-expectation": NUMERIC | {"expect": ["odd-expectation"]},
     "html": NUMERIC,
@@ -277,11 +278,8 @@ def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(
     kind, how, audit, tmp_path
 ):
     status, out, err = audit(kind, "--format", "json", "--quiet", made=RAISES[how])
-    assert status == (
-        2
-        if how == "an error of ours" and kind not in ("odd-source", "odd-expectation", "html")
-        else 3
-    ), err
+    others = ("odd-source", "odd-expectation", "html")
+    assert status == (2 if how == "an error of ours" and kind not in others else 3), err
     assert_nothing_leaked(tmp_path, out, err)
     if status == 3 and kind != "odd-source":
         assert_others_finished(kind, results(tmp_path))
@@ -289,21 +287,13 @@ def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(
 
 @pytest.mark.parametrize(("how", "kind"), each_once(CHANGES, SCENARIOS))
 def test_what_a_plugin_changes_is_put_back_and_the_run_is_whole(kind, how, audit, tmp_path):
-    handler, streams, errors = (
-        signal.getsignal(signal.SIGINT),
-        (sys.stdout, sys.stderr),
-        np.geterr(),
-    )
+    before = signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()
     status, out, err = audit(kind, "--format", "json", "--quiet", act=CHANGES[how])
     assert status == 0, err
     assert json.loads(out)["measurements"] == results(tmp_path)["measurements"]
     assert {r["status"] for r in results(tmp_path)["measurements"]} == {"ok"}
     assert_nothing_leaked(tmp_path, out, err)
-    assert (signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()) == (
-        handler,
-        streams,
-        errors,
-    )
+    assert (signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()) == before
     assert Path.cwd() == tmp_path
 
 
@@ -403,14 +393,11 @@ def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(
         "perturb", "iris", "--scheme", kind, "--levels", "0.5,0.25", "--output", "copies", *asked
     )
     assert "Traceback" not in err
-    written = [
-        name
-        for name in ("copy-1.csv", "copy-2.csv", "release.json")
-        if Path("copies", name).exists()
-    ]
-    assert (status, len(written)) == (
-        (0, 3) if how == "changes the folder" else (2 if how in REFUSALS else 3, 0)
+    written = sum(
+        Path("copies", name).exists() for name in ("copy-1.csv", "copy-2.csv", "release.json")
     )
+    refused = 2 if how in REFUSALS else 3, 0
+    assert (status, written) == ((0, 3) if how == "changes the folder" else refused)
     assert_nothing_leaked(tmp_path, out, err)
 
 
@@ -522,12 +509,8 @@ def command(tmp_path, act, *options):
     (tmp_path / "x.yaml").write_text(
         yaml.safe_dump(NUMERIC | {"attacks": ["leaves", "llse"], "schemes": two})
     )
-    return python(
-        *"-m auditor run x.yaml --format json --quiet".split(),
-        *options,
-        cwd=tmp_path,
-        env=environment(site),
-    )
+    run = "-m auditor run x.yaml --format json --quiet".split()
+    return python(*run, *options, cwd=tmp_path, env=environment(site))
 
 
 @pytest.mark.slow
@@ -551,10 +534,8 @@ def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
 def test_os_exit_in_a_worker_is_a_cell_that_failed(tmp_path):
     done = command(tmp_path, "os._exit(0)", "--workers", "2")
     assert done.returncode == 3, done.stderr
-    assert {(r["attack"], r["status"]) for r in json.loads(done.stdout)["measurements"]} == {
-        ("leaves", "failed"),
-        ("llse", "ok"),
-    }
+    found = {(r["attack"], r["status"]) for r in json.loads(done.stdout)["measurements"]}
+    assert found == {("leaves", "failed"), ("llse", "ok")}
 
 
 @pytest.mark.slow
@@ -591,13 +572,9 @@ def warned(act):
 
 
 def test_of_warnings_in_python_ours_are_shown_as_ever_and_a_plugin_s_withheld(capsys):
+    told = AuditorWarning("of ours"), CELL
     with pytest.warns(AuditorWarning, match="of ours") as caught:
-        warned(
-            lambda: [
-                warnings.warn(warning, stacklevel=1)
-                for warning in (AuditorWarning("of ours"), CELL)
-            ]
-        )
+        warned(lambda: [warnings.warn(warning, stacklevel=1) for warning in told])
     assert len(caught) == 1
     err = capsys.readouterr().err
     assert CELL not in err

@@ -18,6 +18,7 @@ from auditor.results.records import (
     Tried,
 )
 from auditor_reports.charts.chart import inflated
+from tests.audited import record
 
 LEVELS = (0.46, 0.25, 0.81, 0.64, 1.0)
 SCHEMES = ("independent", "correlated", "linearly-dependent", "corner-wave")
@@ -51,17 +52,30 @@ def coalitions_of(kind, count):
 
 
 def measurement(**values):
-    blank: dict[str, Any] = dict.fromkeys(Measurement._fields)
+    blank: dict[str, Any] = dict.fromkeys(Measurement._fields) | {"sweep": {}, "levels": ()}
     blank |= {
-        "sweep": {},
         "coalition": (),
-        "levels": (),
         "replicate": 1,
         "attribute": "*",
         "status": "ok",
         "error_bar": "none",
     }
     return Measurement(**(blank | values))
+
+
+def error(attribute, value, half=0.001, **changes):
+    """A normalized error with its 95 % interval."""
+    low, high = (None, None) if half is None else (value - half, value + half)
+    interval = {"attribute": attribute, "levels": (1.0,), "ci_low": low, "ci_high": high}
+    return record(value, None if half is None else half / 1.96, **(interval | changes))
+
+
+def audited(records, **updates):
+    """An audit with these records only."""
+    schemes = [{"name": "correlated", "id": "s"}]
+    scenario = {"schema": 1, "title": "t", "schemes": schemes, "knowledge": ["perfect"]}
+    blank = {"distributions": [], "releases": [], "expectations": [], "scenario": scenario}
+    return quickstart().model_copy(update=blank | {"measurements": list(records)} | updates)
 
 
 def with_bar(value, error, theory):

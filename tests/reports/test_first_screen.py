@@ -2,7 +2,7 @@ import re
 from typing import Any
 
 import pytest
-import report_cases
+from report_cases import audited, error
 from test_report_html import Page
 
 import auditor
@@ -100,35 +100,19 @@ def test_the_first_level_is_short(audits, name):
     assert "--full" in lines[-3] + lines[-4]
 
 
-def error(value, half, name="age", **changes):
-    low, high = (None, None) if half is None else (value - half, value + half)
-    fields = {
-        "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (1.0,),
-        "attribute": name, "metric": "normalized_error", "value": value, "ci_low": low, "ci_high": high,
-        "std_error": None if half is None else half / 1.96,
-    } | changes  # fmt: skip
-    return report_cases.measurement(**fields)
-
-
-def audit(*records, **updates):
-    blank = {"measurements": list(records), "distributions": [], "releases": [], "expectations": []}
-    scenario = {"title": "t", "schemes": [{"name": "correlated", "id": "s"}], "expect": []}
-    return report_cases.quickstart().model_copy(update=blank | {"scenario": scenario} | updates)
-
-
 @pytest.mark.parametrize(
     ("value", "half", "state"),
     [(0.8, 0.01, "good"), (0.8, 0.35, "open"), (0.8, None, "open"), (0.4, 0.01, "bad")],
 )
 def test_a_tick_needs_the_whole_interval_at_the_target(value, half, state):
-    result = audit(error(value, half), error(value, half, "*"))
+    result = audited([error("age", value, half), error("*", value, half)])
     (found,) = verdicts(Reading(result))
     assert (found.state, headline(Reading(result), [found]).state) == (state, state)
     assert {bar.state for bar in exposures(Reading(result), [found])} == {state}
 
 
 def test_the_target_is_that_of_the_scenario_and_its_outcome_counts():
-    result = audit(error(0.8, 0.01), error(0.8, 0.01, "*"))
+    result = audited([error("age", 0.8, 0.01), error("*", 0.8, 0.01)])
 
     def state(status, **unknown):
         where = {"unknown": {name.replace("_", "-"): bound for name, bound in unknown.items()}}
@@ -143,29 +127,29 @@ def test_the_target_is_that_of_the_scenario_and_its_outcome_counts():
 
 
 def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole():
-    one = [error(0.8, 0.01), error(0.8, 0.01, "*")]
-    two = audit(*one, *(record._replace(coalition=(2,)) for record in one))
+    one = [error("age", 0.8, 0.01), error("*", 0.8, 0.01)]
+    two = audited([*one, *(record._replace(coalition=(2,)) for record in one)])
     found = headline(Reading(two), verdicts(Reading(two)))
     assert found.gate == f"{OPEN}: pooled copies were not tried"
     part = Partial(finished=1, tasks=2, why="stopped")
-    stopped = audit(*one, partial=part)
+    stopped = audited(one, partial=part)
     assert headline(Reading(stopped), verdicts(Reading(stopped))).state == "open"
-    nothing = headline(Reading(audit()), verdicts(Reading(audit())))
+    nothing = headline(Reading(audited([])), verdicts(Reading(audited([]))))
     assert (nothing.state, nothing.gate.startswith(OPEN)) == ("open", True)
 
 
 def test_a_safe_scheme_beside_an_unsafe_one_is_the_next_step():
-    bad = [error(0.1, 0.01, name) for name in ("age", "*")]
-    good = [error(0.9, 0.01, name, scheme="<wave>") for name in ("age", "*")]
-    found = first_screen(audit(*bad, *good))
+    bad = [error(name, 0.1, 0.01) for name in ("age", "*")]
+    good = [error(name, 0.9, 0.01, scheme="<wave>") for name in ("age", "*")]
+    found = first_screen(audited([*bad, *good]))
     assert f"{UNSAFE} with 1 of 2 schemes" in found
     assert "Next: Release copies of <wave> instead." in found
 
 
 def test_a_safe_audit_names_attacks_that_it_did_not_try() -> None:
     kinds = {"llse": "linear", "shapes": "joint"}
-    records = error(0.8, 0.01), error(0.8, 0.01, "*")
-    result = audit(*records, untried=["shapes"], attack_kinds=kinds)
+    records = error("age", 0.8, 0.01), error("*", 0.8, 0.01)
+    result = audited(records, untried=["shapes"], attack_kinds=kinds)
     assert headline(Reading(result), verdicts(Reading(result))).state == "good"
     assert "Not tried: joint. attacks: all tries every attack" in first_screen(result)
 

@@ -53,7 +53,7 @@ def small():
     ).result()
 
 
-@pytest.mark.parametrize(("seed", "count"), [(6, 25), pytest.param(7, 160, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "count"), [(6, 25), pytest.param(7, 80, marks=pytest.mark.slow)])
 def test_what_stands_in_an_edited_file_is_refused_or_reported(small, tmp_path, seed, count):
     text = small.to_json()
     jobs = [(path, odd) for path in places(json.loads(text)) for odd in ODD]

@@ -1,9 +1,8 @@
 import json
-from typing import Any
 
 import numpy as np
 import pytest
-import report_cases
+from report_cases import audited, error
 
 import auditor
 from auditor_reports import html, terminal
@@ -20,28 +19,8 @@ SAFE, NAMES = 0.9, ("age", "salary")
 PERFECT, ESTIMATED = "perfect", "estimated(rows=400)"
 
 
-def error(attribute, value, half=0.001, **changes):
-    fields = {
-        "scheme": "s", "knowledge": PERFECT, "attack": "llse", "coalition": (1,), "levels": (1.0,), "attribute": attribute,
-        "metric": "normalized_error", "value": value, "std_error": half / 1.96, "ci_low": value - half, "ci_high": value + half,
-        "error_bar": "closed-form",
-    } | changes  # fmt: skip
-    return report_cases.measurement(**fields)
-
-
 def safe(**changes):
     return [error(name, SAFE, **changes) for name in ("*", *NAMES)]
-
-
-def audit(records, knowledge=None):
-    scenario = {
-        "schema": 1, "title": "t", "schemes": [{"name": "correlated", "id": "s"}],
-        "knowledge": knowledge or [PERFECT],
-    }  # fmt: skip
-    empty: dict[str, Any] = {"distributions": [], "releases": [], "expectations": []}
-    return report_cases.quickstart().model_copy(
-        update={"measurements": records, "scenario": scenario} | empty
-    )
 
 
 def exposing(value, half=0.0, **changes):
@@ -54,7 +33,7 @@ def exposing(value, half=0.0, **changes):
     kept = [
         one for one in shown if any(getattr(one, name) != getattr(target, name) for name in same)
     ]
-    return audit([*kept, target])
+    return audited([*kept, target])
 
 
 def found(result):
@@ -155,7 +134,7 @@ def test_pooling_that_pays_in_one_attribute_is_not_called_no_gain(age, half, fin
         *safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2)), gaining("*", 0.001, 0.0005),
         gaining("salary", 0.001, 0.0005),
     ]  # fmt: skip
-    said, _ = found(audit([*records, gaining("age", age, half)]))
+    said, _ = found(audited([*records, gaining("age", age, half)]))
     assert said.finding == finding
     assert ("rebuilds age 1.67 times more accurately" in said.sentence) == (finding == "gain")
 
@@ -171,7 +150,7 @@ def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(share, sta
         for one in ("disclosed", "disclosed_beyond_chance")
         for value, held in ((share / 2, (1,)), (share, (1, 2)))
     ]
-    said, _ = found(audit([*records, *away]))
+    said, _ = found(audited([*records, *away]))
     assert said.state == state
     assert (
         f"Of {100 * share:.1f} ± 0.1 % of the records the class gives the sensitive value away (homogeneity)."

@@ -51,11 +51,18 @@ def test_exactly_is_said_of_rounding_errors_alone(value):
 
 def first_screen(folder, table, copies):
     names = written(folder, table, copies)
-    result = auditor.run({
-        "schema": 1, "title": "sentences", "data": {"source": str(folder / "table.csv")},
-        "schemes": [{"name": "published", "copies": names}], "knowledge": ["perfect"], "coalitions": ["subsets"],
-        "attacks": ["llse", "ndr"], "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-    })  # fmt: skip
+    result = auditor.run(
+        {
+            "schema": 1,
+            "title": "sentences",
+            "data": {"source": str(folder / "table.csv")},
+            "schemes": [{"name": "published", "copies": names}],
+            "knowledge": ["perfect"],
+            "coalitions": ["subsets"],
+            "attacks": ["llse", "ndr"],
+            "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+        }
+    )
     return result, Terminal(width=80, full=False).render([result])
 
 

@@ -147,10 +147,15 @@ def test_in_full_the_figures_give_the_record(tmp_path, known_noise):
 
 QUICK = ("multiplicative-noise", "correlated", "rounding", "top-coding", "uniform")
 CASES = [
-    pytest.param(rows, name, marks=() if name == "multiplicative-noise" and rows == 30 else pytest.mark.slow)
-    for rows in (30, 300, 3000) for name in SCHEMES
-    if rows == 30 or name in QUICK[: 5 if rows == 300 else 1] or os.environ.get("AUDITOR_DIFFERENCES") == "all"
-]  # fmt: skip
+    pytest.param(
+        rows, name, marks=() if name == "multiplicative-noise" and rows == 30 else pytest.mark.slow
+    )
+    for rows in (30, 300, 3000)
+    for name in SCHEMES
+    if rows == 30
+    or name in QUICK[: 5 if rows == 300 else 1]
+    or os.environ.get("AUDITOR_DIFFERENCES") == "all"
+]
 
 
 @pytest.mark.parametrize(("rows", "name"), CASES)

@@ -102,13 +102,8 @@ def test_copies_are_cut_off_at_stated_bounds_on_the_steps_within(path, tmp_path)
     assert manifest["post_processing"]["clip"] == {
         name: list(pair) for name, pair in bounds.items()
     }
-    (copy,), _, manifest = made(
-        path,
-        [2.0],
-        tmp_path / "all",
-        Treatment("drop", False, {"": ("20", "3000")}),
-        columns=["pay", "age"],
-    )
+    how = Treatment("drop", False, {"": ("20", "3000")})
+    (copy,), _, manifest = made(path, [2.0], tmp_path / "all", how, columns=["pay", "age"])
     assert (copy["pay"].max(), copy["age"].min()) == (3000.0, 20.0)
     assert manifest["post_processing"] == {"clip": {"*": ["20", "3000"]}}
     assert manifest["grid"] == {}
@@ -129,9 +124,8 @@ def test_an_audit_reads_data_and_copies_without_an_edit(path, tmp_path):
         "perturb", path, *"--scheme corner-wave --levels 0.5,1.0 --seed 3 --columns".split(),
         ",".join(NAMES), "--missing", "keep",
     ]  # fmt: skip
-    result = CliRunner().invoke(
-        cli, [*arguments, "--round", "--clip", "age=0:120", "--output", str(tmp_path / "out")]
-    )
+    more = ["--round", "--clip", "age=0:120", "--output", str(tmp_path / "out")]
+    result = CliRunner().invoke(cli, [*arguments, *more])
     assert result.exit_code == 0, result.output
     copies = [str(tmp_path / f"out/copy-{k}.csv") for k in (1, 2)]
     found = auditor.run({

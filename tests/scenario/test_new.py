@@ -60,17 +60,13 @@ def test_a_scenario_for_a_staff_file_audits_what_can_be_and_says_why_the_rest_is
     assert "auditor run audit.yaml" in out
     assert told(staff(1_500), made + out) == set()
     scenario = read_scenario("audit.yaml")
-    assert list(scenario.data.columns) == ["salary", "age"]
-    assert (scenario.data.dates, scenario.data.categorical, scenario.data.missing) == (
-        {"hired": None},
-        {"department": None},
-        "drop",
-    )
-    assert [use.id for use in scenario.schemes] == [
-        "correlated",
-        "corner-wave",
-        "uniform-multilevel",
-    ]
+    assert scenario.data.columns == ["salary", "age"]
+    assert scenario.data.dates == {"hired": None}
+    assert scenario.data.categorical == {"department": None}
+    assert scenario.data.missing == "drop"
+    assert [
+        use.id for use in scenario.schemes
+    ] == "correlated corner-wave uniform-multilevel".split()
     assert "'employee_id' goes up or down evenly" in made
     assert "'name' is text that is different in every record" in made
     assert re.search(r"- salary +# in steps of 0\.01, \d% blank\n", made)
@@ -90,12 +86,8 @@ def test_it_runs_without_an_edit(here, auditor):
     assert status == 0
     assert "4 of 4 hold" in out
     results = json.loads(Path("audit/audit/results.json").read_text(encoding="utf-8"))
-    assert {record["attribute"] for record in results["measurements"]} == {
-        "salary",
-        "age",
-        "hired",
-        "*",
-    }
+    names = {record["attribute"] for record in results["measurements"]}
+    assert names == {"salary", "age", "hired", "*"}
     assert told(staff(1_000), out + err) == set()
 
 

@@ -69,10 +69,16 @@ def test_a_hostile_path_is_refused_fast_and_briefly():
 
 def scenario():
     return {
-        "seed": 1, "data": {"source": "census-like", "rows": 100}, "empty": None,
-        "schemes": ["corner-wave", {"name": "uniform", "levels": [0.5]}, {"name": "uniform", "id": "second"}],
+        "seed": 1,
+        "data": {"source": "census-like", "rows": 100},
+        "empty": None,
+        "schemes": [
+            "corner-wave",
+            {"name": "uniform", "levels": [0.5]},
+            {"name": "uniform", "id": "second"},
+        ],
         "attacks": ["llse", "llse"],
-    }  # fmt: skip
+    }
 
 
 def test_set_at():

@@ -77,29 +77,84 @@ CONTROLS = "\0 \x01 \x08 \x0b \x1b \x7f \x80 \x85 \u2028 \u2029 \ufeff \ufffe \u
     " "
 )
 REFUSED = {
-    "beyond the range of a double": [(f"a: {text}", (1, 4)) for text in ("1e999", "-1e999", f"{BIG}.0", "!!float 1e999", f"!!float {BIG}")],
-    "digits": [(f"a: {text}", (1, 4)) for text in (HUGE, f"-{HUGE}", "0x" + "f" * 5000, f"!!int {HUGE}")],
-    "tagged !!int but is text": [("a: !!int x", (1, 4))], "but is an integer": [("a: !!bool 1", (1, 4))], "!!null but is": [("a: !!null 0", (1, 4))],
+    "beyond the range of a double": [
+        (f"a: {text}", (1, 4))
+        for text in ("1e999", "-1e999", f"{BIG}.0", "!!float 1e999", f"!!float {BIG}")
+    ],
+    "digits": [
+        (f"a: {text}", (1, 4)) for text in (HUGE, f"-{HUGE}", "0x" + "f" * 5000, f"!!int {HUGE}")
+    ],
+    "tagged !!int but is text": [("a: !!int x", (1, 4))],
+    "but is an integer": [("a: !!bool 1", (1, 4))],
+    "!!null but is": [("a: !!null 0", (1, 4))],
     "tag": [
-        *((f"a: {text}", (1, 4)) for text in (
-            "!!python/object/apply:os.system [ls]", "!foo {b: 1}", "!!set {b, c}", "!!timestamp 2012-01-01", "!!seq {b: 1}", "!!map x",
-        )),
+        *(
+            (f"a: {text}", (1, 4))
+            for text in (
+                "!!python/object/apply:os.system [ls]",
+                "!foo {b: 1}",
+                "!!set {b, c}",
+                "!!timestamp 2012-01-01",
+                "!!seq {b: 1}",
+                "!!map x",
+            )
+        ),
         ("%TAG !! tag:example.com,2000:\n---\na: !!str x", (3, 4)),
     ],
     "is given twice; first at line 2, column 3": [("a:\n  b: 1\n  c: 2\n  'b': 3", (4, 3))],
-    "a file holds one": [("a: 1\n---\nb: 2", (2, 1)), ("---\na: 1\n...\n---\n", (4, 1)), ("--- a\n--- b", (2, 1))],
-    "the document is empty": [(text, None) for text in ("", "\n", "# only a comment\n", "---\n", "---\n...\n", "\ufeff", "&a")],
-    "merge key (<<)": [("x: &x {a: 1}\ny:\n  <<: *x\n  b: 2", (3, 3))],
-    "refers to itself": [(text, None) for text in ("&a [*a]", "x: &a {b: [1, *a]}", "&a {b: &b [*b]}", "? &a [*a]\n: 1")],
-    "nested too deeply": [(part * 100_000, None) for part in ("[", "- ", "? ", '{"a":', "[{")],
-    "larger than 1000000 bytes": [("a: '" + "é" * (MAX_BYTES // 2) + "'", None), ("x" * 10 * MAX_BYTES, None)],
-    "over 100000 values": [("\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40))]), (6, 40))],
-    **{f"the character U+{ord(sign):04X} is forbidden here": [(f"a: 1\r\né: 'x{sign}y{sign}'", (2, 6))] for sign in CONTROLS},
-    "": [
-        ("a: b: c", (1, 5)), ("a: `x`", (1, 4)),
-        *((text, None) for text in ("a: 'x", "a: 1\n b: 2", 'a: "\\q"', "a: |9\n x", "a: !e!x y", "%YAML 2.0\n--- a", "a: *")),
+    "a file holds one": [
+        ("a: 1\n---\nb: 2", (2, 1)),
+        ("---\na: 1\n...\n---\n", (4, 1)),
+        ("--- a\n--- b", (2, 1)),
     ],
-}  # fmt: skip
+    "the document is empty": [
+        (text, None)
+        for text in ("", "\n", "# only a comment\n", "---\n", "---\n...\n", "\ufeff", "&a")
+    ],
+    "merge key (<<)": [("x: &x {a: 1}\ny:\n  <<: *x\n  b: 2", (3, 3))],
+    "refers to itself": [
+        (text, None)
+        for text in ("&a [*a]", "x: &a {b: [1, *a]}", "&a {b: &b [*b]}", "? &a [*a]\n: 1")
+    ],
+    "nested too deeply": [(part * 100_000, None) for part in ("[", "- ", "? ", '{"a":', "[{")],
+    "larger than 1000000 bytes": [
+        ("a: '" + "é" * (MAX_BYTES // 2) + "'", None),
+        ("x" * 10 * MAX_BYTES, None),
+    ],
+    "over 100000 values": [
+        (
+            "\n".join(
+                [
+                    "a0: &a0 [x]",
+                    *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40)),
+                ]
+            ),
+            (6, 40),
+        )
+    ],
+    **{
+        f"the character U+{ord(sign):04X} is forbidden here": [
+            (f"a: 1\r\né: 'x{sign}y{sign}'", (2, 6))
+        ]
+        for sign in CONTROLS
+    },
+    "": [
+        ("a: b: c", (1, 5)),
+        ("a: `x`", (1, 4)),
+        *(
+            (text, None)
+            for text in (
+                "a: 'x",
+                "a: 1\n b: 2",
+                'a: "\\q"',
+                "a: |9\n x",
+                "a: !e!x y",
+                "%YAML 2.0\n--- a",
+                "a: *",
+            )
+        ),
+    ],
+}
 """Texts by what is said of them, each with its place."""
 
 

@@ -93,6 +93,9 @@ def generator(state):
     """numpy's generator in a given state."""
     bits = np.random.SFC64()
     bits.state = {
-        "bit_generator": "SFC64", "state": {"state": np.array(state, dtype=U)}, "has_uint32": 0, "uinteger": 0,
-    }  # fmt: skip
+        "bit_generator": "SFC64",
+        "state": {"state": np.array(state, dtype=U)},
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
     return np.random.Generator(bits)

@@ -12,9 +12,12 @@ LEVELS = [0.6, 0.2, 1.0, 0.4]
 ROWS = 33_000  # more than one block of rows
 MATRIX = [[2.0, -0.7], [-0.7, 0.5]]
 SHAPES = {
-    "data": "data", "white": "white", "variance": {"variance": 3.0}, "spectrum": {"spectrum": [5.0, 0.25]},
+    "data": "data",
+    "white": "white",
+    "variance": {"variance": 3.0},
+    "spectrum": {"spectrum": [5.0, 0.25]},
     "matrix": {"matrix": MATRIX},
-}  # fmt: skip
+}
 # Algorithm 2 draws in order of level, so a batch must be known at once
 
 

@@ -147,9 +147,12 @@ def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, 
 
 
 def small() -> pd.DataFrame:
-    return pd.DataFrame({
-        "age": [20, 21, 22, 23, 50, 51, 52, 53, 80, 81, 82, 83.0], "pay": [7, 7, 7, 7, 1, 2, 1, 3, 1, 5, 9, 7.0],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "age": [20, 21, 22, 23, 50, 51, 52, 53, 80, 81, 82, 83.0],
+            "pay": [7, 7, 7, 7, 1, 2, 1, 3, 1, 5, 9, 7.0],
+        }
+    )
 
 
 @pytest.fixture(scope="module")
