@@ -31,10 +31,11 @@ from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.fitted import fitted_records, halves_of
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
+from auditor.data.copies import characters
 from auditor.data.table import ShownColumn, Table
 from auditor.results.evidence import FITTED
 from auditor.results.records import KEPT, Measurement
-from auditor.schemes.published_categories import PublishedCategories
+from auditor.schemes.published import PublishedCategories
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""
@@ -168,6 +169,9 @@ def features_of(
             found += [(total % size, True), (-total % size, True)]
     for column in beside:
         v = column.values
+        if v.dtype.kind == "U":
+            found += [(place, True) for place in characters(v).T]
+            continue
         found += [(np.roll(v, step), v.dtype.kind in "iu") for step in (0, 1, -1)]
         if v.dtype.kind in "iu":
             counts = np.bincount(v)

@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor import registry
-from auditor.audit.insider.feature import Column, Feature, Known, Shown, many_alike
+from auditor.audit.insider.feature import Column, Feature, Known, Shown
 from auditor.base.types import Array, Indices
+from auditor.data.copies import many_alike
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 
