@@ -1,7 +1,8 @@
 """Verdicts of `no-collusion-gain` on honest copies from files without a law.
 
-`python -m benchmarks.honest_files > docs/evidence/honest.md` writes the page; `--each 11` sets the
-number of releases of each table, `--jobs 2` the processes. Copies are nested, so that the true gain of pooling is 0.
+`python -m benchmarks.honest_files > docs/evidence/honest.md` writes the page; `--each 11` and
+`--all 2` set the numbers of releases of each table, `--jobs 2` the processes. Copies are nested, so
+that the true gain of pooling is 0.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,13 +31,16 @@ HEADING = """# Honest files
 <!-- Written by `python -m benchmarks.honest_files > docs/evidence/honest.md`; do not edit. -->
 
 Verdicts of `no-collusion-gain` on two nested copies from files, without a stated law, of {rows:,} rows and two columns.
-The insider learner decides. Attacks that know the originals' law are left out.
+The first three columns count releases that the insider learner judges alone. The others count releases that all attacks judge
+(`knowledge: perfect`, `attacks: all`), insiders who know the noise among them.
 
-| table | holds | undecided | fails |
-| --- | --: | --: | --: |"""
+| table | holds | undecided | fails | all attacks: holds | undecided | fails |
+| --- | --: | --: | --: | --: | --: | --: |"""
+LEARNER = {"attacks": ["ndr"], "knowledge": [{"estimated": {"rows": 1_000}}]}
+EVERY = {"attacks": "all", "knowledge": ["perfect"]}
 
 
-def verdict(X: np.ndarray, copies: Sequence[np.ndarray]) -> str:
+def verdict(X: np.ndarray, copies: Sequence[np.ndarray], adversary: dict[str, Any]) -> str:
     """Return the verdict on copies from files."""
     with tempfile.TemporaryDirectory() as folder:
         files = [str(Path(folder) / f"{number}.csv") for number in range(1 + len(copies))]
@@ -46,8 +51,7 @@ def verdict(X: np.ndarray, copies: Sequence[np.ndarray]) -> str:
                 "schema": 1,
                 "title": "honest files",
                 "data": {"source": files[0]},
-                "attacks": ["ndr"],
-                "knowledge": [{"estimated": {"rows": 1_000}}],  # none of the insider's attacks
+                **adversary,
                 "schemes": [{"name": "published", "copies": files[1:]}],
                 "coalitions": ["all"],
                 "expect": ["no-collusion-gain"],
@@ -56,36 +60,44 @@ def verdict(X: np.ndarray, copies: Sequence[np.ndarray]) -> str:
         return result.expectations[0].status
 
 
-def honest(kind: str, seed: int) -> str:
+def honest(kind: str, adversary: dict[str, Any], seed: int) -> str:
     """Return the verdict on one release of a table."""
     warnings.simplefilter("ignore")
     X = table(kind, ROWS, seed)
     X = np.column_stack([X, table("skewed", ROWS, seed)])[:, :2]
     scheme = SCHEMES[seed % len(SCHEMES)]
     made = auditor.perturb(X, scheme=scheme, levels=list(LEVELS), seed=HIDDEN + seed)
-    return verdict(X, made.copies)
+    return verdict(X, made.copies, adversary)
 
 
 def main() -> None:
     """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--each", type=int, default=11)
+    parser.add_argument("--all", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     print(HEADING.format(rows=ROWS))
-    total = Counter[str]()
+    total = [Counter[str](), Counter[str]()]
     with ProcessPoolExecutor(asked.jobs) as pool:
-        runs = [pool.map(partial(honest, kind), range(asked.each)) for kind in KINDS]
+        runs = [
+            [
+                pool.map(partial(honest, kind, adversary), range(count))
+                for adversary, count in ((LEARNER, asked.each), (EVERY, asked.all))
+            ]
+            for kind in KINDS
+        ]
         for kind, statuses in zip(KINDS, runs, strict=True):
-            found = Counter(statuses)
-            total += found
+            found = [Counter(each) for each in statuses]
+            total = [a + b for a, b in zip(total, found, strict=True)]
             print(line(kind, found), flush=True)
     print(line("all", total))
 
 
-def line(name: str, found: Counter[str]) -> str:
+def line(name: str, found: Sequence[Counter[str]]) -> str:
     """Return a line of the table."""
-    return f"| {name} | {found['holds']} | {found['undecided']} | {found['fails']} |"
+    counts = [str(each[status]) for each in found for status in ("holds", "undecided", "fails")]
+    return f"| {name} | {' | '.join(counts)} |"
 
 
 if __name__ == "__main__":

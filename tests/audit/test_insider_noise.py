@@ -136,6 +136,13 @@ DRAWN = {
     "numpy's default_rng(99).normal, drawn row by row": lambda X: (
         X / X.std(axis=0) * np.expm1(0.3 * RNG(99).normal(size=X.shape))
     ),
+    "numpy's RandomState(42).normal, drawn row by row after 5000 draws": lambda X: (
+        (state := np.random.RandomState(42)).normal(size=5_000),
+        state.normal(size=X.shape),
+    )[1],
+    "numpy's RandomState(100 + row).normal": lambda X: np.array(
+        [np.random.RandomState(100 + row).normal(size=X.shape[1]) for row in range(len(X))]
+    ),
     "numpy's default_rng(20240229).random, drawn from the seed anew for each column": lambda X: RNG(
         20240229
     ).uniform(-1, 1, (len(X), 1)),

@@ -3,9 +3,9 @@
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``Z`` | noise of M copies, or noise over the original | (M, n, N) |
-| ``E`` | first draws of every seed, by generator; rows standardised | (S, D) |
+| ``E`` | first draws of every seed, by generator; rows standardised below | (S, D) |
 | ``P`` | first D values of Z, or their ranks, in every natural order of drawing; standardised | (D, L) |
-| match | a correlation in ``E P`` above ``SAME_FEW`` | (S, L) |
+| match | a correlation in ``E P`` above ``SAME_FEW``, or of ``PROBE`` values anywhere in a series of draws | (S, L) |
 
 Ranks know neither scale nor law: Laplace noise by inversion is a monotone function of doubles. A match
 is drawn in full. Each column of each copy is compared with it by ranks, and predicted by a line or by
@@ -18,6 +18,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,17 @@ from numpy.typing import NDArray
 from auditor.audit.insider_noise.finding import Finding, copies_in_words, line_squares
 from auditor.base.types import Array, Coalition, Indices
 from auditor.numerics.statistics import standard_ranks, standardised
+from auditor.process.deferred import scipy
 
 NAME = "known-generator"
 DRAWS = 24
 SAME_FEW, SAME = 0.9, 0.99
 """Least correlation of ``DRAWS`` values, by chance in one of 10⁹ pairs, and of a whole column."""
 LAST_SEED = 65_535
+SERIES, OFTEN = LAST_SEED + 1, (0, 1, 42, 123, 1234)
+"""Draws of each of some seeds that are searched for the noise's beginning."""
+PROBE, LIKE = 64, 0.8
+"""Values that are searched for, and their least correlation."""
 POPULAR = [
     int(word, 0)
     for word in (
@@ -122,17 +128,13 @@ def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
     for factor in factors:
         noise = Z / factor
         ranks = np.array([standard_ranks(copy) for copy in noise])
-        for stream, seed in matches(ranks, noise):
-            draw, method = STREAMS[stream]
-            flat = draw(method, seed, Z.size)
-            for order, draws in layouts(flat, Z.shape):
-                alike = np.mean([standard_ranks(part) for part in draws] * ranks, axis=1)
-                for copy, column in np.argwhere(np.abs(alike) > SAME).tolist():
-                    rest = unpredicted(draws[copy, :, column], noise[copy, :, column])
-                    share = np.square(rest * factor[:, column]).mean()
-                    if share < 0.5 * left[copy, 0, column]:
-                        left[copy, :, column] = share
-                        causes[copy] = f"{stream.format(seed=seed)}, {order}"
+        for cause, draws in drawn_again(ranks, noise):
+            alike = np.mean([standard_ranks(part) for part in draws] * ranks, axis=1)
+            for copy, column in np.argwhere(np.abs(alike) > SAME).tolist():
+                rest = unpredicted(draws[copy, :, column], noise[copy, :, column])
+                share = np.square(rest * factor[:, column]).mean()
+                if share < 0.5 * left[copy, 0, column]:
+                    left[copy, :, column], causes[copy] = share, cause
     return left, causes
 
 
@@ -151,14 +153,38 @@ def unpredicted(e: Array, z: Array) -> Array:
     return min(line, monotone, key=lambda rest: float(np.square(rest).sum()))
 
 
-def matches(*noise: Array) -> Iterator[tuple[str, int]]:
-    """Yield generators and seeds whose first draws are like the noise or its ranks."""
-    few = [values[:DRAWS] for part in noise for values in sequences(part)]
-    P, seeds = standardised(np.array(few, dtype=np.float64).T) / DRAWS, all_seeds()
+def drawn_again(ranks: Array, noise: Array) -> Iterator[tuple[str, Array]]:
+    """Yield causes and draws, shape (M, n, N), of seeds whose first draws are the noise's.
+
+    Popular seeds may have served for other draws before. Each row may have a seed of its own.
+    """
+    shape, few = noise.shape, [one[:DRAWS] for part in (noise, ranks) for one in sequences(part)]
+    P, seeds = standardised(np.array(few).T).astype(np.float32) / DRAWS, all_seeds()
     for stream, E in first_draws().items():
-        alike = np.abs(E @ P.astype(np.float32)) > SAME_FEW
+        alike = np.abs((E - E.mean(axis=1)[:, None]) / E.std(axis=1)[:, None] @ P) > SAME_FEW
         for seed in seeds[alike.any(axis=1)].tolist():
-            yield stream, seed
+            yield from layouts(stream, seed, 0, shape)
+    probes = [part.ravel()[:PROBE] for copy in ranks for part in (copy, copy.T)]
+    for (stream, seed), F in series().items():
+        G = scipy.fft.rfft(probes, SERIES, axis=1).conj()
+        found = np.abs(scipy.fft.irfft(F * G, SERIES)) / PROBE > LIKE
+        for start in np.flatnonzero(found.any(axis=0)).tolist():
+            if seed >= 0:
+                yield from layouts(stream, seed, start, shape)
+            elif start + shape[1] <= SERIES and shape[2] <= DRAWS:
+                draws = first_draws()[stream][start : start + shape[1], : shape[2]]
+                yield f"{stream.format(seed=f'{start} + row')}", np.broadcast_to(draws, shape)
+
+
+@cache
+def series() -> dict[tuple[str, int], NDArray[np.complex64]]:
+    """Return Fourier transforms of popular seeds' draws, and of all seeds' first draws (seed −1)."""
+    found: dict[tuple[str, int], NDArray[Any]] = {
+        (stream, -1): E[:SERIES, 0] for stream, E in first_draws().items()
+    }
+    for stream, (draw, method) in STREAMS.items():
+        found |= {(stream, seed): draw(method, seed, SERIES) for seed in OFTEN}
+    return {key: scipy.fft.rfft((each - each.mean()) / each.std()) for key, each in found.items()}
 
 
 def sequences(U: Array) -> Iterator[Array]:
@@ -172,19 +198,24 @@ def sequences(U: Array) -> Iterator[Array]:
         yield from (copy[:DRAWS, column] for column in range(U.shape[2]))
 
 
-def layouts(flat: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, Array]]:
-    """Yield orders of drawing, and a stream in each, shape (M, n, N)."""
-    n, N = shape[1:]
-    yield "drawn row by row", np.broadcast_to(flat[: n * N].reshape(n, N), shape)
-    yield "drawn column by column", np.broadcast_to(flat[: n * N].reshape(N, n).T, shape)
-    yield "drawn from the seed anew for each column", np.broadcast_to(flat[:n, None], shape)
-    names = ("copy by copy", "row by row", "column by column")
+def layouts(
+    stream: str, seed: int, start: int, shape: tuple[int, ...]
+) -> Iterator[tuple[str, Array]]:
+    """Yield causes and a stream in natural orders of drawing, shape (M, n, N)."""
+    draw, method = STREAMS[stream]
+    flat, (_, n, N) = draw(method, seed, start + int(np.prod(shape)))[start:], shape
+    few, names = flat[: n * N], ("copy by copy", "row by row", "column by column")
+    orders = {
+        names[1]: few.reshape(n, N),
+        names[2]: few.reshape(N, n).T,
+        "from the seed anew for each column": flat[:n, None],
+    }
     for axes in permutations(range(3)):
         order = ", ".join(names[axis] for axis in axes[:2])
-        yield (
-            f"drawn {order}",
-            flat.reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes)),
-        )
+        orders[order] = flat.reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes))
+    after = f" after {start} draws" if start else ""
+    for order, draws in orders.items():
+        yield f"{stream.format(seed=seed)}, drawn {order}{after}", np.broadcast_to(draws, shape)
 
 
 @cache
@@ -197,13 +228,12 @@ def all_seeds() -> Indices:
 
 @cache
 def first_draws() -> dict[str, NDArray[np.float32]]:
-    """Return the first draws of all seeds by stream, shape (S, DRAWS), rows standardised.
+    """Return the first draws of all seeds by stream, shape (S, DRAWS).
 
     A process draws them once.
     """
-    found, seeds = dict[str, NDArray[np.float32]](), all_seeds().tolist()
-    for stream, (draw, method) in STREAMS.items():
-        E = np.array([draw(method, seed, DRAWS) for seed in seeds], dtype=np.float32)
-        E -= E.mean(axis=1, keepdims=True)
-        found[stream] = E / E.std(axis=1, keepdims=True)
-    return found
+    seeds = all_seeds().tolist()
+    return {
+        stream: np.array([draw(method, seed, DRAWS) for seed in seeds], dtype=np.float32)
+        for stream, (draw, method) in STREAMS.items()
+    }
