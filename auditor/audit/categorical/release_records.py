@@ -37,8 +37,6 @@ from auditor.schemes.published import PublishedCategories
 from auditor.schemes.replacement.law import history_size
 
 LEARNT_BLOCKS = 4
-
-
 """Blocks of a long table that the insider's rows are taken from."""
 
 
