@@ -281,7 +281,7 @@ def _tables(found: SelfTest) -> dict[str, list[list[str]]]:
         rows = [_row(tally, names) for tally in found.cases if tally.honest == honest]
         if rows:
             of = f"{title}, {found.rows:,} rows, {found.releases} of each"
-            tables[of] = [[*map(str, head), *names], *rows]
+            tables[of] = [[*map(str, head), *(name.replace("-", " ") for name in names)], *rows]
     return tables
 
 
