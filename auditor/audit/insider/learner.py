@@ -320,11 +320,15 @@ class Model:
         """Return predictions by least squares, with trees, and of medians, shapes (n,)."""
         values = np.hstack([shown.flat, *(one.of(shown, self.slope) for one in self.chosen)])
         linear = self.linear_only(values)
-        more = 0.0 if self.trees is None else self.trees.predict(_for_trees(values, shown))
+        more = (
+            0.0
+            if self.trees is None
+            else self.trees.predict(_for_trees(values, shown, self.slope.attribute))
+        )
         found = np.clip(linear, self.low, self.high), np.clip(linear + more, self.low, self.high)
         if self.robust is None:
             return found
-        return *found, self.robust.predict(_for_trees(values, shown))
+        return *found, self.robust.predict(_for_trees(values, shown, self.slope.attribute))
 
     def linear_only(self, values: Array) -> Array:
         """Return least squares alone, shape (n,), of columns of shape (n, q)."""
@@ -396,7 +400,7 @@ def _model(
     rest = y[taught] - model.linear_only(values[taught])
     if size is None or rest.std() <= 1e-9 * y[taught].std():
         return model
-    cells = _for_trees(values, shown)[taught]
+    cells = _for_trees(values, shown, task.known.attribute)[taught]
     robust = None
     if size is STRONG:
         robust = grower(size, len(taught), "absolute_error").fit(cells, y[taught])
@@ -427,7 +431,7 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
     return (values - scale[0]) / scale[1]
 
 
-def _for_trees(values: Array, shown: Shown) -> Array:
+def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
     """Return the columns for trees: cells with blanks, columns, differences and place.
 
     Shown columns are among them whether or not they helped: a long tail may have hidden it.
@@ -436,7 +440,8 @@ def _for_trees(values: Array, shown: Shown) -> Array:
     rest = values[:, flat.shape[1] :]
     beside = [v for _, v in shown.beside if v.dtype.kind == "f" or many_alike(v)][:MOST_BESIDE]
     place = np.arange(len(flat), dtype=np.float64)
-    return np.column_stack([flat, rest, shown.differences[:, :16], *beside, place])
+    means = shown.group_means(attribute)
+    return np.column_stack([flat, rest, shown.differences[:, :16], *beside, means, place])
 
 
 def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
