@@ -50,6 +50,8 @@ makes spikes."""
 MANY_PARAMETERS = 50
 """Parameters of a component beyond which a step must gain in proportion: small gains are then noise (20,000 rows of 60 normal
 attributes: 200 steps of 0.1 s return the start)."""
+MISSING = 1e9
+"""Noise variance of an entry that counts as missing."""
 NARROW = 0.1
 """Component variance over noise variance, in one attribute, below which an atom is tried."""
 FIRST_LOOK = 5_000
@@ -97,7 +99,7 @@ class Posterior:
     """Posterior of components and values under normal noise of variances ``s``."""
 
     def __init__(self, prior: Mixture, s: Array) -> None:
-        self._prior, self._s = prior, s
+        self.prior, self.noise = prior, s
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
         self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹; triangular, GRAIN bounds its condition
         log_weights = np.log(np.maximum(prior.weights, np.finfo(float).tiny))
@@ -109,13 +111,22 @@ class Posterior:
         self._map = wide.reshape(shift.size, wide.shape[2])
 
     @property
+    def size(self) -> int:
+        """Number of components."""
+        return self.prior.size
+
+    def without(self, missing: NDArray[np.bool_]) -> Posterior:
+        """Return the posterior given the other entries only."""
+        return Posterior(self.prior, np.where(missing, MISSING, self.noise))
+
+    @property
     def parameters(self) -> int:
         """Number of fitted coefficients of a posterior mean's entry, ``K(r + 1)``."""
-        return self._prior.means.size + self._prior.size
+        return self.prior.means.size + self.prior.size
 
     def _standardised(self, u: Array) -> Array:
         """Return ``L⁻¹(u − m)`` of every component, shape (K, r, n)."""
-        K, r = self._prior.means.shape
+        K, r = self.prior.means.shape
         return (self._map @ np.vstack([u.T, np.ones(len(u))])).reshape(K, r, len(u))
 
     def _chances(self, z: Array) -> tuple[Array, Array]:
@@ -125,12 +136,12 @@ class Posterior:
     @property
     def gain(self) -> Array:
         """``V T⁻¹`` of every component, shape (K, r, r)."""
-        return (self._half @ self._prior.covariances).swapaxes(1, 2) @ self._half
+        return (self._half @ self.prior.covariances).swapaxes(1, 2) @ self._half
 
     @property
     def natural(self) -> Array:
         """Factors of ``1, u_i, u_i u_j`` (i ≤ j) in ``log α_k N(u; m_k, T_k)``, by component."""
-        m, bend = self._prior.means, self._half.swapaxes(1, 2) @ self._half  # T⁻¹
+        m, bend = self.prior.means, self._half.swapaxes(1, 2) @ self._half  # T⁻¹
         slope, (i, j) = (bend @ m[:, :, None])[:, :, 0], upper(m.shape[1])
         constant = self._log_scale - 0.5 * (slope * m).sum(axis=1)
         return np.hstack([constant[:, None], slope, -np.where(i == j, 0.5, 1.0) * bend[:, i, j]])
@@ -139,27 +150,31 @@ class Posterior:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
         return self._chances(self._standardised(u))
 
-    def components(self, u: Array) -> tuple[Array, Array, Array]:
-        """Return each row's posterior mixture.
+    def along(self, u: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Return each row's posterior mixture of ``aᵀx``.
 
-        ``q``, shape (n, K), ``b``, shape (n, K, r), and ``B``, shape (K, r, r).
+        ``q`` and means, shapes (K, n), and deviations, shape (K,).
         """
-        V, z = self._prior.covariances, self._standardised(u)
-        half_V = self._half @ V  # L⁻¹V: V T⁻¹ V = (L⁻¹V)ᵀ L⁻¹V
-        b = self._prior.means + np.einsum("ksr,ksn->nkr", half_V, z)
-        return self._chances(z)[0].T, b, V - half_V.swapaxes(1, 2) @ half_V
+        z, V = self._standardised(u), self.prior.covariances
+        gain = self._half @ V @ a  # aᵀ V T⁻¹ (u − m) = (L⁻¹V a)ᵀ L⁻¹(u − m)
+        mean = (self.prior.means @ a)[:, None] + np.einsum("kr,krn->kn", gain, z)
+        return (
+            self._chances(z)[0],
+            mean,
+            np.sqrt(np.clip(V @ a @ a - (gain**2).sum(axis=1), 0.0, None)),
+        )
 
     def mean(self, u: Array) -> Array:
         """Return ``E[x | u] = u − s Σ_k q_k T_k⁻¹ (u − m_k)``, shape (n, r).
 
         Equal to ``Σ q_k b_k``. This form returns u exactly if there is no noise.
         """
-        (K, r), found = self._prior.means.shape, np.array(u)
+        (K, r), found = self.prior.means.shape, np.array(u)
         half = self._half.reshape(K * r, r)
         for start, stop in evenly(0, len(u), K * r, CHUNK_VALUES):
             z = self._standardised(u[start:stop])
             z *= self._chances(z)[0][:, None]
-            found[start:stop] -= self._s * (z.reshape(K * r, stop - start).T @ half)
+            found[start:stop] -= self.noise * (z.reshape(K * r, stop - start).T @ half)
         return found
 
 
@@ -393,9 +408,11 @@ def learn(
         grown = split(tried, rest, min(2 * tried.size, most))
         if grown.size == tried.size:
             break
-        smooth = deconvolved(grown, rest)
-        pointed = deconvolved(with_atoms(smooth, rest.s, A), rest)
-        fits = [(mixture, held.chances(mixture)[1]) for mixture in (pointed, smooth)]
+        fitted = [deconvolved(grown, rest)]
+        pointed = with_atoms(fitted[0], rest.s, A)
+        if not np.array_equal(pointed.covariances, fitted[0].covariances):
+            fitted.insert(0, deconvolved(pointed, rest))
+        fits = [(mixture, held.chances(mixture)[1]) for mixture in fitted]
         tried, found = max(fits, key=lambda fit: float(fit[1].sum()))
         gained = found - judged
         if gained.mean() > rows.error + gained.std() / np.sqrt(gained.size):

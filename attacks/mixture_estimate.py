@@ -10,7 +10,8 @@
 
 The prior is fitted by EM under the noise law (``_deconvolution``), to at most 20,000 random rows.
 The number of components maximises the held-out likelihood. With one component the attack is
-``bayes-estimate``. Coalitions with equal combinations share one fit.
+``bayes-estimate``. Coalitions with equal combinations share one fit. Attributes recorded in steps are
+estimated on their lattice, with learnt heaps (``_lattice``).
 
 Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Optimal in squared
 error if the data are a normal mixture (*not checked*) and the rows suffice. Wins on curves,
@@ -30,7 +31,7 @@ noise costs 1e-2. Lattices are treated as continuous.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -59,6 +60,7 @@ from ._channel import Channel, channels
 from ._deconvolution import CHUNK_VALUES, Mixture, NoisyRows, Posterior, learn
 from ._expectation_propagation import RowsInAnyNoise
 from ._fits import fitted_once
+from ._lattice import OnLattices, fitted_heaps
 from ._some_rows import some_rows
 from .distribution_analysis import shortest
 
@@ -126,13 +128,29 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
     seen, most = Seen.of(view), attack.parameters.components
     share = seen.pencil.share
     prior = Mixture(np.ones(1), np.zeros((1, share.size)), np.diag(share)[None])
-    noise = 1.0 - share
+    rows = NoisyRows(np.empty((0, share.size)), 1.0 - share, np.zeros_like(share))
     # without noise the copies are the estimate, for any prior
-    if most > 1 and noise.any():
+    if most > 1 and rows.s.any():
         u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
-        rows, A = NoisyRows(u, noise, np.zeros_like(noise)), seen.pencil.basis
-        prior = fitted_prior(view, "mixture", prior, rows, A, most, (u, noise, A))
-    return PosteriorMean(seen, prior)
+        rows, A = replace(rows, u=u), seen.pencil.basis
+        prior = fitted_prior(view, "mixture", prior, rows, A, most, (u, rows.s, A))
+    return PosteriorMean(
+        seen, on_lattices(view, "mixture", prior, rows, seen.pencil.basis, seen.mu)
+    )
+
+
+def on_lattices(
+    view: View, kind: str, prior: Mixture, rows: NoisyRows, A: Array, mu: Array, first: int = 0
+) -> OnLattices:
+    """Return posterior means of attributes from ``first``, ``mu + A v``.
+
+    Heaps are fitted to the release, once for it and its redraws.
+    """
+    posterior, steps = Posterior(prior, rows.s), view.steps()[first : first + len(A)]
+    name = f"heaps of {kind}"
+    if name not in view.starts:
+        view.starts[name] = fitted_heaps(posterior, rows.u, A, mu, steps)
+    return OnLattices(posterior, A, mu, view.starts[name])
 
 
 def fitted_prior(
@@ -279,24 +297,24 @@ class Seen:
 class PosteriorMean(Reconstruction):
     """Posterior mean and intervals of rows, each given itself."""
 
-    def __init__(self, seen: Seen, prior: Mixture) -> None:
-        self.seen, self.posterior = seen, Posterior(prior, 1.0 - seen.pencil.share)
-        self._wide = prior.means.size
+    def __init__(self, seen: Seen, placed: OnLattices) -> None:
+        self.seen, self.placed, self.posterior = seen, placed, placed.posterior
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return ``x̂``, shape (b, N)."""
-        return self.seen.values(self.posterior.mean(self.seen.coordinates(copies)))
+        return self.placed.mean(self.seen.coordinates(copies))
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
-        """Return both ends of the shortest posterior intervals, shapes (b, N)."""
-        ends, A = np.empty((2, *copies[0].shape)), self.seen.pencil.basis
-        for start, stop in evenly(0, len(copies[0]), self._wide * len(POINTS), CHUNK_VALUES):
-            q, b, B = self.posterior.components(
-                self.seen.coordinates([copy[start:stop] for copy in copies])
-            )
-            spread = np.sqrt(np.clip(np.einsum("jr,krs,js->kj", A, B, A), 0.0, None))
-            for j in range(len(A)):
-                low, high = shortest_of_mixture(q, b @ A[j], spread[:, j], confidence)
+        """Return both ends of the shortest posterior intervals, shapes (b, N).
+
+        Lattices are treated as continuous.
+        """
+        ends, wide = np.empty((2, *copies[0].shape)), self.posterior.size * len(POINTS)
+        for start, stop in evenly(0, len(copies[0]), wide, CHUNK_VALUES):
+            u = self.seen.coordinates([copy[start:stop] for copy in copies])
+            for j, a in enumerate(self.seen.pencil.basis):
+                q, mean, spread = self.posterior.along(u, a)
+                low, high = shortest_of_mixture(q.T, mean.T, spread, confidence)
                 ends[:, start:stop, j] = self.seen.mu[j] + low, self.seen.mu[j] + high
         return ends[0], ends[1]
 

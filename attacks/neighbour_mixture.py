@@ -9,11 +9,11 @@ joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 | ``d_t`` | posterior mean of ``u_t`` given row t alone, and its normal scores | (2r,) | ``mixture_estimate`` |
 | ``w_t`` | best linear prediction of ``u_t`` from all other rows and spectral lines | (r,) | ``serial_filter`` |
 | ``f_t`` | 1, ``w_t``, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the rows of fold k, which has row t | (r,) | |
+| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the rows of fold k, which has row t; and ``w_t`` | (2r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
 | ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution | | bovy2011 |
-| ``x̂_t`` | average of posterior means given ``u_t``, ``v_t``, all ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
+| ``x̂_t`` | average of posterior means given ``u_t``, ``v_t``, either half of ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
 Rows are neighbours in the table's order (``order:`` sorts it). Noise is independent between rows,
@@ -31,13 +31,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen
+from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen, regression
 from auditor.plugin import (
     Array,
     Cost,
@@ -54,20 +54,30 @@ from auditor.plugin import (
     stream,
 )
 
-from ._deconvolution import Mixture, NoisyRows, Posterior
+from ._deconvolution import Mixture, NoisyRows
+from ._lattice import OnLattices
 from ._some_rows import MOST_ROWS
-from .mixture_estimate import MixtureEstimate, PosteriorMean, Seen, fitted_prior, gaussian
+from .mixture_estimate import (
+    MixtureEstimate,
+    PosteriorMean,
+    Seen,
+    fitted_prior,
+    gaussian,
+    on_lattices,
+)
 from .serial_filter import Filtered, SerialFilter
 
-WINDOWS = (1, 5, 30)
-"""Rows on either side of a mean. With more features the estimated predictions lose more than they gain."""
+WINDOWS = (1, 3, 8, 20, 60)
+"""Rows on either side of a mean."""
 MOST_WINDOWED = 12
 """Coordinates with means among the features, the most alike in adjacent rows."""
 KNOTS = 200
 """Quantiles of a map to normal scores."""
 FOLDS, FEWEST_ROWS = 4, 200
-RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
+RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
 """Tried ridges per row, in units of the features' variance."""
+STRETCH = 2_000
+"""Least rows of a stretch, whose neighbours are read too."""
 PREDICTED = (2, 8)
 """Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
@@ -118,46 +128,56 @@ class NeighbourMixture(RowAttack):
         start = seen.coordinates(next(iter(blocks)))
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
-        knots = quantiles(alone.posterior.mean(start)[:, windowed])
+        spread = start[:: max(1, len(start) // MOST_ROWS)]
+        knots = quantiles(alone.posterior.mean(spread)[:, windowed])
         near = Neighbourhood(alone, filtered, windowed, knots)
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, own, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
         r, basis = u.shape[1], seen.pencil.basis
         w = f[:, 1 : 1 + r]
-        B, rest = ridge_by_fold(f, u - w, fold)
+        B, rest = ridge_by_fold(f, u - w, fold, len(WINDOWS) * windowed.size)
         B[:, 1 : 1 + r] += np.eye(r)
-        P = w + rest
+        # the filter's own predictions w too, which cost no coefficient
+        B = np.concatenate([B, np.zeros_like(B)], axis=2)
+        B[:, 1 : 1 + r, r:] = np.eye(r)
+        P = np.hstack([w + rest, w])
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
             if not maps:
                 return mixture.fit(view, blocks)
-            maps.append(maps[0] @ maps[0].T @ A_1.T)
-            view.starts["predictions"] = [seen.pencil.inverse.T @ to for to in maps]
-        *joint, single = (basis.T @ each for each in view.starts["predictions"])
-        posteriors: list[tuple[Posterior, Array]] = []
+            maps.append(maps[0] @ maps[0][:r].T @ A_1.T)
+            view.starts["predictions"] = [
+                np.kron(np.eye(2), seen.pencil.inverse.T) @ to for to in maps
+            ]
+        *joint, single = (np.kron(np.eye(2), basis.T) @ each for each in view.starts["predictions"])
+        posteriors, each = list[tuple[OnLattices, Array]](), list[OnLattices]()
         for to in joint:
-            prior, rows = joined(u, P @ to, s)
-            if posteriors:
+            prior, rows = joined(u, P @ to, s, np.diag(1.0 - s))
+            if len(posteriors) > 1:
                 A = scipy.linalg.block_diag(basis, np.eye(to.shape[1]))
                 prior = fitted_prior(view, self.name, prior, rows, A, most, (rows.u, rows.s, A))
-            posteriors.append((Posterior(prior, rows.s), to))
-        each, noise = list[Posterior](), A_1**2 @ s
+            A = np.hstack([basis, np.zeros((view.width, to.shape[1]))])
+            kind = f"{self.name} {len(posteriors)}"
+            posteriors.append((on_lattices(view, kind, prior, rows, A, seen.mu), to))
+        noise = A_1**2 @ s
         for a, pair in enumerate(np.stack([(u @ A_1.T).T, (P @ single).T], axis=2)):
-            prior, rows = joined(pair[:, :1], pair[:, 1:], noise[a : a + 1])
+            K = A_1[[a]] * (1.0 - s) @ A_1[[a]].T
+            prior, rows = joined(pair[:, :1], pair[:, 1:], noise[a : a + 1], K)
             kind = f"{self.name} {view.attributes[a]}"
             prior = fitted_prior(view, kind, prior, rows, np.eye(2), most, (rows.u, rows.s))
-            each.append(Posterior(prior, rows.s))
+            A = np.array([[unit[a], 0.0]])
+            each.append(on_lattices(view, kind, prior, rows, A, seen.mu[a : a + 1], a))
         made = WithNeighbours(near, B, posteriors, single, each, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
         moved = u + PROBE * z
         here, there = made.each(u, own, P), made.each(moved, alone.posterior.mean(moved), P)
         # fitted coefficients pass more noise, as in Mallows' C_p
-        shared = [alone.posterior.parameters, *(one.parameters for one, _ in posteriors)]
-        fitted = [*np.outer(shared, np.ones(view.width)), [one.parameters for one in each]]
+        joints = [alone.placed, *(one for one, _ in posteriors)]
+        fitted = [one.parameters for one in joints]
+        fitted.append(np.hstack([one.parameters for one in each]))
         slopes = [
-            ((b - a) / PROBE * (z @ basis.T)).mean(axis=0)
-            + unit**2 * noise * np.asarray(k) / len(u)
+            ((b - a) / PROBE * (z @ basis.T)).mean(axis=0) + unit**2 * noise * k / len(u)
             for a, b, k in zip(here, there, fitted, strict=True)
         ]
         weights = least_risk(np.array(here) - seen.values(u), np.array(slopes))
@@ -200,28 +220,38 @@ class Neighbourhood:
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)
         near = d[:, self.windowed]
-        near = np.hstack([near, normal_scores(near, self.knots)])
+        means = [around(each, rows) for each in (near, normal_scores(near, self.knots))]
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
-        return u[rows], d[rows], np.hstack([np.ones((len(rows), 1)), w, around(near, rows)])
+        return u[rows], d[rows], np.hstack([np.ones((len(rows), 1)), w, *means])
 
 
 def samples(
     near: Neighbourhood, blocks: Iterable[list[Array]], share: float
 ) -> Iterator[tuple[Array, Array, Array, Indices]]:
-    """Yield u, d, f and folds of evenly spread rows, by block."""
+    """Yield u, d, f and folds of evenly spread stretches of rows."""
     first = 0
     for copies in blocks:
-        places = np.arange(first, first + len(copies[0]))
-        rows = np.flatnonzero(np.floor((places + 1) * share) > np.floor(places * share))
-        yield *near.at(first).of(copies, rows), folds(copies[0])[rows]
-        first += len(copies[0])
+        n = len(copies[0])
+        count = 1 if share == 1.0 else max(1, round(n * share / max(STRETCH, 4 * near.reach)))
+        for start in (k * n // count for k in range(count)):
+            low, stop = max(0, start - near.reach), start + max(1, round(n * share / count))
+            stretch = [copy[low : stop + near.reach] for copy in copies]
+            rows = np.arange(start - low, min(stop, n) - low)
+            yield *near.at(first + low).of(stretch, rows), folds(stretch[0])[rows]
+        first += n
 
 
-def joined(u: Array, p: Array, s: Array) -> tuple[Mixture, NoisyRows]:
-    """Return a normal prior of ``[u, p]``, and its rows."""
+def joined(u: Array, p: Array, s: Array, K: Array) -> tuple[Mixture, NoisyRows]:
+    """Return a normal prior of ``[u, p]``, with covariance K of u, and its rows."""
     v, s = np.hstack([u, p]), np.append(s, np.zeros(p.shape[1]))
     covariance = np.cov(v.T, bias=True)
-    V = clip_to_psd(covariance - np.diag(s), covariance)
+    V, k = covariance - np.diag(s), len(K)
+    found, s_u = np.diag(covariance)[:k], s[:k]
+    explained = np.diag(regression(covariance[:k, k:], covariance[k:, k:]) @ covariance[k:, :k])
+    # Var(x | p) from residuals of u on p errs by 2(found − explained)²/n, from K by 4 s explained/n
+    sure = np.flatnonzero((found - explained) ** 2 > 2.0 * s_u * explained)
+    V[np.ix_(sure, sure)] = K[np.ix_(sure, sure)]
+    V = clip_to_psd(V, covariance)
     return Mixture(np.ones(1), v.mean(axis=0)[None], V[None]), NoisyRows(v, s, np.zeros_like(s))
 
 
@@ -239,22 +269,22 @@ class WithNeighbours(Reconstruction):
     Attributes
     ----------
     near : Neighbourhood
-    B : ndarray of shape (FOLDS, F, r)
+    B : ndarray of shape (FOLDS, F, 2r)
         Predictions of ``u`` from features.
-    posteriors : sequence of (Posterior, ndarray of shape (r, c))
+    posteriors : sequence of (OnLattices, ndarray of shape (2r, c))
         Given predictions too, each with the map from all predictions to its own.
-    single : ndarray of shape (r, N)
+    single : ndarray of shape (2r, N)
         From all predictions to each attribute's own.
-    alone : sequence of N Posterior
+    alone : sequence of N OnLattices
         Of each attribute, given itself and its prediction.
     weights : ndarray of shape (E, N)
     """
 
     near: Neighbourhood
     B: Array
-    posteriors: Sequence[tuple[Posterior, Array]]
+    posteriors: Sequence[tuple[OnLattices, Array]]
     single: Array
-    alone: Sequence[Posterior]
+    alone: Sequence[OnLattices]
     weights: Array
 
     def __post_init__(self) -> None:
@@ -272,13 +302,11 @@ class WithNeighbours(Reconstruction):
 
     def each(self, u: Array, own: Array, P: Array) -> list[Array]:
         """Return each posterior mean in data units, ``own`` first, shapes (b, N)."""
-        seen = self.near.alone.seen
-        joint = (posterior.mean(np.hstack([u, P @ to])) for posterior, to in self.posteriors)
-        unit, A_1 = by_unit(seen)
+        A_1 = by_unit(self.near.alone.seen)[1]
+        joint = [one.mean(np.hstack([u, P @ to])) for one, to in self.posteriors]
         pairs = np.stack([(u @ A_1.T).T, (P @ self.single).T], axis=2)
-        alone = [one.mean(pair)[:, 0] for one, pair in zip(self.alone, pairs, strict=True)]
-        found = [seen.values(x[:, : u.shape[1]]) for x in (own, *joint)]
-        return [*found, seen.mu + unit * np.stack(alone, axis=1)]
+        alone = [one.mean(pair) for one, pair in zip(self.alone, pairs, strict=True)]
+        return [self.near.alone.placed.mean(u, own), *joint, np.hstack(alone)]
 
 
 def folds(copy: Array) -> Indices:
@@ -322,18 +350,21 @@ def around(values: Array, rows: Indices) -> Array:
     return np.hstack(found)
 
 
-def ridge_by_fold(f: Array, u: Array, fold: Indices) -> tuple[Array, Array]:
+def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> tuple[Array, Array]:
     """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold, and ``P``.
 
-    Each coordinate has the ridge of least error out of fold. The first feature has none.
+    Each coordinate has the ridge of least error out of fold, with or without the last ``scores``
+    features.
     """
     parts = [(f[fold == k], u[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
     crossed = np.array([a.T @ b for a, b in parts])
     variances = len(u) * (f.var(axis=0) + 1e-9)
     B, P, least = np.zeros((FOLDS, f.shape[1], u.shape[1])), np.zeros_like(u), np.inf
-    for ridge in RIDGES:
-        penalised = grams.sum(axis=0) - grams + ridge * np.diag(variances)
+    for ridge, more in product(RIDGES, (1.0, 1e3) if scores else (1.0,)):
+        penalty = ridge * variances
+        penalty[len(penalty) - scores :] *= more
+        penalised = grams.sum(axis=0) - grams + np.diag(penalty)
         tried = np.linalg.solve(penalised, crossed.sum(axis=0) - crossed)
         found = predicted(f, fold, tried)
         error = ((found - u) ** 2).mean(axis=0)
@@ -352,13 +383,15 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
 
 
 def useful(u: Array, P: Array) -> list[Array]:
-    """Return maps from predictions to the useful ones, and to their components, shapes (r, c)."""
-    gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
+    """Return maps to useful predictions, the filter's, and components, shapes (2r, c)."""
+    r = u.shape[1]
+    gain = (u - u.mean(axis=0)) ** 2 - (u - P[:, :r]) ** 2
     sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
     if not sure.size:
         return []
-    own, sizes = np.eye(u.shape[1])[:, sure], sorted({min(size, sure.size) for size in PREDICTED})
-    return [own, *(own @ components(P[:, sure], size) for size in sizes)]
+    own, sizes = np.eye(2 * r)[:, sure], sorted({min(size, sure.size) for size in PREDICTED})
+    of_filter = np.roll(own, r, axis=0)
+    return [own, of_filter, *(own @ components(P[:, sure], size) for size in sizes)]
 
 
 def components(P: Array, most: int) -> Array:

@@ -78,7 +78,7 @@ def bands(rng: np.random.Generator) -> Leak:
 
 
 def household(rng: np.random.Generator) -> Leak:
-    """One income for each household, whose number is shown."""
+    """One income for each household, with its number shown."""
     table = people(rng)
     house = rng.permutation(np.arange(N) // 5)
     table["pay"] = rng.lognormal(8, 0.5, N)[house].round(2)
@@ -123,14 +123,14 @@ def one_noise(rng: np.random.Generator) -> Leak:
 
 
 def product(rng: np.random.Generator) -> Leak:
-    """Two columns in clear whose product is pay."""
+    """Two columns in clear with pay as their product."""
     table = people(rng)
     hours = rng.uniform(10, 45, N)
     return Leak(table, [noisy(rng, table).assign(hours=hours, rate=table["pay"] / hours)])
 
 
 def parts(rng: np.random.Generator) -> Leak:
-    """Two further columns whose sum is pay."""
+    """Two further columns with pay as their sum."""
     table = people(rng)
     part = rng.normal(size=N) * 4_000
     return Leak(table, [noisy(rng, table).assign(a=part, b=table["pay"] - part)])
@@ -161,7 +161,7 @@ def every_second(rng: np.random.Generator) -> Leak:
 
 
 def beside_categories(rng: np.random.Generator) -> Leak:
-    """Pay in clear beside audited categories."""
+    """Pay in clear next to audited categories."""
     table = people(rng)[["pay"]].assign(region=coded(rng.integers(0, 8, N), "r"))
     swapped = np.where(rng.random(N) < 0.2, table["region"], rng.permutation(table["region"]))
     data = {"columns": ["pay"], "categorical": ["region"]}
@@ -169,7 +169,7 @@ def beside_categories(rng: np.random.Generator) -> Leak:
 
 
 def shares(rng: np.random.Generator) -> Leak:
-    """Three copies of a category whose sum is the value."""
+    """Three copies of a category with the value as their sum."""
     x, (a, b) = rng.integers(0, 5, N), rng.integers(0, 5, (2, N))
     columns = (x, a, b, (x - a - b) % 5)
     table, *copies = (pd.DataFrame({"answer": coded(each, "a")}) for each in columns)
@@ -278,7 +278,7 @@ SHOWN = (
 
 
 def crossed_bands(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Coarse bands of pay whose intersection is narrow."""
+    """Coarse bands of pay with a narrow intersection."""
     table = people(rng, 0.0)
     pay = table["pay"] if leaks else pd.Series(rng.permutation(table["pay"]))
     bands = {f"b{k}": coded(places(pay) * k // N, "band ") for k in (3, 4, 5, 7)}
@@ -286,7 +286,7 @@ def crossed_bands(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def graded_noise(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Noise whose size a shown column tells: little in half of the records."""
+    """Noise with a size that a shown column determines: little in half of the records."""
     table = people(rng, 0.0)
     quality = rng.integers(0, 4, N)
     size = np.where(quality < 2, 0.02, 2.0) if leaks else 2.0
@@ -321,7 +321,7 @@ def next_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def split_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Two further codes whose sum modulo the number of values is the category."""
+    """Two further codes that sum to the category, modulo the number of values."""
     answer, part = rng.integers(0, 4, (2, N))
     table = pd.DataFrame({"answer": coded(answer, "a")})
     swapped = np.where(rng.random(N) < 0.2, table["answer"], rng.permutation(table["answer"]))
@@ -331,7 +331,7 @@ def split_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def within_household(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Categories swapped only within households, whose members mostly agree."""
+    """Categories swapped only within households of mostly equal members."""
     house = np.arange(N) // 4
     of_house = rng.integers(0, 4, N)[house]
     answer = np.where(rng.random(N) < 0.9, of_house, rng.integers(0, 4, N))

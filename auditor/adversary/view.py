@@ -4,7 +4,7 @@
 | --- | --- |
 | ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
-| ``model`` | ``ModelledMoments`` or ``TreeMoments`` of ``auditor.adversary.published_tree`` |
+| ``model`` | ``ModelledMoments`` or ``TreeMoments`` of ``auditor.adversary.published`` |
 | ``known-records`` | original ``Records`` with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | original ``UnpairedRecords`` |
 
@@ -270,6 +270,8 @@ class View(Informed):
         The scheme's public ``name`` and parameters.
     seed : int
         For an attack's random guesses; unrelated to the scheme's seed.
+    steps : callable
+        Returns the attributes' recording steps, shape (N,), NaN for none: they count as public.
     starts : dict
         Fits to the release itself, by name, from which fits to its redraws start.
     """
@@ -284,6 +286,7 @@ class View(Informed):
     given: Given = NOTHING
     scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
+    steps: Callable[[], Array] = lambda: np.full(1, np.nan)
     starts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from auditor.adversary.affine import check_real
+from auditor.adversary.attack import check_real
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.records import CellContext, promise_records, scheme_record

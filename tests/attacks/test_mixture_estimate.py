@@ -10,6 +10,7 @@ from auditor.schemes.base.noise_density import NoiseDensity
 from auditor_attacks._channel import Channel, Overlap, Product
 from auditor_attacks._deconvolution import Mixture, NoisyRows, Posterior, em_step, learn
 from auditor_attacks._expectation_propagation import ROUNDS, RowsInAnyNoise, posterior
+from auditor_attacks._lattice import OnLattices, densities, fitted_heaps, weights
 from auditor_attacks.mixture_estimate import shortest_of_mixture
 from tests.attacks.tables import table
 
@@ -118,7 +119,7 @@ def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():
     found = learn(start, in_normal_noise(u, s), np.eye(1), 8)
     atoms = found.covariances[:, 0, 0] < 1e-12
     assert found.weights[atoms].sum() == pytest.approx(0.4, abs=4 * np.sqrt(0.24 / n) + 0.02)
-    assert np.abs(found.means[atoms]).max() < 0.1  # beside noise of 0.22
+    assert np.abs(found.means[atoms]).max() < 0.1  # noise is 0.22
     exact = Posterior(
         Mixture(np.array([0.4, 0.6]), np.array([[0.0], [2.0]]), np.array([[[0.0]], [[1.0]]])), s
     ).mean(u)
@@ -131,7 +132,7 @@ def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():
 @pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 40}}], ids=str)
 def test_one_component_is_the_bayes_estimate_to_rounding(scheme, knowledge):
     X = table(90, [400.0, 90.0, 25.0], mean=1e6)
-    # a total beside its parts: K_X is singular
+    # a total and its parts: K_X is singular
     release = auditor.perturb(np.column_stack([X, X.sum(axis=1)]), scheme, [0.3, 1.0], seed=4)
     bayes = auditor.attack("bayes-estimate", release, knowledge=knowledge)
     found = auditor.attack("mixture-estimate", release, knowledge=knowledge, components=1)
@@ -242,3 +243,46 @@ def test_intervals_hold_what_they_claim_and_are_shorter_than_from_one_attribute(
         share = found["mixture-estimate", "localised_share", (copy,)]
         assert share == pytest.approx(0.9, abs=0.03)
     assert both == one < min(two, 0.9 * found["distribution-analysis", "localised_width", (1,)])
+
+
+def test_a_lattice_s_posterior_is_bayes_rule_over_its_points():
+    """A wide normal prior on whole numbers, heaps of known weights."""
+    points, h = np.arange(-30.0, 31.0), np.where(np.arange(-30, 31) % 5 == 0, 8.0, 1.0)
+    prior = Mixture(np.ones(1), np.zeros((1, 1)), np.array([[[25.0]]]))
+    y, s = np.array([[4.4], [-0.5], [7.2]]), np.array([0.49])
+    chance = h * np.exp(-0.5 * points**2 / 25.0 - 0.5 * (y - points) ** 2 / s)
+    found = OnLattices(Posterior(prior, s), np.eye(1), np.zeros(1), {0: (points, h)}).mean(y)
+    np.testing.assert_allclose(found[:, 0], chance @ points / chance.sum(axis=1), rtol=1e-6)
+
+
+def test_heaps_are_learnt_and_continuous_values_have_none():
+    rng = np.random.default_rng(9)
+    x, s = np.rint(rng.normal(0.0, 8.0, 6000)), np.array([4.0])
+    x = np.where(rng.random(6000) < 0.7, 10.0 * np.rint(x / 10.0), x)  # most are tens
+    y = (x + 2.0 * rng.normal(size=6000))[:, None]
+    prior = Mixture(np.ones(1), np.zeros((1, 1)), np.array([[[x.var()]]]))
+    posterior, one = Posterior(prior, s), np.array([1.0])
+    heaps = fitted_heaps(posterior, y, np.eye(1), np.zeros(1), one)
+    found = OnLattices(posterior, np.eye(1), np.zeros(1), heaps).mean(y)[:, 0]
+    points, counts = np.unique(x, return_counts=True)
+    chance = counts * np.exp(-0.5 * (y - points) ** 2 / s)
+    true = chance @ points / chance.sum(axis=1)  # Bayes' rule with the values' own shares
+    assert ((found - x) ** 2).mean() < 1.05 * ((true - x) ** 2).mean()
+    z = rng.normal(0.0, 8.0, (6000, 1))
+    noisy = z + 2.0 * rng.normal(size=z.shape)
+    assert fitted_heaps(posterior, noisy, np.eye(1), np.zeros(1), np.array([np.nan])) == {}
+    # normal values on a fine lattice have no heaps: the weights stay even
+    p, f = (densities(each, y, one, np.arange(-30.0, 31.0)) for each in (posterior, posterior))
+    np.testing.assert_allclose(weights(p, f), 1.0)
+
+
+def test_known_steps_are_used():
+    """Independent counts under noise of a fifth of a step."""
+    X = np.random.default_rng(11).poisson(2.0, (3000, 3)).astype(float)
+    release = auditor.perturb(X, "corner-wave", [0.02, 0.3], seed=2**40 + 6)
+    scaled = auditor.perturb(X * np.pi, "corner-wave", [0.02, 0.3], seed=2**40 + 6)
+    on, off = (
+        auditor.attack("mixture-estimate", each, original=original).normalized_error
+        for each, original in ((release, X), (scaled, X * np.pi))
+    )
+    assert on < 0.7 * off

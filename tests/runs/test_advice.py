@@ -45,6 +45,14 @@ def found(*cells):
     return SimpleNamespace(measurements=[record for cell in cells for record in cell])
 
 
+def test_one_draw_s_interval_does_not_judge_the_mean():
+    """Ten draws at the value of no information, of which one went astray."""
+    draws = [one._replace(value=0.999) for one in drawn(0.999, 1e-3, 10)]
+    draws[0] = draws[0]._replace(value=12.6, ci_low=-9.0, ci_high=34.0)
+    asked = Asked({}, 0.5, 1000, 1, False, {})
+    assert asked.verdict(found(draws)) == "holds"
+
+
 @pytest.mark.parametrize(("bar", "z"), [("replicates", 1.645), ("closed-form", 1.645)])
 def test_an_audit_of_a_new_release_agrees_with_ten_draws_199_times_in_200(bar, z):
     """Of a release that just meets the target."""

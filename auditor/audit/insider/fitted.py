@@ -5,8 +5,8 @@ The maker of the copies knows how values were changed, so the learner is fitted 
 Each half of the rows is predicted by a learner fitted to the other half.
 
 Seven predictions of each attribute compete: the mean, least squares on cells, also with means by
-shown code, least squares on cells and chosen columns, boosted trees on its residuals, boosted trees of medians, and their nearest value
-that differs from a column by a multiple of one step. The smallest mean square error is reported. The
+shown code, least squares on cells and chosen columns, boosted trees on its residuals, boosted trees
+of medians, and their nearest value that differs from a column by a multiple of one step. The smallest mean square error is reported. The
 smallest mean error, each cut off at the median error of a constant, gives close guesses.
 """
 

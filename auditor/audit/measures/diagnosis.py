@@ -25,7 +25,7 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext
 from auditor.base.types import Array
-from auditor.data.columns.resolution import resolution
+from auditor.data.columns.scan import resolution
 from auditor.data.copies import MOST_COLUMNS, as_text, many_alike, number_readings
 from auditor.data.table import ShownColumn, Table
 from auditor.process.deferred import pd

@@ -36,7 +36,7 @@ from auditor.adversary.knowledge import (
     PublishedModel,
     UnmatchedRecords,
 )
-from auditor.adversary.published_tree import (
+from auditor.adversary.published import (
     LinearModel,
     ModelledMoments,
     TreeMoments,
@@ -256,6 +256,11 @@ class Shares:
         self.asked = True
         return self._table.shares(column)
 
+    def steps(self) -> Array:
+        """Return the columns' recording steps, shape (N,); NaN for none, or if standardised."""
+        table = self._table
+        return np.full(table.width, np.nan) if table.standardized else table.resolution.steps
+
 
 class Gathered:
     """One release's moments, and the view of each adversary.
@@ -324,6 +329,7 @@ class Gathered:
                 given=self._given(knowledge),
                 scheme=copies.public,
                 seed=int(self.rows.rng("guesses").integers(2**63)),
+                steps=self.shares.steps,
             )
         return self._views[knowledge.label]
 

@@ -15,10 +15,9 @@ from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
 from auditor.process.interrupt import Interrupted
-from auditor.results.advice import Exposed, Tried
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.model import AuditResult
-from auditor.results.records import Measurement, Verdict, cells, mean_theory, pooled
+from auditor.results.records import Exposed, Measurement, Tried, Verdict, cells, mean_theory, pooled
 from auditor.runs.advice.candidates import MODEL, STEPS, Candidate, weakest, within
 from auditor.runs.advice.columns import SURE
 from auditor.runs.check import check_data
@@ -248,7 +247,10 @@ def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
     mean, error = pooled(cut_off(drawn, target))
     size = target / max(mean, target) if drawn[0].metric in ERRORS else 1.0
     spread = None if error is None else math.sqrt(len(drawn)) * error * size
-    return drawn[0]._replace(value=mean, std_error=spread, theory=mean_theory(drawn))
+    # ends of the first draw's interval do not belong to the mean
+    return drawn[0]._replace(
+        value=mean, std_error=spread, ci_low=None, ci_high=None, theory=mean_theory(drawn)
+    )
 
 
 def astray(one: Measurement, draws: int, z: float) -> float:
