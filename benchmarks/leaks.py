@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -344,6 +345,331 @@ def within_household(rng: np.random.Generator, leaks: bool = True) -> Leak:
     return Leak(table, [copy], {"categorical": ["answer"]}, True)
 
 
+def own(rng: np.random.Generator, leaks: bool, values: Any) -> pd.Series[Any]:
+    """Return the records' values, or honestly other records'."""
+    return pd.Series(np.asarray(values) if leaks else rng.permutation(values))
+
+
+def swapped(rng: np.random.Generator, values: pd.Series[Any], kept: float = 0.2) -> Any:
+    """Return categories, of which few are kept."""
+    return np.where(rng.random(N) < kept, values, rng.permutation(values))
+
+
+def ratio_of(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Two shown columns whose ratio is pay."""
+    table = people(rng, 0.0)
+    c = rng.uniform(0.5, 4, N)
+    return Leak(table, [noisy(rng, table).assign(a=own(rng, leaks, table["pay"]) * c, c=c)])
+
+
+def subgroup(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Pay in a further column for two fifths of the records, of which a flag tells."""
+    table = people(rng, 0.0)
+    some = rng.random(N) < 0.4
+    other = pd.Series(rng.permutation(table["pay"]))
+    return Leak(
+        table,
+        [
+            noisy(rng, table).assign(
+                flag=coded(some * 1, "g"), x=np.where(some & leaks, table["pay"], other)
+            )
+        ],
+    )
+
+
+def subgroup_text(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Pay within remarks of two fifths of the records."""
+    table = people(rng, 0.0)
+    some = rng.random(N) < 0.4
+    p = own(rng, leaks, table["pay"])
+    return Leak(
+        table,
+        [
+            noisy(rng, table).assign(
+                x=[
+                    f"earns {v:.0f}" if s else f"see file {int(k)}"
+                    for v, s, k in zip(p, some, rng.integers(100, 9999, N), strict=True)
+                ]
+            )
+        ],
+    )
+
+
+def weight(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Survey weights in inverse proportion to pay."""
+    table = people(rng, 0.0)
+    return Leak(
+        table, [noisy(rng, table).assign(weight=(1e6 / own(rng, leaks, table["pay"])).round(2))]
+    )
+
+
+def two_dates(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Two dates whose distance is pay."""
+    table = people(rng, 0.0)
+    start = pd.Timestamp("1990-01-01") + pd.to_timedelta(rng.integers(0, 9000, N), "D")
+    end = start + pd.to_timedelta(own(rng, leaks, table["pay"]).astype(int).to_numpy(), "D")
+    dates = {name: day.strftime("%d.%m.%Y") for name, day in (("start", start), ("end", end))}
+    return Leak(table, [noisy(rng, table).assign(**dates)])
+
+
+def address(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """One income for each household, which two codes together tell."""
+    table = people(rng, 0.0)
+    house = rng.permutation(np.arange(N) // 10)
+    income = rng.lognormal(8, 0.4, N)[house]
+    table["pay"] = (income if leaks else rng.lognormal(8, 0.4, N)).round(2)
+    return Leak(
+        table,
+        [noisy(rng, table).assign(street=coded(house % 10, "s"), number=coded(house // 10, "n"))],
+        {"columns": ["pay", "age"]},
+    )
+
+
+def site(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """A random code for every five records with nearly equal pay."""
+    table = people(rng, 0.0)
+    codes = coded(rng.permutation(N)[places(own(rng, leaks, table["pay"])) // 5], "S")
+    return Leak(table, [noisy(rng, table, 2.0).assign(site=codes)])
+
+
+def hashed(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """A hash of pay."""
+    table = people(rng, 0.0)
+    values = own(rng, leaks, table["pay"])
+    hashes = [hashlib.md5(f"{value:.0f}".encode()).hexdigest()[:8] for value in values]
+    return Leak(table, [noisy(rng, table).assign(ref=hashes)])
+
+
+def within_region(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Rows in the order of pay within each region."""
+    table = people(rng, 0.0)
+    region = rng.integers(0, 8, N)
+    table["region"] = coded(region, "r")
+    if leaks:
+        for r in range(8):
+            at = np.flatnonzero(region == r)
+            table.loc[at, "pay"] = np.sort(table["pay"].to_numpy()[at])
+    return Leak(table, [noisy(rng, table)], {"columns": ["pay", "age"]})
+
+
+def partner(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Pay of the partner, and the number of the couple."""
+    table = people(rng, 0.0)
+    couple = rng.permutation(np.arange(N) // 2)
+    order = np.argsort(couple, kind="stable")
+    other = np.empty(N)
+    p = table["pay"].to_numpy()
+    other[order[0::2]] = p[order[1::2]]
+    other[order[1::2]] = p[order[0::2]]
+    if not leaks:
+        other = rng.permutation(other)
+    return Leak(
+        table, [noisy(rng, table).assign(couple=couple, other=other)], {"columns": ["pay", "age"]}
+    )
+
+
+def total(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Total and number of members of households, most of one."""
+    table = people(rng, 0.0)
+    hid = np.where(rng.random(N) < 0.6, np.arange(N), rng.integers(0, N // 4, N) + 10000)
+    p = table["pay"].groupby(hid).transform("sum")
+    s = table["pay"].groupby(hid).transform("size")
+    return Leak(
+        table,
+        [noisy(rng, table).assign(total=own(rng, leaks, p).to_numpy(), size_=np.asarray(s))],
+        {"columns": ["pay", "age"]},
+    )
+
+
+def blanks_band(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Blanks of three further columns where pay is in certain quarters."""
+    table = people(rng, 0.0)
+    b = pd.qcut(own(rng, leaks, table["pay"]), 8, labels=False).to_numpy()
+    c = noisy(rng, table)
+    for k in range(3):
+        c[f"q{k}"] = pd.Series(rng.normal(size=N).round(3)).where((b >> k) & 1 == 1)
+    return Leak(table, [c])
+
+
+def blanks_copies(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Blanks of pay in three copies, whose pattern is an octile."""
+    table = people(rng, 0.0)
+    b = pd.qcut(own(rng, leaks, table["pay"]), 8, labels=False).to_numpy()
+    cs = []
+    for k in range(3):
+        c = noisy(rng, table, 8.0)
+        c["pay"] = c["pay"].where((b >> k) & 1 == 1)
+        cs.append(c)
+    return Leak(table, cs)
+
+
+def last_digit(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """A category that is the last digit of a number in clear."""
+    x = rng.integers(0, 5, N)
+    num = rng.integers(1000, 9999, N) * 10 + x + 5 * rng.integers(0, 2, N)
+    if not leaks:
+        num = rng.permutation(num)
+    table = pd.DataFrame({"region": coded(x, "r"), "code": coded(num, "n")})
+    sw = swapped(rng, table["region"])
+    return Leak(table, [table.assign(region=sw)], {"categorical": ["region"]}, True)
+
+
+def one_factor(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Pay and bonus multiplied by one factor, and the true bonus."""
+    table = people(rng, 0.0)
+    bonus = rng.lognormal(6, 0.4, N)
+    u = rng.lognormal(0, 1.5, N)
+    return Leak(
+        table,
+        [
+            noisy(rng, table).assign(
+                pay=table["pay"] * u, b1=bonus * (u if leaks else rng.permutation(u)), b2=bonus
+            )
+        ],
+        {"columns": ["pay", "age"]},
+    )
+
+
+def exclusive(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Two whole numbers whose exclusive or is pay."""
+    table = people(rng, 0.0)
+    k = rng.integers(0, 2**14, N)
+    p = own(rng, leaks, table["pay"]).astype(int).to_numpy()
+    return Leak(table, [noisy(rng, table).assign(a=p ^ k, b=k)])
+
+
+def modular(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Two numbers whose sum modulo 20,000 is pay."""
+    table = people(rng, 0.0)
+    k = rng.uniform(0, 2e4, N).round(2)
+    p = own(rng, leaks, table["pay"]).to_numpy()
+    return Leak(table, [noisy(rng, table).assign(a=((p - k) % 2e4).round(2), b=k)])
+
+
+def offset_by_code(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """One noise for each of 12 branches."""
+    table = people(rng, 0.0)
+    code = rng.integers(0, 12, N)
+    z = rng.normal(size=12) * 3 * table["pay"].std()
+    c = noisy(rng, table)
+    c["pay"] = (
+        table["pay"]
+        + z[code if leaks else rng.integers(0, 12, N)]
+        + (0 if leaks else rng.normal(size=N) * 2 * table["pay"].std())
+    )
+    return Leak(table, [c.assign(branch=coded(code, "b"))])
+
+
+def code_and_sum(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Pay as the sum of a base by grade and a shown supplement."""
+    table = people(rng, 0.0)
+    g = rng.integers(0, 40, N)
+    base = rng.lognormal(8, 0.4, 40)
+    s = rng.normal(size=N) * 1500
+    pay = base[g] + s
+    table["pay"] = (pay if leaks else rng.permutation(pay)).round(2)
+    return Leak(
+        table,
+        [noisy(rng, table).assign(grade=coded(g, "g"), supplement=s.round(2))],
+        {"columns": ["pay", "age"]},
+    )
+
+
+def code_times(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Pay as hours times a rate by grade."""
+    table = people(rng, 0.0)
+    g = rng.integers(0, 20, N)
+    rate = rng.lognormal(3, 0.6, 20)
+    h = rng.uniform(20, 200, N)
+    pay = rate[g] * h
+    table["pay"] = (pay if leaks else rng.permutation(pay)).round(2)
+    return Leak(
+        table,
+        [noisy(rng, table).assign(grade=coded(g, "g"), hours=h.round(2))],
+        {"columns": ["pay", "age"]},
+    )
+
+
+def two_waves(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Persons in two waves under other numbers; the second shows last year's pay and the date of birth."""
+    half = N // 2
+    born = rng.permutation(20000)[:half]
+    pay = rng.lognormal(8, 0.4, N).round(2)
+    table = pd.DataFrame({"pay": pay, "age": rng.uniform(18, 90, N).round(1)})
+    last = np.r_[np.full(half, np.nan), pay[:half] if leaks else rng.permutation(pay[:half])]
+    d = (pd.Timestamp("1940-01-01") + pd.to_timedelta(np.r_[born, born], "D")).strftime("%d.%m.%Y")
+    c = noisy(rng, table).assign(last=last, born=d, id=[f"P{k:05}" for k in rng.permutation(N)])
+    o = rng.permutation(N)
+    return Leak(
+        table.iloc[o].reset_index(drop=True),
+        [c.iloc[o].reset_index(drop=True)],
+        {"columns": ["pay", "age"]},
+    )
+
+
+def partner_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """The category of the partner, and the number of the couple."""
+    couple = rng.permutation(np.arange(N) // 2)
+    order = np.argsort(couple, kind="stable")
+    x = rng.integers(0, 4, N)
+    other = np.empty(N, int)
+    other[order[0::2]] = x[order[1::2]]
+    other[order[1::2]] = x[order[0::2]]
+    if not leaks:
+        other = rng.permutation(other)
+    table = pd.DataFrame({"region": coded(x, "r")})
+    sw = swapped(rng, table["region"])
+    return Leak(
+        table,
+        [table.assign(region=sw, couple=coded(couple, "c"), other=coded(other, "o"))],
+        {"categorical": ["region"]},
+        True,
+    )
+
+
+def address_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """One category for each household, which two codes together tell."""
+    house = rng.permutation(np.arange(N) // 10)
+    x = rng.integers(0, 4, N // 10)[house] if leaks else rng.integers(0, 4, N)
+    table = pd.DataFrame({"region": coded(x, "r")})
+    sw = swapped(rng, table["region"], 0.4)
+    return Leak(
+        table,
+        [table.assign(region=sw, street=coded(house % 10, "s"), number=coded(house // 10, "n"))],
+        {"categorical": ["region"]},
+        True,
+    )
+
+
+def band_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """A category that is a band of a sum of two numbers in clear."""
+    a, b = rng.normal(size=(2, N))
+    x = pd.qcut(a + b, 4, labels=False)
+    table = pd.DataFrame({"region": coded(x if leaks else rng.permutation(x), "r")})
+    sw = swapped(rng, table["region"])
+    return Leak(
+        table,
+        [table.assign(region=sw, a=a.round(4), b=b.round(4))],
+        {"categorical": ["region"]},
+        True,
+    )
+
+
+def sorted_categories(rng: np.random.Generator, leaks: bool = True) -> Leak:
+    """Categories whose blanks in a further column tell the half, and whose other column the parity."""
+    x = rng.integers(0, 4, N)
+    u = x if leaks else rng.permutation(x)
+    table = pd.DataFrame({"region": coded(x, "r")})
+    sw = swapped(rng, table["region"])
+    note = pd.Series(rng.normal(size=N).round(3)).where(u < 2)
+    return Leak(
+        table,
+        [table.assign(region=sw, note=note, other=coded(rng.integers(0, 50, N) * 2 + u % 2, "k"))],
+        {"categorical": ["region"]},
+        True,
+    )
+
+
 KINDS: tuple[Kind, ...] = (
     grade,
     ranks,
@@ -369,6 +695,31 @@ KINDS: tuple[Kind, ...] = (
     within_household,
     next_category,
     split_category,
+    ratio_of,
+    subgroup,
+    subgroup_text,
+    weight,
+    two_dates,
+    address,
+    site,
+    hashed,
+    within_region,
+    partner,
+    total,
+    blanks_band,
+    blanks_copies,
+    last_digit,
+    one_factor,
+    exclusive,
+    modular,
+    offset_by_code,
+    code_and_sum,
+    code_times,
+    two_waves,
+    partner_category,
+    address_category,
+    band_category,
+    sorted_categories,
 )
 
 

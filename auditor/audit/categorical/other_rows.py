@@ -27,6 +27,7 @@ import numpy as np
 
 from auditor.audit.categorical.error_bars import Bar, Cell
 from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.insider.feature import joint_codes, mean
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.fitted import fitted_records, halves_of
 from auditor.base.types import Array, Coalition, Codes, Indices
@@ -173,17 +174,26 @@ def features_of(
             found += [(place, True) for place in characters(v).T]
             continue
         found += [(np.roll(v, step), v.dtype.kind in "iu") for step in (0, 1, -1)]
-        if v.dtype.kind in "iu":
-            counts = np.bincount(v)
-            for y in own[:1]:
-                shares = [
-                    np.bincount(v, y == value) / np.maximum(counts, 1) for value in range(size)
-                ]
-                found += [(share[v], False) for share in shares[:MOST_VALUES]]
+    columns = [(column.name, column.values) for column in beside]
+    few = [v for _, v in columns if v.dtype.kind in "iu" and v.max() < MOST_VALUES]
+    for _, groups in joint_codes(columns):
+        for y in own[:1]:
+            shares = [mean(groups, y == value) for value in range(size)]
+            found += [(share, False) for share in shares[:MOST_VALUES]]
+        found += [(of_others(groups, v), True) for v in few[:MOST_SUMMED] if v is not groups]
     number = np.arange(n)
     found += [(number, False), *((number % k, True) for k in REMAINDERS if n > 20 * k)]
     codes = [code and int(np.max(v)) < MOST_CODES for v, code in found]
     return Features(np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found]), codes)
+
+
+def of_others(groups: Indices, codes: Indices) -> Indices:
+    """Return the commonest code of the other records in each record's group, shape (n,)."""
+    size = int(codes.max()) + 1
+    counts = np.bincount(groups * size + codes, minlength=(groups.max() + 1) * size)
+    others = counts.reshape(-1, size)[groups]
+    others[np.arange(len(codes)), codes] -= 1
+    return np.where(others.any(axis=1), others.argmax(axis=1) + 1, 0)
 
 
 def _records(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,8 +17,11 @@ from auditor.registry import Plugin
 
 MOST_SERIES = 32
 """Columns of ``Shown.series`` at most: families look at each of them in dozens of ways."""
-MOST_PAIRED, FEW = 8, 4
-"""Columns, or copies, that are combined two by two; and fewer where three are."""
+MOST_PAIRED, FEW, MOST_GROUPED = 8, 4, 8
+"""Columns, or copies, that are combined two by two; fewer where three are; and codes whose groups are averaged
+unasked."""
+MOST_NAMES = 0.75
+"""Different values of a column, as a share of its records, up to which they are codes."""
 ROUNDING = 2.0**-48
 """Deviation of a difference of two copies, relative to their largest value, up to which it is
 rounding."""
@@ -85,6 +89,21 @@ class Shown:
         return column_ranks(few) if few.shape[1] else few
 
     @cached_property
+    def groups(self) -> list[tuple[str, Indices]]:
+        """Shown codes, alone and combined, with their names."""
+        return joint_codes(self.beside)
+
+    def group_means(self, attribute: int) -> Array:
+        """Return means of an attribute's first cells by shown code, shape (n, q).
+
+        Of all records of a group, and of the others. They need not have helped: a long tail may hide it.
+        """
+        cells = self.filled[:, :FEW, attribute].T
+        groups = [(codes, y) for _, codes in self.groups[:MOST_GROUPED] for y in cells]
+        found = [average(*each) for each in groups for average in (mean, mean_of_others)]
+        return np.column_stack(found) if found else np.empty((len(self.cells), 0))
+
+    @cached_property
     def series(self) -> Array:
         """Some cells, differences, unmixed differences and all cells, shape (n, at most ``MOST_SERIES``)."""
         width, d = self.cells.shape[2], self.differences
@@ -136,6 +155,31 @@ Column = Callable[[Shown], Array | Indices]
 an order."""
 Columns = Iterator[tuple[str, Column]]
 """Columns with their names."""
+
+
+def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, Indices]]:
+    """Return the shown codes, of pairs, and of all together, shape (n,), with their names."""
+    single = [(repr(name), v) for name, v in beside if v.dtype.kind in "iu"]
+    sets = [*combinations(single[:MOST_PAIRED], 2), single] if len(single) > 1 else []
+    found = [*single]
+    for several in sets:
+        rows = np.column_stack([codes for _, codes in several])
+        codes = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+        if codes.max() < MOST_NAMES * len(codes):
+            found.append((" and ".join(name for name, _ in several), codes))
+    return found
+
+
+def mean(codes: Indices, values: Array) -> Array:
+    """Return the mean of the values with an equal code, shape (n,)."""
+    return (np.bincount(codes, values) / np.maximum(np.bincount(codes), 1))[codes]
+
+
+def mean_of_others(codes: Indices, values: Array) -> Array:
+    """Return the mean in other records with an equal code, shape (n,); the total mean without any."""
+    counts = np.bincount(codes)[codes]
+    others = (mean(codes, values) * counts - values) / np.maximum(counts - 1, 1)
+    return np.where(counts > 1, others, values.mean())
 
 
 class Feature(Plugin):

@@ -221,6 +221,7 @@ class Model:
     ``low`` and ``high`` bound predictions to three times the range of the training rows.
     """
 
+    attribute: int
     chosen: list[Chosen]
     linear: Array
     scale: tuple[Array, Array]
@@ -239,11 +240,15 @@ class Model:
         chosen = [one.encoder(one.column(shown)) for one in self.chosen]
         values = np.hstack([shown.flat, shown.differences, *chosen])
         linear = self.linear_only(values)
-        more = 0.0 if self.trees is None else self.trees.predict(_for_trees(values, shown))
+        more = (
+            0.0
+            if self.trees is None
+            else self.trees.predict(_for_trees(values, shown, self.attribute))
+        )
         found = np.clip(linear, self.low, self.high), np.clip(linear + more, self.low, self.high)
         if self.robust is None:
             return found
-        return *found, self.robust.predict(_for_trees(values, shown))
+        return *found, self.robust.predict(_for_trees(values, shown, self.attribute))
 
     def linear_only(self, values: Array) -> Array:
         """Return least squares alone, shape (n,), of columns of shape (n, q)."""
@@ -309,11 +314,19 @@ def _model(
     design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])
     linear: Array = np.linalg.lstsq(design, y[taught], rcond=1e-10)[0].astype(np.float64)
     low, high = float(y[taught].min()), float(y[taught].max())
-    model = Model(chosen, linear, (scale[0], used), None, low - (high - low), high + (high - low))
+    model = Model(
+        task.known.attribute,
+        chosen,
+        linear,
+        (scale[0], used),
+        None,
+        low - (high - low),
+        high + (high - low),
+    )
     rest = y[taught] - model.linear_only(values[taught])
     if size is None or rest.std() <= 1e-9 * y[taught].std():
         return model
-    seen, robust = _for_trees(values, shown)[taught], None
+    seen, robust = _for_trees(values, shown, task.known.attribute)[taught], None
     if size is STRONG:
         robust = grower(size, len(taught), "absolute_error").fit(seen, y[taught])
     return replace(model, trees=grower(size, len(taught)).fit(seen, rest), robust=robust)
@@ -343,7 +356,7 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
     return (values - scale[0]) / scale[1]
 
 
-def _for_trees(values: Array, shown: Shown) -> Array:
+def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
     """Return the columns for trees: cells with blanks, columns, differences and place.
 
     Shown columns are among them whether or not they helped: a long tail may have hidden it.
@@ -352,7 +365,8 @@ def _for_trees(values: Array, shown: Shown) -> Array:
     rest = values[:, flat.shape[1] + known :]
     beside = [v for _, v in shown.beside if v.dtype.kind == "f" or many_alike(v)][:MOST_BESIDE]
     place = np.arange(len(flat), dtype=np.float64)
-    return np.column_stack([flat, rest, shown.differences[:, :16], *beside, place])
+    means = shown.group_means(attribute)
+    return np.column_stack([flat, rest, shown.differences[:, :16], *beside, means, place])
 
 
 def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:

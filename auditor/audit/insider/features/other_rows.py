@@ -7,7 +7,17 @@ from itertools import permutations
 
 import numpy as np
 
-from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Known, Shown
+from auditor.audit.insider.feature import (
+    FEW,
+    MOST_NAMES,
+    MOST_PAIRED,
+    Columns,
+    Feature,
+    Known,
+    Shown,
+    mean,
+    mean_of_others,
+)
 from auditor.base.types import Array, Indices
 from auditor.data.copies import characters, many_alike
 from auditor.numerics.statistics import BY_CHANCE
@@ -75,10 +85,6 @@ def next_in_order(c: int, other: int, shown: Shown) -> Array:
     y, found = shown.series[order, c], np.empty(len(order))
     found[order] = (np.roll(y, 1) + np.roll(y, -1)) / 2.0
     return found
-
-
-MOST_NAMES = 0.75
-"""Different values of a column, as a share of its records, up to which they are codes."""
 
 
 @register
@@ -186,30 +192,35 @@ def standing_out(frames: Array, n: int) -> Array:
     return np.fft.irfft(F, frames.shape[1], axis=1)
 
 
-DAMPED = 0.1
-"""Square root of the ridge penalty on the effect of a character."""
-MOST_MEANS = 64
-"""Pairs of a shown column and a cell."""
+MOST_MEANS = 128
+"""Pairs of a group and a column."""
 
 
 @register
 class ShownColumns(Feature):
-    """Unaudited columns, also of rows beside, products, ratios, and means of cells by value."""
+    """Unaudited columns, also of rows beside, products, ratios, and means by value."""
 
     name = "shown-columns"
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        for k, (name, values) in enumerate(shown.beside):
-            codes = values.dtype.kind in "iu"
-            if values.dtype.kind == "U":
-                continue
-            if not codes or many_alike(values):
-                yield f"column {name!r}", partial(lambda k, s: s.beside[k][1], k)
-            if codes:
-                for c in range(min(shown.flat.shape[1], MOST_MEANS // len(shown.beside))):
-                    yield f"mean of cell {c} by {name!r}", partial(coded_mean, k, c)
         numbers = [k for k, (_, v) in enumerate(shown.beside) if v.dtype.kind == "f"]
+        for k, (name, values) in enumerate(shown.beside):
+            if k in numbers or (values.dtype.kind in "iu" and many_alike(values)):
+                yield f"column {name!r}", partial(lambda k, s: s.beside[k][1], k)
+        groups = shown.groups
+        for name, codes in groups:
+            most = max(1, MOST_MEANS // len(groups))
+            for c in range(min(shown.flat.shape[1], most)):
+                yield (
+                    f"mean of cell {c} by {name}",
+                    partial(lambda g, c, s: mean(g, s.flat[:, c]), codes, c),
+                )
+            for k in numbers[:most]:
+                yield (
+                    f"mean of column {k} in other records by {name}",
+                    partial(lambda g, k, s: mean_of_others(g, s.beside[k][1]), codes, k),
+                )
         for a, b in permutations(numbers[:FEW], 2):
             if a < b:
                 yield (
@@ -231,11 +242,8 @@ def ratio(a: int, b: int, shown: Shown) -> Array:
     return np.divide(y, z, out=np.zeros_like(y), where=z != 0)
 
 
-def coded_mean(k: int, c: int, shown: Shown) -> Array:
-    """Return the mean of a cell among the records with an equal code, shape (n,)."""
-    codes, cell = shown.beside[k][1], shown.flat[:, c]
-    counts = np.bincount(codes)
-    return (np.bincount(codes, cell) / np.maximum(counts, 1))[codes]
+DAMPED = 0.1
+"""Square root of the ridge penalty on the effect of a character."""
 
 
 @register
@@ -246,8 +254,8 @@ class Characters(Feature):
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        x = known.x[:, known.attribute]
-        there = np.flatnonzero(np.isfinite(x))
+        there, left = known.residual
+        x = known.x[there, known.attribute]
         for name, text in shown.beside:
             if text.dtype.kind == "U":
                 places = characters(text)
@@ -255,6 +263,6 @@ class Characters(Feature):
                 n, p = places.shape
                 row, column = np.repeat(np.arange(n), p), (places + ends[:-1]).ravel()
                 A = scipy.sparse.csr_array((np.ones(n * p), (row, column)), (n, ends[-1]))
-                y = x[there] - x[there].mean()
-                guess = A @ scipy.sparse.linalg.lsqr(A[there], y, DAMPED)[0]
-                yield f"characters of {name!r}", partial(lambda v, s: v, guess)
+                for which, y in (("value", x - x.mean()), ("residual", left)):
+                    guess = A @ scipy.sparse.linalg.lsqr(A[there], y, DAMPED)[0]
+                    yield f"characters of {name!r}, {which}", partial(lambda v, s: v, guess)
