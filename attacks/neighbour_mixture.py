@@ -18,7 +18,8 @@ joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 
 Rows are neighbours in the table's order (``order:`` sorts it). Noise is independent between rows,
 so ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to
-at most 20,000 rows from all over the table. If the Wiener filter uses no other row, the attack is
+at most 20,000 rows from all over the table. A panel's means stay within its units if these have
+equally many rows. If the Wiener filter uses no other row, the attack is
 ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
@@ -80,6 +81,8 @@ PREDICTED = (2, 8)
 """Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
+SURE_GROUPS, FEWEST_GROUPS = 3.5, 20
+"""Standard errors by which products within groups must be larger, and fewest groups."""
 PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
 
@@ -127,7 +130,7 @@ class NeighbourMixture(RowAttack):
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
         knots = quantiles(alone.posterior.mean(start)[:, windowed])
-        near = Neighbourhood(alone, filtered, windowed, knots)
+        near = Neighbourhood(alone, filtered, windowed, knots, group_rows(start, count))
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, own, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
         r, basis = u.shape[1], seen.pencil.basis
@@ -195,12 +198,15 @@ class Neighbourhood:
         Coordinates with means among the features.
     knots : ndarray of shape (KNOTS, d)
         Quantiles of ``d`` in these coordinates.
+    group : int
+        Rows of a group. Means do not cross groups.
     """
 
     alone: PosteriorMean
     filtered: Filtered
     windowed: Indices
     knots: Array
+    group: int
 
     @property
     def reach(self) -> int:
@@ -217,7 +223,9 @@ class Neighbourhood:
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)
         near = d[:, self.windowed]
-        means = [around(each, rows) for each in (near, normal_scores(near, self.knots))]
+        first = self.filtered.first
+        scores = normal_scores(near, self.knots)
+        means = [around(each, rows, first, self.group) for each in (near, scores)]
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
         return u[rows], d[rows], np.hstack([np.ones((len(rows), 1)), w, *means])
 
@@ -327,16 +335,38 @@ def normal_scores(values: Array, knots: Array) -> Array:
     return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
 
 
-def around(values: Array, rows: Indices) -> Array:
+def group_rows(u: Array, count: int) -> int:
+    """Return the rows of consecutive groups of equal size, as of a panel; else all.
+
+    Products of a group's rows exceed products of rows from half a group later on.
+    """
+    found, most = count, SURE_GROUPS
+    sums, squares = (np.cumsum(np.pad(x, ((1, 0), (0, 0))), axis=0) for x in (u, u * u))
+    for size in range(2, len(u) // FEWEST_GROUPS + 1):
+        if count % size:
+            continue
+        products = [
+            (np.diff(sums[at::size], axis=0) ** 2 - np.diff(squares[at::size], axis=0)).sum(axis=1)
+            for at in (0, size // 2)
+        ]
+        error = np.sqrt(sum(each.var() / len(each) for each in products)) + 1e-300
+        z = (products[0].mean() - products[1].mean()) / error
+        if z > most:
+            found, most = size, z
+    return found
+
+
+def around(values: Array, rows: Indices, first: int, group: int) -> Array:
     """Return means of windows about rows, without the rows.
 
-    Shape (len(rows), len(WINDOWS) d), of values of shape (b, d). Windows end with the table.
+    Shape (len(rows), len(WINDOWS) d), of values of shape (b, d) from place ``first`` of the table.
+    Windows end with groups of ``group`` rows, and with the values.
     """
-    n = len(values)
     sums = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
-    found = []
+    start, found = rows - (rows + first) % group, []
+    end = np.minimum(start + group, len(values))
     for w in WINDOWS:
-        low, high = np.clip(rows - w, 0, n), np.clip(rows + w + 1, 0, n)
+        low, high = np.maximum(rows - w, np.maximum(start, 0)), np.minimum(rows + w + 1, end)
         found.append(
             (sums[high] - sums[low] - values[rows]) / np.maximum(high - low - 1, 1)[:, None]
         )
