@@ -1,4 +1,4 @@
-"""What `pytest -m "not slow"` leaves out beside tests that are marked: scenarios that take long, variants of a test after the first."""
+"""Cases that `pytest -m "not slow"` skips: slow scenarios, and later variants of a test."""
 
 import os
 import sys
@@ -6,18 +6,18 @@ import sys
 import pytest
 
 # Images for containers often forbid compiled modules: then each of the hundreds of programs that tests start, and each worker of pytest,
-# would compile all modules anew, a second of its time. They go to __pycache__, which git passes over.
+# would compile all modules anew, in a second each. The files go to __pycache__, which git ignores.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Two workers whose linear algebra each takes all cores wait for one another: the papers' tests took twice as long. Set before numpy is
-# there, and handed on to the programs that tests start.
+# Two workers with linear algebra on all cores delay each other: the papers' tests took twice as long. Set before numpy is imported;
+# programs that tests start inherit the variables.
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_library, "1")
 
 collect_ignore = [
     "scenarios/quickstart.yaml"
-]  # tests/reports/test_report_readme.py runs and judges it, and needs what it finds
+]  # tests/reports/test_report_readme.py runs and judges it, and needs its results
 
 SLOW = {
     "batches", "both-worlds", "guarantees", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "known-records",

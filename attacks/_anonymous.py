@@ -140,7 +140,6 @@ class ClassAttack(RowAttack):
         return np.arange(len(values))
 
     def fit(self, view: View, blocks: Iterable[list[ClassRecords]]) -> Reconstruction:
-        """Return the reconstruction from the coalition's classes."""
         return ClassReading(self, view, Classes.of(target_of(view), blocks))
 
 

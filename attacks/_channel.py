@@ -100,17 +100,14 @@ class Combined(Channel):
     smooth = True
 
     def observed(self, copies: Array) -> Array:
-        """Return ``ȳ``."""
         return copies @ self.weights
 
     value = observed
 
     def log_likelihood(self, copies: Array, x: Array) -> Array:
-        """Return the normal log-density at ``ȳ − x``."""
         return self.noise.log_pdf(self.value(copies)[:, None] - x)
 
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return mean likelihoods, and means of a normal truncated to each bin."""
         y, s = self.value(copies)[:, None], self.noise.std
         mass, phi = self.noise.between(y - edges), s * self.noise.pdf(y - edges)
         # y + σ(φ(low) − φ(high)) / mass
@@ -134,42 +131,34 @@ class Overlap(Channel):
     reaches: Array
 
     def observed(self, copies: Array) -> Array:
-        """Return the least noisy copy, since a mean's noise would not be uniform."""
         return copies[:, int(np.argmin(self.reaches))]
 
     def value(self, copies: Array) -> Array:
-        """Return the midpoint of the overlap."""
         low, high = self.overlap(copies)
         return (low + high) / 2.0
 
     def overlap(self, copies: Array) -> tuple[Array, Array]:
-        """Return both ends of the overlap, sorted in case rounding swaps them."""
         low, high = (copies - self.reaches).max(axis=1), (copies + self.reaches).min(axis=1)
         return np.minimum(low, high), np.maximum(low, high)
 
     def log_likelihood(self, copies: Array, x: Array) -> Array:
-        """Return 0 inside the overlap and −∞ outside."""
         low, high = self.overlap(copies)
         return np.where((x >= low[:, None]) & (x <= high[:, None]), 0.0, -np.inf)
 
     def _parts(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return length and midpoint of each bin's possible part, shapes (b, B)."""
         low, high = self.overlap(copies)
         left, right = np.maximum(low[:, None], edges[:-1]), np.minimum(high[:, None], edges[1:])
         return np.clip(right - left, 0.0, None), (left + right) / 2.0
 
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return the possible share of each bin, and the midpoint of that part."""
         length, middle = self._parts(copies, edges)
         return length / np.diff(edges), middle
 
     def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return the midpoint of each bin's possible part, and 0 or −∞."""
         length, middle = self._parts(copies, edges)
         return middle, np.where(length > 0, 0.0, -np.inf)
 
     def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the interval's part in the overlap."""
         start, stop = self.overlap(copies)
         return np.clip(low, start, stop), np.clip(high, start, stop)
 
@@ -195,20 +184,16 @@ class Product(Channel):
 
     @property
     def noise(self) -> NoiseDensity:  # type: ignore[override]
-        """Noise of the least noisy copy."""
         return min(self.densities, key=lambda density: density.std)
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]
-        """Whether one copy is relevant and its noise is continuous."""
         return len(self.densities) == 1 and not self.noise.on_lattice
 
     def observed(self, copies: Array) -> Array:
-        """Return the least noisy copy."""
         return copies[:, self.places[self.densities.index(self.noise)]]
 
     def normal_like(self, copies: Array) -> tuple[Array, float]:
-        """Return mean, shape (b,), and variance of a normal close to the likelihood."""
         precision = np.array([density.std**-2.0 for density in self.densities])
         return copies[:, self.places] @ precision / precision.sum(), float(1.0 / precision.sum())
 
@@ -225,7 +210,6 @@ class Product(Channel):
         return candidates[np.arange(len(best)), best]
 
     def knots(self, copies: Array) -> Array:
-        """Return ascending knots of the log-likelihood, shape (b, P)."""
         noise, held = self.noise, copies[:, self.places]
         step = noise.unit * np.ceil(noise.std / 2.0 / noise.unit) if noise.on_lattice else noise.std
         if noise.distribution == "skellam":
@@ -234,7 +218,6 @@ class Product(Channel):
         return np.sort(np.concatenate([low - step, held, high + step], axis=1), axis=1)
 
     def log_likelihood(self, copies: Array, x: Array) -> Array:
-        """Return ``Σ_i log f_i(y_i − x)``."""
         parts = [
             density.log_pdf_of_differences(copies[:, [place]], x)
             for density, place in zip(self.densities, self.places, strict=True)
@@ -242,7 +225,6 @@ class Product(Channel):
         return np.sum(parts, axis=0)
 
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return mean likelihoods and mean values: sums on a lattice, else integrals."""
         b, B, width = len(copies), len(edges) - 1, np.diff(edges)
         middle = (edges[:-1] + edges[1:]) / 2.0
         if self.noise.on_lattice:
@@ -267,14 +249,12 @@ class Product(Channel):
         return mass, np.clip(inside, edges[:-1], edges[1:])
 
     def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return each bin's most likely possible point and its log-likelihood."""
         margin = np.minimum(self.noise.unit if self.noise.on_lattice else 0.0, np.diff(edges)) / 2.0
         nearest = np.clip(self.value(copies)[:, None], edges[:-1] + margin, edges[1:] - margin)
         points = self._on_lattice(copies, nearest)
         return points, self.log_likelihood(copies, points)
 
     def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the one lattice point of an interval as narrow as the unit."""
         if not self.noise.on_lattice:
             return low, high
         point = self._on_lattice(copies, ((low + high) / 2.0)[:, None])[:, 0]
@@ -282,7 +262,6 @@ class Product(Channel):
         return np.where(narrow, point, low), np.where(narrow, point, high)
 
     def _on_lattice(self, copies: Array, x: Array) -> Array:
-        """Round x, shape (b, C), to possible lattice values, if on a lattice."""
         if not self.noise.on_lattice:
             return x
         y, unit = copies[:, [self.places[0]]], self.noise.unit

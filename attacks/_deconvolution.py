@@ -408,9 +408,11 @@ def learn(
         grown = split(tried, rest, min(2 * tried.size, most))
         if grown.size == tried.size:
             break
-        smooth = deconvolved(grown, rest)
-        pointed = deconvolved(with_atoms(smooth, rest.s, A), rest)
-        fits = [(mixture, held.chances(mixture)[1]) for mixture in (pointed, smooth)]
+        fitted = [deconvolved(grown, rest)]
+        pointed = with_atoms(fitted[0], rest.s, A)
+        if not np.array_equal(pointed.covariances, fitted[0].covariances):
+            fitted.insert(0, deconvolved(pointed, rest))
+        fits = [(mixture, held.chances(mixture)[1]) for mixture in fitted]
         tried, found = max(fits, key=lambda fit: float(fit[1].sum()))
         gained = found - judged
         if gained.mean() > rows.error + gained.std() / np.sqrt(gained.size):

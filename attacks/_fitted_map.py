@@ -50,7 +50,6 @@ class FittedMap(LinearAttack):
         """Return ``W`` from covariances over ``records`` known records."""
 
     def affine(self, view: View) -> Affine:
-        """Return the map from the known records' moments."""
         known = view.need(Records).moments
         if known is None:
             raise NotApplicable(
@@ -77,7 +76,6 @@ class MapOverRows(RowAttack):
         self._attack = attack
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the map from the coalition's copies side by side."""
         records = view.need(Records)
         x, y = records.original, np.hstack(records.copies)
         mean_x, mean_y, p = x.mean(axis=0), y.mean(axis=0), len(x)
@@ -99,7 +97,6 @@ class LinearMap(Reconstruction):
         return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
 
     def expected(self, x: Array) -> Array | None:
-        """Return 0 if the map undoes a matrix, else None."""
         return np.zeros(len(x)) if self._exact else None
 
 

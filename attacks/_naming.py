@@ -65,11 +65,9 @@ class Pairs(Guide):
 
     @property
     def directions(self) -> Array:
-        """The attributes."""
         return np.eye(self.original.shape[1])
 
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
-        """Return the assignment of largest correlations, signs undecided."""
         x, s = _centred(self.original), _centred(found.apply(self.copies))
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
         correlation = np.divide(x.T @ s, size, out=np.zeros_like(size), where=size > 0)
@@ -77,7 +75,6 @@ class Pairs(Guide):
         return np.asarray(order, dtype=np.intp), np.ones(len(order))
 
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
-        """Return the regression of each attribute on its component."""
         components = found.apply(self.copies)
         x, s = _centred(self.original), _centred(components)[:, order]
         power = (s**2).sum(axis=0)
@@ -89,7 +86,6 @@ class Pairs(Guide):
         return self.original.mean(axis=0) - A @ components.mean(axis=0), A
 
     def without_matrix(self) -> Guide:
-        """Return pairs with the records as copies."""
         return replace(self, copies=self.original)
 
 
@@ -115,17 +111,14 @@ class Likeness(Guide):
 
     @property
     def directions(self) -> Array:
-        """The attributes, or the adversary's own components."""
         return self.own
 
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
-        """Return order and signs of the least Wasserstein distance."""
         return match(
             standard(self.known @ self.own.T, self.moved), standard(y @ found.matrix.T, self.moved)
         )
 
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
-        """Return the records' mean and the map from components to attributes."""
         return self.known.mean(axis=0), (self.back * signs)[:, np.argsort(order)]
 
 

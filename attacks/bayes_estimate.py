@@ -13,9 +13,6 @@ The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`
 ``Cov(Y) − Sigma_r`` of its rows with negative eigenvalues set to 0. Copies are first averaged with
 minimum-variance weights (``auditor.adversary.single_copy``); for noise of one shape the estimate
 equals ``llse``.
-
-Reference: huang2005, sections 6 and 8. Optimal for Gaussian data with known covariances, and the
-best linear estimate for any data.
 """
 
 from __future__ import annotations
@@ -65,7 +62,6 @@ class BayesEstimate(LinearAttack):
         )
 
     def affine(self, view: View) -> Affine:
-        """Return equation 13 on the coalition's combined copies."""
         if isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge":
             mu_x, Sigma_x = view.data_moments
             return filter_map(

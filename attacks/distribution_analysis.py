@@ -13,9 +13,7 @@ leaves [0, 1].
 ``interval-privacy`` under ``measures:`` reports the interval's width and the share of records
 inside their intervals. Attributes are treated one at a time, several copies as in ``map-estimate``.
 
-Reference: liu2008, section 3.6. Wins on clustered attributes and on rare records in sparse regions.
-Equals ``udr`` if the distribution is close to normal. Few records or strong noise blur the
-reconstruction or make spikes.
+Few records or strong noise blur the reconstruction or make spikes.
 """
 
 from __future__ import annotations
@@ -69,7 +67,6 @@ class DistributionAnalysis(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the localiser with distributions estimated from the copies."""
         p, found = self.parameters, channels(view)
         return Localised(
             found, reconstructed_priors(found, view, blocks, p.method, p.bins, p.domain)
@@ -85,7 +82,6 @@ class Localised(Reconstruction):
         self._ends: dict[float, ByAttribute] = {}
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return posterior medians."""
         return self._medians.rows(copies)
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:

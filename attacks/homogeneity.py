@@ -5,9 +5,7 @@
 | ``P_E(v)`` | share of value v in the target's class | machanavajjhala2007 |
 | claim | the commonest value of the class, if its share is at least c (``confidence``) | |
 
-k does not limit it. Wins if the quasi-identifiers determine the sensitive values, or if one value
-is common. Fails if every class is ℓ-diverse (c = 1), or if no share reaches c, as under (α, k) with
-α < c.
+k does not limit it; ℓ-diversity (c = 1) and (α, k) with α < c do.
 """
 
 from __future__ import annotations

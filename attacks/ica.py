@@ -27,9 +27,8 @@ assigns components correctly. Of two close fixed points it uses the one with the
 (``_fastica``). No theory is given for noisy copies, without convergence, if a component loses half
 of its variance, or if a leak's standard deviation over tables exceeds ``LARGEST_LEAK``.
 
-Wins on independent non-Gaussian attributes, through any matrix with n' ≥ N. Fails with two Gaussian
-components, and with ``latent`` and few known records. Without known pairs, it fails for attributes
-of equal distribution. Independence is *not checked*.
+Without known pairs it fails for attributes of equal distribution; ``latent`` fails with few known
+records. Independence is *not checked*.
 """
 
 from __future__ import annotations
@@ -97,7 +96,6 @@ class IndependentComponents(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the unmixing and the map from components to attributes."""
         rows: Generator = partial(stream, view.seed, self.name, "rows")
         y = some_rows(blocks, rows())
         if y.shape[1] < view.width:
@@ -142,11 +140,9 @@ class Unmixed(Reconstruction):
         self._unmixing, self._mean, self._A, self._theory = unmixing, mean, A, theory
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the assigned components of the stacked copies."""
         return self._mean + self._unmixing.apply(np.hstack(list(copies))) @ self._A.T
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return the errors of the fixed point nearest to the truth, or None."""
         return None if self._theory is None else self._theory.of(seen)
 
 

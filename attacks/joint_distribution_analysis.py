@@ -22,10 +22,8 @@ it). The group with the emptiest region is claimed. ``rare_claimed`` counts clai
 Gaussian noise may have any covariance (liu2008, section 3.7). Any other law must be independent
 between attributes.
 
-Reference: liu2008, sections 3.6 and 3.7, after domingo2004. Wins if attributes jointly leave space
-empty that each one fills. Fails under noise as large as the data. More ``bins`` find more, at a
-cost in time. The grid is fitted to the noise that it is used on, so claims under noise wider than
-its cells are correct less often than ``confidence``.
+Reference: domingo2004. The grid is fitted to the noise that it is used on. So claims under noise
+wider than its cells are correct less often than ``confidence``.
 """
 
 from __future__ import annotations
@@ -104,7 +102,6 @@ class JointDistributionAnalysis(RowAttack):
             return self
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior on grids fitted to the coalition's copies."""
         given = self.parameters
         starts = range(0, view.width, given.dimensions)
         groups = [np.arange(start, min(start + given.dimensions, view.width)) for start in starts]
@@ -148,7 +145,6 @@ class OnGrids(Reconstruction):
         return low @ plus.T + high @ minus.T, high @ plus.T + low @ minus.T
 
     def regions(self, copies: Sequence[Array]) -> Regions:
-        """Return the emptiest group's region of every record, claimed if rare."""
         low, high = np.moveaxis(self._in_parts(copies, self._rarest), -1, 0)
         return Regions(self._seen.T, low, high, ~np.isnan(low[:, 0]))
 

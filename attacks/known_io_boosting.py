@@ -19,10 +19,7 @@ fewer than 60 records, the attack is linear. No rule does better than ``E Var(x 
 At most 20,000 random known records are used; a fit then takes about a second per attribute and
 coalition. There is no theory.
 
-Reference: friedman2001, with the histograms of ke2017 (scikit-learn's
-``HistGradientBoostingRegressor``); known input–output pairs: liu2008, section 4.1. Wins on skewed,
-clustered or curved data. Fails with few records, and gains nothing from more copies of corner-wave
-noise.
+Reference: ke2017 for histograms (scikit-learn's ``HistGradientBoostingRegressor``).
 """
 
 from __future__ import annotations
@@ -83,7 +80,6 @@ class KnownInputOutputBoosting(RowAttack):
     )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the regression and the trees, fitted to the known records."""
         records = view.need(Records)
         linear = (
             KnownInputOutputRegression(KnownInputOutputRegression.Parameters(ridge="gcv"))
@@ -116,7 +112,6 @@ class Boosted(Reconstruction):
     trees: tuple[Any, ...]
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the linear estimate plus predicted residuals."""
         estimate = self.linear.rows(copies)
         if not len(estimate) or not any(self.trees):
             return estimate

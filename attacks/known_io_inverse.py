@@ -21,9 +21,6 @@ suffice, for any number of copies.
 Theory is the closed form for the fitted map; without noise, spanning records leave no error. The
 inverse of a matrix that is normal about ``M`` has no mean square. If ``M̂`` is nearly singular, one
 draw of records does not predict the next (error 1 or 1,000).
-
-Reference: chen2007, as described in liu2008, section 4.1. Exact for a matrix without noise; fails
-under noise.
 """
 
 from __future__ import annotations
@@ -52,7 +49,6 @@ class KnownInputOutputInverse(FittedMap):
     )
 
     def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
-        """Return ``M̂⁺``."""
         return inverse_map(C_xx, C_xy, np.sqrt(np.clip(np.diag(C_yy), 0.0, None)))
 
 

@@ -24,7 +24,7 @@ For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is the estimate
 is used. Theory is the first column; the second is heavy-tailed near r = n'. Several copies are stacked: k copies of n'
 columns are one of kn'.
 
-Reference: liu2007. Wins as n' or p grow; fails with few known records and few dimensions.
+Reference: liu2007.
 """
 
 from __future__ import annotations
@@ -72,7 +72,6 @@ class KnownInputOutputProjection(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the estimator for the known records and stacked copies."""
         records = view.need(Records)
         if view.scheme.get("matrix", "gaussian") != "gaussian":
             raise NotApplicable(
@@ -135,7 +134,6 @@ class ProjectionMAP(Reconstruction):
         self._inverse = np.linalg.pinv(known.image, rcond=RANK)
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return ``x̂_∥`` plus the likeliest length in the drawn direction."""
         known, y = self._known, np.hstack(list(copies))
         # x̄ lies in the span; if r > n', the estimate is the fit nearest to it
         start = known.mean @ known.spanned

@@ -19,8 +19,7 @@ Theory is the closed form for the fitted map over the other records
 (``auditor.audit.numeric.linear_errors``). Transformed copies are judged in the original coordinates.
 For copies of another width theory is 0 if the known records undo the matrix, else unknown.
 
-Reference: li2012 (6) with moments of the known records; known input–output pairs: liu2008, section
-4.1. The survey's least squares (chen2007) are ``known-io-inverse``.
+The survey's least squares (chen2007) are ``known-io-inverse``.
 """
 
 from __future__ import annotations
@@ -61,7 +60,6 @@ class KnownInputOutputRegression(FittedMap):
         return bool(self.parameters.ridge == 0)
 
     def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
-        """Return the map of least squares or ridge regression."""
         return ridge_map(C_xx, C_xy, C_yy, records, self.parameters.ridge)
 
 

@@ -19,7 +19,7 @@ The mean squared error of a guess is ``2d²``, and ``d²`` for the mean of all g
 centre``). With a translation records are centred, the rank is one less, and the probabilities are
 unknown.
 
-Only the first copy is used: the others add no information. Fails with few known records.
+Only the first copy is used: the others add no information.
 """
 
 from __future__ import annotations
@@ -74,14 +74,12 @@ class KnownInputOutputRotation(RowAttack):
         )
 
     def cost_under(self, distribution: str | None) -> Cost:
-        """Return the cost of all guesses."""
         fit, row, memory = self.cost
         return Cost(
             fit + 2e-5 * self.parameters.guesses, row + 5e-9 * self.parameters.guesses, memory
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the rotations that fit the known records."""
         records = view.need(Records)
         moved = bool(view.scheme.get("translation", False))
         fitting = FittingRotations.of(records.original, records.copies[0], moved)
@@ -156,19 +154,16 @@ class RotationGuess(Reconstruction):
         self._fitting, self._turns, self._centre, self._moved = fitting, turns, centre, moved
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return ``M̂ᵀ y`` for the first guess, or the mean of all."""
         if self._centre:
             return self._fitting.inside(copies[0])
         return next(self.guesses(copies))
 
     def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
-        """Yield ``M̂ᵀ y`` for each guessed matrix."""
         inside, outside = self._fitting.inside(copies[0]), self._fitting.outside(copies[0])
         for Q in [np.zeros((self._fitting.unknown,) * 2)] if self._centre else self._turns:
             yield inside + outside @ Q @ self._fitting.rest.T
 
     def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
-        """Return ``ρ(x, ε)`` from lengths and distances; None under translation."""
         if self._moved or self._centre:
             return None
         length = np.linalg.norm(copies[0], axis=1)
@@ -176,7 +171,6 @@ class RotationGuess(Reconstruction):
         return success_probability(length, distance, tolerance, self._fitting.unknown)
 
     def expected(self, x: Array) -> Array:
-        """Return ``2 d²``, or ``d²`` for the mean of all guesses."""
         d2 = ((x - self._fitting.centre) @ self._fitting.rest) ** 2
         return d2.sum(axis=1) * (1.0 if self._centre else 2.0)
 

@@ -28,10 +28,9 @@ Theory is first-order in the axes' error. It needs decided axes, small rotations
 in use. Noisy copies are aligned and averaged first, by weights 1/σ_i², or the least noisy of nested
 noise alone.
 
-Wins with distinct eigenvalues and skewed or off-centre data. Fails on data symmetric about 0 along
-an axis. Not for a random projection, whose covariance is ``σ² tr K · I`` averaged over matrices
-(liu2008, end of section 4.2). Six skewed attributes, deviations growing by a fifth each: normalized
-error 0.017 after a rotation, 1.3 after a projection (ten matrices).
+Not for a random projection, whose covariance is ``σ² tr K · I`` averaged over matrices (liu2008,
+end of section 4.2). Normalized error on six skewed attributes, deviations growing by a fifth each:
+0.017 after a rotation, 1.3 after a projection (ten matrices).
 """
 
 from __future__ import annotations
@@ -97,7 +96,6 @@ class KnownSampleAttack(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the rotation estimated for one coalition."""
         S = view.need(UnpairedRecords).original
         if len(S) < 2:
             raise NotApplicable("needs a sample of at least two records")
@@ -178,7 +176,6 @@ class TurnedBack(LinearMap):
     left: LeftOver | None = None
 
     def expected(self, x: Array) -> Array | None:
-        """Return the first-order errors, if signs and axes are decided."""
         if self.left is None:
             return None
         z = (x - self.left.start) @ self.left.axes

@@ -6,8 +6,7 @@
 | ``linkage`` | ``mean 1/|E|``, the probability of naming the right row; 0 for a fully suppressed record | |
 | claim | the sensitive value of the only row of a class | |
 
-k-anonymity bounds the probability by 1/k for one copy. Wins on raw tables and on pooled copies
-whose classes cross. It ignores values that a class has in common.
+k-anonymity bounds the probability by 1/k for one copy.
 """
 
 from __future__ import annotations

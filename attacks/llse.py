@@ -13,9 +13,7 @@ For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − m
 one N×N matrix instead of a kN×kN solve. Only the first form of (7) holds for singular ``K_X`` and
 ``K_Z``.
 
-Reference: li2012, section 3.2. Optimal for Gaussian data, and the best linear estimate for any
-data. Gains nothing from a second corner-wave copy. With moments estimated from few rows, the
-unstructured form gets *worse* with more copies.
+With moments estimated from few rows, the unstructured form gets *worse* with more copies.
 """
 
 from __future__ import annotations
@@ -58,7 +56,6 @@ class JointLLSE(LinearAttack):
     )
 
     def affine(self, view: View) -> Affine:
-        """Return equation 6 for one coalition."""
         if _assumes_nothing(view.knowledge):
             return self._unstructured(view)
         mu_X, K_X = view.data_moments

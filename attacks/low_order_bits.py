@@ -17,9 +17,7 @@ doubles or to a public grid is as likely. Attributes are treated one at a time. 
 candidates the estimate is linear. *Not checked*: that a copy is ``x + z`` by one addition; for a
 copy drawn from another copy the digits mislead.
 
-Reference: mironov2012; jin2022. Wins on columns of few values with noise added in floating point,
-as in ``x + rng.laplace(0, b)``. Finds nothing in copies on a public grid, as from ``auditor
-perturb``. The step must be given, so ``attacks: all`` omits this attack.
+Reference: jin2022. The step must be given, so ``attacks: all`` omits this attack.
 """
 
 from __future__ import annotations
@@ -100,7 +98,6 @@ class LowOrderBits(RowAttack):
         digits: bool = Field(True, description="false: by the law alone, for comparison")
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return Bayes' rule over candidates, fitted to the coalition's copies."""
         found, counting = channels(view), [view.copies.index(copy) for copy in view.counting]
         alone = {place: channels(view.coalition((view.copies[place],))) for place in counting}
         steps = [self._step(name) for name in view.attributes]

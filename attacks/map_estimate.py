@@ -17,8 +17,7 @@ law. These three treat attributes one at a time, and so does the Gaussian prior 
 
 Several copies are combined by ``_channel``.
 
-Reference: liu2008, section 3.5. With the right prior the mean has the least squared error of all
-estimates.
+With the right prior the mean has the least squared error of all estimates.
 """
 
 from __future__ import annotations
@@ -99,7 +98,6 @@ class MaximumAPosteriori(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return Bayes' rule with a known or reconstructed prior."""
         p, found = self.parameters, channels(view)
         if p.prior == "flat":
             return ByAttribute([channel.value for channel in found])

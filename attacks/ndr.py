@@ -7,9 +7,6 @@ The baseline of all attacks. Several copies are averaged with minimum-variance w
 | ``y_i`` | copy i of a record | (N,) | |
 | ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w`` | (k,) | |
 | ``x̂`` | ``Σ w_i y_i``: y itself of one copy | (N,) | huang2005, section 4.1 |
-
-Fails if the noise is larger than the data: the normalized error then exceeds 1, the error of the
-mean.
 """
 
 from __future__ import annotations
@@ -30,7 +27,6 @@ class NoiseDistributionReconstruction(LinearAttack):
     wins = "Wins when noise is small beside the data; loses to every attack that knows the data's moments."
 
     def affine(self, view: View) -> Affine:
-        """Return ``W = w ⊗ I`` without offset; the estimate is unbiased."""
         if not isinstance(view.law, KroneckerNoise):
             return Affine(view.averaging, np.zeros(view.width))
         W = weights_by_attribute(

@@ -77,6 +77,8 @@ KNOTS = 200
 FOLDS, FEWEST_ROWS = 4, 200
 RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
 """Tried ridges per row, in units of the features' variance."""
+STRETCH = 2_000
+"""Least rows of a stretch, whose neighbours are read too."""
 PREDICTED = (2, 8)
 """Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
@@ -129,7 +131,8 @@ class NeighbourMixture(RowAttack):
         start = seen.coordinates(next(iter(blocks)))
         alike = np.abs((start[1:] * start[:-1]).mean(axis=0))
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
-        knots = quantiles(alone.posterior.mean(start)[:, windowed])
+        spread = start[:: max(1, len(start) // MOST_ROWS)]
+        knots = quantiles(alone.posterior.mean(spread)[:, windowed])
         near = Neighbourhood(alone, filtered, windowed, knots, group_rows(start, count))
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
         u, own, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
@@ -233,13 +236,17 @@ class Neighbourhood:
 def samples(
     near: Neighbourhood, blocks: Iterable[list[Array]], share: float
 ) -> Iterator[tuple[Array, Array, Array, Indices]]:
-    """Yield u, d, f and folds of evenly spread rows, by block."""
+    """Yield u, d, f and folds of evenly spread stretches of rows."""
     first = 0
     for copies in blocks:
-        places = np.arange(first, first + len(copies[0]))
-        rows = np.flatnonzero(np.floor((places + 1) * share) > np.floor(places * share))
-        yield *near.at(first).of(copies, rows), folds(copies[0])[rows]
-        first += len(copies[0])
+        n = len(copies[0])
+        count = 1 if share == 1.0 else max(1, round(n * share / max(STRETCH, 4 * near.reach)))
+        for start in (k * n // count for k in range(count)):
+            low, stop = max(0, start - near.reach), start + max(1, round(n * share / count))
+            stretch = [copy[low : stop + near.reach] for copy in copies]
+            rows = np.arange(start - low, min(stop, n) - low)
+            yield *near.at(first + low).of(stretch, rows), folds(stretch[0])[rows]
+        first += n
 
 
 def joined(u: Array, p: Array, s: Array, K: Array) -> tuple[Mixture, NoisyRows]:

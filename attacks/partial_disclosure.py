@@ -15,9 +15,6 @@ LLSE.
 
 So ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: linear in copies and known values, with a closed-form
 error. It is the best linear estimate from both, and optimal for Gaussian data.
-
-Reference: partial value disclosure of huang2005, sections 3 and 9, with li2012 (6). No gain if
-attributes are uncorrelated.
 """
 
 from __future__ import annotations
@@ -56,7 +53,6 @@ class PartialDisclosure(LinearAttack):
     wins = "Wins over llse wherever a known attribute is correlated with an unknown one; equals it where none is."
 
     def affine(self, view: View) -> Affine:
-        """Return the conditional LLSE for one coalition."""
         if not view.known_columns.size:
             raise NotApplicable("needs the true values of some attributes of every record")
         mu_X, K_X = view.data_moments

@@ -16,9 +16,6 @@ between eigenvalues. The gap from ``λ_N`` to 0 counts, else p = N is impossible
 averaged with minimum-variance weights (``auditor.adversary.single_copy``). ``shrinkage: optimal``
 multiplies kept components by Gavish and Donoho's factor, with known covariance ``λ/(λ + σ_i²)``,
 ``σ_i²`` the noise's variance along the component.
-
-Reference: huang2005, section 5. Worse than ``udr`` if the dropped components hold more variance
-than their noise.
 """
 
 from __future__ import annotations
@@ -90,7 +87,6 @@ class PCAFilter(LinearAttack):
         )
 
     def affine(self, view: View) -> Affine:
-        """Return the projection on the components kept, about the mean."""
         p = self.parameters
         known = isinstance(view.knowledge, Perfect) and p.covariance == "knowledge"
         # A map that depends on known quantities alone needs no moments of the copies.

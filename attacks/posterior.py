@@ -13,11 +13,8 @@ counts is a result, not an assumption.
 | | ``∝ q(x)·Π_i T(p_i)[x, y_i]`` for fresh copies | (b, s) | xiao2009, Appendix 2 |
 | ``R_i`` | ``1 + p_i/((1 − p_i)π_x)``: odds of x if copy i shows it | scalar | |
 
-Work is ``O(n·(k + s))`` for k copies. Optimal if prior and channel are right. Gains nothing from a
-second multilevel copy. A prior estimated from few rows limits it. Not checked: that tuples are
-independent.
-
-Reference: xiao2009, Appendix 2; agrawal2001, for the prior by EM.
+Work is ``O(n·(k + s))`` for k copies. A prior estimated from few rows limits it (agrawal2001, for
+EM). Not checked: that tuples are independent.
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ from auditor.plugin import (
     mask,
     register,
 )
-from auditor.schemes.replacement.law import fresh_chances, step
+from auditor.schemes.replacement.law import estimated, estimated_retention, fresh_chances, step
 
 SMALLEST = 1e-150
 """Floor of a possible backward message, so that 10,000 unlikely copies do not underflow to
@@ -87,7 +84,6 @@ class Posterior(CategoricalAttack):
         )
 
     def infer(self, view: CategoricalView) -> Inference:
-        """Return Bayes' rule for one coalition."""
         if isinstance(view.knowledge, KnownRecords):
             return self._from_pairs(view)
         if isinstance(view.knowledge, UniformPrior):
@@ -120,17 +116,12 @@ class Posterior(CategoricalAttack):
 
     def _from_pairs(self, view: CategoricalView) -> Inference:
         """Estimate channel and prior from known records."""
-        # for start-up: few audits have pairs
-        from auditor.schemes.replacement.estimated_law import estimated, estimated_retention
-
         pairs = view.need(KnownPairs)
         x = pairs.original
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
         if not view.law.by_retention:
-            copies = dict(enumerate(pairs.copies, start=1))
-            return Bayes(
-                prior, estimated(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False
-            )
+            law = estimated(x, pairs.copies, [view.size])
+            return Bayes(prior, law, fixed=False, exact=False)
         levels = tuple(estimated_retention(x, y, view.size, view.law.pi) for y in pairs.copies)
         return Bayes(prior, replace(view.law, levels=levels), fixed=False, exact=False)
 

@@ -67,7 +67,6 @@ class QuantileMatching(RowAttack):
     wins = "Wins on copies in other units, of ranks, or otherwise changed but for the order of values; fails where that changes."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the map of each attribute of each copy."""
         known = view.need(Originals).original
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         copies = np.split(rows, len(view.copies), axis=1)

@@ -22,9 +22,7 @@ f_ia(y_ia − x_a)``, and the others the odds. The known attributes' denominator
 and is omitted, which does not affect an assignment. Copies without a law need ``distance``:
 Euclidean to the copies' mean, in deviations of each attribute.
 
-Wins with little noise on several known attributes. Fails under noise as large as the data, in the
-copies or in the adversary's values. These are exact unless ``noise`` is set; their noise is normal
-and independent.
+The adversary's values are exact unless ``noise`` is set; their noise is normal and independent.
 """
 
 from __future__ import annotations
@@ -100,11 +98,9 @@ class RecordLinkage(RowAttack):
         )
 
     def cost_under(self, distribution: str | None) -> Cost:
-        """Return the cost of a fit, higher for an assignment."""
         return ASSIGNMENT if self.parameters.assignment else self.cost
 
     def check_table(self, table: Table) -> None:
-        """Refuse noise of attributes that the table does not have."""
         noise = self.parameters.noise
         unknown = sorted(set(noise) - set(table.attributes)) if isinstance(noise, dict) else []
         if unknown:
@@ -113,7 +109,6 @@ class RecordLinkage(RowAttack):
             )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the comparison of targets with rows, from the law alone."""
         if self.parameters.assignment and view.released.count > MOST_ROWS:
             raise NotApplicable(
                 "an assignment weighs all rows against all targets at once, at most 20,000 rows of them"
@@ -200,7 +195,6 @@ class Comparison(Reconstruction):
         return np.hstack([copy - self.centre for copy in copies]) @ self.W.T - offset
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the best linear estimate of every row, ``mu + G (ȳ − mu)``."""
         return self.mu + self._combined(copies) @ self.gain.T
 
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array:

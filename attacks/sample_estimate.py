@@ -17,9 +17,8 @@ Under noise of another law the weights are ``q_j ∝ Π_a Π_i f_ia(y_ia − x_j
 copies. The kernels are replaced by random points: 2,000 in all, or one per record of a larger
 sample.
 
-As the sample grows this tends to the exact posterior mean, optimal in squared error for any
-distribution. Fails with few records or many attributes, where distances between records exceed the
-noise. That the sample is of this population is *not checked*.
+As the sample grows this tends to the exact posterior mean. That the sample is of this population is
+*not checked*.
 """
 
 from __future__ import annotations
@@ -89,7 +88,6 @@ class SampleEstimate(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior mean over the sample."""
         known = view.need(Originals).original
         seen, bandwidth = seen_with(view, known), self.parameters.bandwidth
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))

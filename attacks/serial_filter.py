@@ -343,15 +343,20 @@ class Filtered(Reconstruction):
 
 
 def convolved(c: Array, taps: Array) -> Array:
-    """Return ``Σ_h g_h c_{t−h}`` by overlap-add, shape (d, n − 2m).
+    """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − 2m).
+
+    Without ``scipy.signal``, whose import takes 0.6 seconds.
 
     Parameters
     ----------
     c : ndarray of shape (d, n)
     taps : ndarray of shape (2m + 1, d, d)
     """
-    # imported here: it costs half a second
-    from scipy.signal import oaconvolve
-
-    each = (oaconvolve(c, taps[:, i].T, mode="valid", axes=1) for i in range(len(c)))
-    return np.stack([found.sum(axis=0) for found in each])
+    more, rows = len(taps) - 1, c.shape[1] - len(taps) + 1
+    size = 1 << max(4, (4 * more).bit_length())
+    hop = size - more
+    padded = np.pad(c, ((0, 0), (0, -rows % hop)))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, size, axis=1)[:, ::hop]
+    F = np.moveaxis(np.fft.rfft(frames), -1, 0)
+    found = np.fft.irfft(np.moveaxis(np.fft.rfft(taps, size, axis=0) @ F, 0, -1), size)
+    return found[:, :, more:].reshape(len(c), -1)[:, :rows]

@@ -25,7 +25,7 @@ is given. Error bars use other draws of the release, each with its own chain. As
 checked*: perturbation is independent between records; the chain has order 1 and is constant within
 a block.
 
-Reference: baum1970; rabiner1989.
+Reference: baum1970.
 """
 
 from __future__ import annotations
@@ -86,7 +86,6 @@ class SerialPosterior(CategoricalAttack):
     wins = "Wins over posterior wherever a record foretells the next; on records in no order it is posterior."
 
     def infer(self, view: CategoricalView) -> Inference:
-        """Return the posterior along the rows of one coalition's copies."""
         if view.size > MOST_VALUES:
             raise NotApplicable(f"learns chains over at most {MOST_VALUES} values")
         uniform = np.full(view.size, 1.0 / view.size)

@@ -7,7 +7,6 @@
 
 Three stomach diseases, or three low salaries, are 3-diverse but similar. ``height`` selects nodes
 of the hierarchy under ``data: hierarchies:``, 1 being the lowest. ``edges`` cut a numeric column.
-Wins against ℓ-diversity, which ignores meaning. Fails on classes whose values spread over groups.
 t-closeness only bounds the gain over the table.
 """
 

@@ -6,8 +6,7 @@
 | claim | the value of largest growth, ``max P_E(v)/P(v)``, if it grew by ``factor`` and reached ``least`` | |
 
 Example: a class half positive for a disease of prevalence 1 % is 2-diverse, yet raises the
-probability fifty times. Wins on classes unlike the table. Fails under t-closeness with small t,
-which bounds ``P_E(v) − P(v)``.
+probability fifty times. t-closeness bounds ``P_E(v) − P(v)``.
 """
 
 from __future__ import annotations

@@ -11,15 +11,12 @@
 Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``).
 Coloured noise is treated as white with its mean variance, as in huang2005, Experiment 4.
 ``estimated`` knowledge limits the filter to its rows.
-
-Reference: kargupta2003; liu2008, section 3.2. Fails under coloured noise, and if weak components
-are not small relative to the noise.
 """
 
 from __future__ import annotations
 
 from auditor.adversary.single_copy import SampleFilter
-from auditor.numerics.random_matrix import noise_edge
+from auditor.numerics.linear_algebra import noise_edge
 from auditor.plugin import Array, register
 
 

@@ -11,8 +11,7 @@ A kept direction gains the data's variance and costs the noise's; ``λ̂ ≥ 2σ
 The eigenvectors are the centred copy's right singular vectors. Copies and noise are treated as in
 ``spectral-filter``.
 
-Reference: guo2006; liu2008, section 3.3. Near the best k if rows are many. Fails for ``Q`` below
-``1/(√2 − 1)² ≈ 5.8`` rows per attribute, where noise alone crosses ``2σ²``.
+Below ``1/(√2 − 1)² ≈ 5.8`` rows per attribute (``Q``) noise alone crosses ``2σ²``.
 """
 
 from __future__ import annotations

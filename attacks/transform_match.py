@@ -22,9 +22,6 @@ One known record suffices unless two of its coefficients are equal. Sample momen
 similar coefficients. Dropped coefficients are estimated by least squares, from records with the
 ridge of known-io-regression. Theory is the error of that estimate, if exactly one coefficient fits
 each column to the last digits. Only the first copy is used: the others add no information.
-
-Reference: mukherjee2006, as described in liu2008, section 4. Loses dropped coefficients that the
-rest does not predict. Not applicable to a secret matrix.
 """
 
 from __future__ import annotations
@@ -83,13 +80,11 @@ class TransformMatch(RowAttack):
     )
 
     def check(self, family: str, knowledge: Knowledge) -> None:
-        """Refuse rotations, whose matrices are always secret."""
         if family.startswith("rotation"):
             raise NotApplicable(SECRET)
         super().check(family, knowledge)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the transform with identified columns."""
         if view.scheme.get("matrix") != "dct":
             raise NotApplicable(SECRET)
         # imported here for start-up time
@@ -152,14 +147,12 @@ class Named(Reconstruction):
         return cls(C, kept, rest, m, guess, bool((fits.sum(axis=1) == 1).all()))
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return ``Cᵀ ĉ``."""
         c = np.empty((len(copies[0]), len(self.transform)))
         c[:, self.kept] = copies[0]
         c[:, self.rest] = self._guessed(copies[0])
         return c @ self.transform
 
     def expected(self, x: Array) -> Array | None:
-        """Return ``‖c_rest − ĉ_rest‖²`` of true records, if certain."""
         if not self.certain:
             return None
         c = x @ self.transform.T

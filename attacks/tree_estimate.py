@@ -15,9 +15,8 @@ expectation propagation (``auditor.numerics.truncated_normal``). A tree of one l
 Known predictors determine the leaf: ``q`` is 1, and ``S`` and ``ȳ`` are conditional on the noise of
 the known values.
 
-Reference: kantarcioglu2004 and huang2005, section 3, for published results as knowledge;
-breiman1984 for trees. Noise that is not Gaussian is treated as Gaussian. *Not checked*: that
-predictors are normal within a box.
+Noise that is not Gaussian is treated as Gaussian. *Not checked*: that predictors are normal within
+a box.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from auditor.plugin import (
 )
 
 if TYPE_CHECKING:
-    from auditor.adversary.published_tree import Leaves, RegressionTree
+    from auditor.adversary.published import Leaves, RegressionTree
 
 GRAIN = 1e-12
 """Least relative noise variance: without noise ``K_l + S`` may be singular."""
@@ -73,9 +72,8 @@ class TreeEstimate(RowAttack):
     )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior mean; rows serve only for moments."""
         # imported here for start-up time: few audits have a published tree
-        from auditor.adversary.published_tree import TreeMoments
+        from auditor.adversary.published import TreeMoments
 
         found = view.need(TreeMoments)
         law = view.known_law
@@ -154,7 +152,6 @@ class _OverLeaves(Reconstruction):
         self.in_clear = None if regressed is None else tree.on
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return posterior means; the last array has the known values, if any."""
         k, on = len(self._weights), self._tree.on
         seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
         out = np.empty_like(copies[0])

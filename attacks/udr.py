@@ -20,9 +20,8 @@ law.
 Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). A
 reconstructed prior under noise that is not Gaussian uses all copies (``_channel``).
 
-Reference: huang2005, section 4. Optimal in squared error from one attribute, if the prior is right.
-A reconstructed prior loses accuracy with few records or strong noise. Equal to ``bayes-estimate``
-if attributes and noise are uncorrelated and normal, else worse.
+Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and normal. A reconstructed
+prior loses accuracy with few records or strong noise.
 """
 
 from __future__ import annotations
@@ -93,7 +92,6 @@ class UnivariateReconstruction(LinearAttack):
         )
 
     def affine(self, view: View) -> Affine:
-        """Return one gain per attribute, on the coalition's combined copies."""
         known = isinstance(view.knowledge, Perfect)
         mean, covariance = view.data_moments if known else view.combined(view.held)
         noise, spread = np.diag(combined_noise(view, covariance)), np.diag(covariance)
@@ -110,7 +108,6 @@ class ReconstructedPrior(RowAttack):
     cost = Cost(4e-3, 1.6e-6)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return posterior means with priors estimated from the copies."""
         p, found = self.parameters, channels(view)
         priors = reconstructed_priors(found, view, blocks, p.method, p.bins)
         return estimated_by_attribute(histogram_mean, found, priors)

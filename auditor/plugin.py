@@ -25,8 +25,9 @@ checks plugins.
 
 from __future__ import annotations
 
-from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import (
+    Affine,
+    AffineStack,
     Attack,
     CategoricalAttack,
     CategoricalView,
@@ -73,12 +74,11 @@ from auditor.process.deferred import scipy
 from auditor.registry import Plugin, PluginParameters, register
 from auditor.results.evidence import Evidence
 from auditor.results.renderer import Renderer
-from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.multiplicative import TransformScheme
+from auditor.schemes.base.additive import AdditiveScheme, Step
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, Transform
-from auditor.schemes.base.plans import Step
 from auditor.schemes.base.scheme import Case, Key, Sampler, Scheme, TableMoments
+from auditor.schemes.linear_maps import TransformScheme
 from auditor.schemes.replacement.base import Copies, UniformScheme
 from auditor.schemes.replacement.law import UniformLaw
 

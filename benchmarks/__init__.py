@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 # As in conftest.py: where compiled modules are forbidden every program that is timed would compile
-# all anew, which no user pays for.
+# again, at no cost to users.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 FOLDER = Path(__file__).resolve().parent

@@ -1,8 +1,10 @@
-"""Whether audits agree with advice: `python -m benchmarks.advice [--save lines.json] [--write docs/evidence/calibration-advice.md]`.
+"""Agreement of audits with advice.
 
-Of each file, scheme and target the recommended release and the next weaker one are made and audited
-with other seeds: one release an audit, as one is handed out, and the scenario of the advice, which
-draws ten. `--only "staff corner-wave"` measures a part."""
+`python -m benchmarks.advice [--save lines.json] [--write docs/evidence/calibration-advice.md]`. For
+each file, scheme and target the recommended release and the next weaker one are audited with other
+seeds: one release per audit, and the scenario of the advice, which draws ten releases. `--only
+"staff corner-wave"` measures a part.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ import pandas as pd
 
 import auditor
 from auditor.data.sources.shipped import Cps
-from auditor.results.advice import Tried
+from auditor.results.records import Tried
 from auditor.runs.advice.advise import advise
 from auditor.runs.advice.columns import Request
 
@@ -51,12 +53,12 @@ INTRODUCTION = f"""\
 
 <!-- Written by `python -m benchmarks.advice --write docs/evidence/calibration-advice.md`; do not edit. -->
 
-What `auditor advise` recommends shall meet the target in an audit of whatever release is drawn, and the next weaker release that it names
+A release recommended by `auditor advise` shall meet the target in an audit of any draw, and the next weaker release that it names
 shall fail. Both are made and audited here with other seeds: {len(SEEDS["one release"])} audits of one release, and
-{len(SEEDS["all draws"])} by the scenario of the advice, which has ten draws or more. Told are audits in which the expectation `exposure`
+{len(SEEDS["all draws"])} by the scenario of the advice, which has ten draws or more. The table counts audits in which `exposure`
 *holds · is undecided · fails*.
-*loss* is how much the standard error of a mean (of categories: of a share) grows, averaged over the {COPIES} copies; *on average* what it
-would be where the mean over draws meets the target and about every other release misses it. The difference is the price of being sure,
+*loss* is how much the standard error of a mean (of categories: of a share) grows, averaged over the {COPIES} copies; *on average* is it
+if the mean over draws meets the target and about every other release misses it. The difference is the price of being sure,
 and grows as records become fewer.
 
 Files: *staff*, made (salary with blanks, age; department for the scheme of categories); *cps*, age, salary and household size of household
@@ -66,7 +68,10 @@ heads of the Current Population Survey.
 
 
 def staff(rows: int) -> pd.DataFrame:
-    """Return a file with what staff files have: an identifier, names, dates, blanks, and salaries with a long tail that go up with age."""
+    """Return a typical staff file.
+
+    It has an identifier, names, dates, blanks, and long-tailed salaries that increase with age.
+    """
     rng = np.random.default_rng(17)
     age = rng.integers(20, 66, rows)
     hired = pd.to_datetime("2024-01-01") - pd.to_timedelta(
@@ -102,7 +107,7 @@ def files() -> dict[str, pd.DataFrame]:
 
 
 def verdicts(scenario: dict[str, Any], release: Tried, audits: str) -> str:
-    """Return in how many audits of a release the expectation holds, is undecided and fails."""
+    """Return the numbers of audits that hold, are undecided and fail."""
     scheme = scenario["schemes"][0] | {"levels": list(release.levels)}
     audited = scenario | {
         "schemes": [scheme],
@@ -115,7 +120,7 @@ def verdicts(scenario: dict[str, Any], release: Tried, audits: str) -> str:
 
 
 def line(name: str, scheme: str, unknown: float) -> list[str]:
-    """Return what one case found, as a row of the table."""
+    """Return one case as a row of the table."""
     advice = advise(
         Request(
             f"{name}.csv",
@@ -140,7 +145,7 @@ def line(name: str, scheme: str, unknown: float) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure what `--save` does not hold yet, and write the page."""
+    """Measure the cases missing from ``--save``, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--only", default="", help="part of «file scheme unknown», as «staff-5000 corner-wave»"

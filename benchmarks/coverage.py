@@ -1,7 +1,8 @@
-"""Coverage of 95 % intervals of numeric attacks: `python -m benchmarks.coverage [--write docs/evidence/calibration.md]`.
+"""Coverage of 95 % intervals of numeric attacks.
 
-Lines that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only
-"corner-wave records"` measures a part."""
+`python -m benchmarks.coverage [--write docs/evidence/calibration.md]`. ``--save FILE`` keeps
+measured lines, and a later run continues from it; `--only "corner-wave records"` measures a part.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from sklearn import datasets
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.engine import audit_release
 from auditor.results.records import Measurement, cells
-from auditor.runs.tables import table_of
+from auditor.runs.check import table_of
 from auditor.scenario.read import read_scenario
 from benchmarks import FOLDER
 
@@ -131,7 +132,10 @@ SCHEMES = {
 
 
 def tables() -> dict[str, dict[str, Any]]:
-    """Return four real tables whose attributes are skewed, or of sizes far apart: the ``data`` of a scenario, attributes named a0, a1 …"""
+    """Return ``data`` sections of four real tables with skewed attributes.
+
+    Attributes are named a0, a1, …
+    """
     cancer, wine, diabetes = (
         datasets.load_breast_cancer(),
         datasets.load_wine(),
@@ -156,7 +160,7 @@ def tables() -> dict[str, dict[str, Any]]:
 
 
 class Row(NamedTuple):
-    """Coverage of one attack with one knowledge under one scheme, over all tables: a line of the page."""
+    """Coverage of one attack, knowledge and scheme over all tables."""
 
     scheme: str
     attack: str
@@ -170,12 +174,12 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What names the line."""
+        """Identifier of the line."""
         return self.scheme, self.attack, self.knowledge, self.metric
 
     @property
     def right(self) -> bool:
-        """Whether the coverage is as it should be."""
+        """Whether the coverage is within its limits."""
         return self.intervals == 0 or LOW <= self.coverage <= HIGH
 
 
@@ -187,7 +191,10 @@ def drawn(
     draws: int,
     seed: int,
 ) -> Iterator[Measurement]:
-    """Yield the measurements of so many releases of one table; more records than it has rows are cut to half of them."""
+    """Yield the measurements of a number of releases of one table.
+
+    Knowledge of more records than the table has is cut to half of its records.
+    """
     rows, width = len(data["values"]["a0"]), len(data["values"])
     use: dict[str, Any] = {"levels": LEVELS if scheme != "rotation" else [0.0, 0.0]}
     if scheme == "random-projection":  # all cosine coefficients but the least one
@@ -237,12 +244,12 @@ class Cell(NamedTuple):
 
 
 def covered(records: Iterable[Measurement]) -> Iterator[tuple[Measurement, Cell]]:
-    """Yield every figure that varies with the intervals that hold its mean over draws."""
+    """Yield random figures, and their intervals that hold the mean."""
     for group in cells(r for r in records if r.status == "ok" and r.metric in METRICS).values():
         value = np.array([r.value for r in group], dtype=np.float64)
         spread, mean = value.std(ddof=1), value.mean()
         size = 1.0 if group[0].metric == "collusion_gain" else max(abs(mean), 1e-3)
-        # a smaller gain is rounding where next to nothing is left
+        # a smaller gain is rounding if the error is almost 0
         same = np.mean(np.abs(value - np.median(value)) <= 1e-9 * size)
         if same > MOSTLY or (group[0].metric == "collusion_gain" and len(group[0].coalition) < 2):
             continue  # an exact rebuild, a known attribute, a copy's gain over itself
@@ -263,7 +270,7 @@ def covered(records: Iterable[Measurement]) -> Iterator[tuple[Measurement, Cell]
 def measure(
     only: str = "", worlds: Iterable[str] = (), draws: int | None = None, seed: int = 1
 ) -> Iterator[tuple[str, list[Row]]]:
-    """Yield, for each scheme and family of attacks, its name and a line for each attack, knowledge and metric."""
+    """Yield names and lines for each scheme and family of attacks."""
     sources = {name: data for name, data in tables().items() if not worlds or name in worlds}
     for scheme, families in SCHEMES.items():
         for family, (knowledge, attacks) in families.items():
@@ -306,7 +313,7 @@ def _row(key: tuple[str, ...], found: list[Cell]) -> Row:
 
 
 def table_of_rows(rows: Iterable[Row], before: Mapping[tuple[str, ...], Row]) -> str:
-    """Return the lines as a Markdown table, with those of before beside them."""
+    """Return current and earlier lines as a Markdown table."""
     head = [
         "attack",
         "knowledge",
@@ -363,7 +370,7 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the tables, and write the page if asked to."""
+    """Print the tables, and write the page with ``--write``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--only", default="", help="part of «scheme family», as «corner-wave records»"

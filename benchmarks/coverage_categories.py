@@ -1,15 +1,16 @@
-"""How often intervals of attacks on categories hold the truth: `python -m benchmarks.coverage_categories [--write PAGE]`.
+"""Coverage of 95 % intervals of attacks on categories.
 
-Lines that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only
-"series iris"` measures a part.
+`python -m benchmarks.coverage_categories [--write PAGE]`. ``--save FILE`` keeps measured lines, and
+a later run continues from it; `--only "series iris"` measures a part.
 
-A figure is about one table, and its interval about other draws of the noise and of the rows an
-adversary learns from. So the same real, skewed table is released many times, and every interval is
-asked whether it holds the mean over all draws.
+A figure is about one table. Its interval is about other draws of the noise, and of the rows from
+which an adversary learns. So a real, skewed table is released many times, and each interval is
+compared with the mean over all draws.
 
-Left out are cells that are the same in 19 draws of 20 or more (the gain from multilevel copies, a
-breach that hardly ever happens): their interval is that one value, which is what nearly every draw
-shows, though not exactly the mean."""
+Cells that are equal in 19 draws of 20 or more are left out, for example the gain from multilevel
+copies or a rare breach. Their interval is one value, equal to nearly every draw but not to the
+mean.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.engine import audit_release
 from auditor.results.records import Measurement
-from auditor.runs.tables import table_of
+from auditor.runs.check import table_of
 from auditor.scenario.read import read_scenario
 
 Cell = tuple[str, str, tuple[int, ...]]
@@ -74,7 +75,7 @@ ALL = "all"
 
 
 class Family(NamedTuple):
-    """Attacks that are measured together, with what they know, on how many releases of which tables."""
+    """Attacks measured together, with knowledge, tables and releases."""
 
     knowledge: list[Any]
     attacks: list[Any]
@@ -111,7 +112,10 @@ which takes two seconds a release."""
 
 
 class Coverage(NamedTuple):
-    """One line of the table: how many intervals hold the mean, and the mean stated error over the true spread (geometric mean of cells)."""
+    """Intervals that hold the mean, and stated error over true spread.
+
+    The ratio is a geometric mean over cells.
+    """
 
     attack: str
     knowledge: str
@@ -125,7 +129,7 @@ class Coverage(NamedTuple):
 def measured(
     name: str, family: Family, draws: int | None = None, seed: int = 2012
 ) -> Iterator[Coverage]:
-    """Yield the coverage of every attack, knowledge and metric, and of all metrics, over the draws of one table's releases."""
+    """Yield the coverage of every attack, knowledge and metric on one table."""
     cells: dict[tuple[str, str, str], dict[Cell, list[Measurement]]] = {}
     for record in drawn(TABLES[name], family, draws or family.draws, seed):
         if record.metric in METRICS and record.status == "ok" and record.ci_low is not None:
@@ -145,13 +149,13 @@ def measured(
 
 
 def named(knowledge: str) -> str:
-    """Return a state of knowledge by the same name for tables of any length."""
+    """Return a state of knowledge with one name for tables of any length."""
     rows = knowledge.removeprefix("estimated(rows=").removesuffix(")")
     return "estimated(all rows)" if rows.isdigit() and int(rows) > 100 else knowledge
 
 
 def held(group: Sequence[Measurement]) -> tuple[NDArray[np.bool_], float]:
-    """Return for each draw of one cell whether its interval holds the mean over draws, and the mean stated error over the true spread."""
+    """Return which intervals hold the mean, and error over true spread."""
     value, error, low, high = np.array(
         [(r.value, r.std_error, r.ci_low, r.ci_high) for r in group]
     ).T
@@ -163,7 +167,10 @@ def held(group: Sequence[Measurement]) -> tuple[NDArray[np.bool_], float]:
 
 
 def drawn(data: dict[str, Any], family: Family, draws: int, seed: int) -> Iterator[Measurement]:
-    """Yield the measurements of all draws of one table's releases: uniform ones and, where numbers are cut into classes, additive ones."""
+    """Yield the measurements of all draws of one table.
+
+    Releases are uniform, and additive if numbers are cut into classes.
+    """
     schemes = [name for name in family.schemes if "bin" in data or name not in ADDITIVE]
     document = {
         "seed": seed,
@@ -217,7 +224,7 @@ HEAD = ["attack", "knowledge", "table", "metric", "coverage", "intervals", "erro
 
 
 def pooled(found: Sequence[Coverage]) -> Iterator[Coverage]:
-    """Yield lines of all tables together; their ratio is the geometric mean of the tables'."""
+    """Yield lines of all tables; their ratio is the tables' geometric mean."""
     lines: dict[tuple[str, str, str], list[Coverage]] = {}
     for line in found:
         lines.setdefault((line.attack, line.knowledge, line.metric), []).append(line)
@@ -249,7 +256,10 @@ def told(found: Iterable[Coverage]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the tables, and write the page if asked to; status 1 if any line of a thousand intervals lies outside 92.5 to 98.5 %."""
+    """Print the tables, and write the page with ``--write``.
+
+    Status 1 if a line of a thousand intervals lies outside 92.5 to 98.5 %.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--only",

@@ -1,8 +1,9 @@
-"""Estimated beside true times of the scenarios that ship: `python -m benchmarks.estimates RESULTS [--write docs/evidence/times.md]`.
+"""Estimated and true times of the shipped scenarios.
 
-RESULTS is a folder that `auditor run scenarios/*.yaml --workers 1 -o RESULTS` wrote on a machine
-with nothing else to do. Exit status 1 if an estimate is off by more than a factor of 3.5: machines
-differ by two."""
+`python -m benchmarks.estimates RESULTS [--write docs/evidence/times.md]`. RESULTS is a folder that
+`auditor run scenarios/*.yaml --workers 1 -o RESULTS` wrote on an idle machine. Exit status 1 if an
+estimate is wrong by a factor above 3.5, as machines differ by two.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +48,12 @@ def rows(results: Path) -> list[tuple[str, float, float]]:
 
 
 def off(estimated: float, took: float) -> float:
-    """Return the factor between them, at least 1; what is shorter than a second counts as one, as it is printed."""
+    """Return the factor between both times, at least 1, in units of a second."""
     return max(estimated, took, 1.0) / max(min(estimated, took), 1.0)
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table, and write the page if asked to."""
+    """Print the table, and write the page with ``--write``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path)
     parser.add_argument("--write", type=Path, help="the page to write")

@@ -1,7 +1,9 @@
-"""The papers' figures that the suite has no time for at full strength: `python -m benchmarks.figures [--write docs/evidence/figures.md]`.
+"""The papers' figures at full strength, too slow for the tests.
 
-Parts that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only
-algorithms` measures one part. All of them take some fifteen processor minutes."""
+`python -m benchmarks.figures [--write docs/evidence/figures.md]`. ``--save FILE`` keeps measured
+parts, and a later run continues from it; `--only algorithms` measures one part. All parts need
+about fifteen processor minutes.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def table_of(n: int, N: int) -> Table:
 
 
 def levels_of(M: int) -> tuple[float, ...]:
-    """Return levels, in no order."""
+    """Return levels in random order."""
     return tuple(np.random.default_rng(1).uniform(0.25, 1.0, M).tolist())
 
 
@@ -91,7 +93,7 @@ MODELS = {"utility_decision_tree": "decision tree", "utility_svm_rbf": "SVM"}
 
 
 def accuracies() -> Part:
-    """Return what tests of equivalence find at each level, with replicates enough for a margin of 0.02."""
+    """Return the equivalence tests at each level, with a margin of 0.02."""
     rows = []
     for scenario, (name, replicates) in ACCURACIES.items():
         asked = [
@@ -125,7 +127,7 @@ def accuracies() -> Part:
 
 
 def differences(result: AuditResult, metric: str, copy: int) -> np.ndarray:
-    """Return the difference of the two schemes' accuracies on one copy, by replicate, shape (R,)."""
+    """Return the two schemes' differences in accuracy on one copy, shape (R,)."""
     found: dict[str, dict[int, float]] = {"correlated": {}, "corner-wave": {}}
     for r in result.measurements:
         if r.metric == metric and r.coalition == (copy,) and r.value is not None:
@@ -139,7 +141,7 @@ def differences(result: AuditResult, metric: str, copy: int) -> np.ndarray:
 
 
 def shown(d: np.ndarray) -> float:
-    """Return the smallest margin within which a mean difference is shown to lie: two one-sided tests at 5 %."""
+    """Return the smallest margin that two one-sided tests show at 5 %."""
     return float(abs(d.mean()) + quantile(0.95, len(d) - 1) * d.std(ddof=1) / math.sqrt(len(d)))
 
 
@@ -172,7 +174,10 @@ SIZES = {3000: 100, 600_000: 10}
 
 
 def draws() -> Part:
-    """Return the reconstruction probability by number of recipients, its mean over draws of levels and how far these go."""
+    """Return the reconstruction probability by number of recipients.
+
+    Its mean over draws of levels, and its range.
+    """
     rows = []
     for records, replicates in SIZES.items():
         sweep = {"schemes[*].levels.count": RECIPIENTS}
@@ -250,7 +255,7 @@ ROWS = 3000
 
 
 def algorithms() -> Part:
-    """Return time and memory of one request by each algorithm, against one size at a time."""
+    """Return time and memory of one request by algorithm and size."""
     start, rows = time.process_time(), []
     with threadpool_limits(limits=1):
         for variable, (_, fixed, sizes) in GROWTH.items():
@@ -274,7 +279,10 @@ def algorithms() -> Part:
 
 
 def asked_of(algorithm: str, table: Table, n: int, M: int) -> Callable[[], None]:
-    """Return a request for M copies of n records; on demand, and by the bridge, of the second half of them, the first half being out."""
+    """Return a request for M copies of n records.
+
+    The bridge makes the second half of the copies, after the first half.
+    """
     scheme = get("scheme", "corner-wave" if algorithm else "correlated")
     made = scheme(scheme.Parameters.model_validate({"algorithm": algorithm} if algorithm else {}))
     levels, moments, key = levels_of(M), table_moments(table), Key(1, "corner-wave")
@@ -292,7 +300,7 @@ def asked_of(algorithm: str, table: Table, n: int, M: int) -> Callable[[], None]
 
 
 def beyond(request: Callable[[], None]) -> int:
-    """Return the most memory that a request takes beyond table and copies, in bytes, as Python and numpy account for it."""
+    """Return the largest memory of a request above table and copies, in bytes."""
     tracemalloc.start()
     try:
         request()
@@ -370,7 +378,10 @@ TIMED = {
 
 
 def requests() -> Part:
-    """Return the seconds that three scenarios measure, by scheme and number of copies, and what is expected of their growth."""
+    """Return the seconds of three scenarios and the expected growth.
+
+    By scheme and number of copies.
+    """
     found: Part = {}
     for scenario in TIMED:
         start = time.process_time()
@@ -422,12 +433,12 @@ PARTS: dict[str, tuple[Callable[[], Part], Callable[[Part], str]]] = {
 
 
 def machine() -> str:
-    """Say what it was measured on."""
+    """Return a description of the machine."""
     return f"Python {sys.version.split()[0]}, numpy {np.__version__}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}."
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print the page, and write it if asked to."""
+    """Measure, print the page, and write it with ``--write``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help=f"one part of {', '.join(PARTS)}")
     parser.add_argument(

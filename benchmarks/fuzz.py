@@ -1,13 +1,14 @@
-"""Mutate scenarios and tables and judge what the program makes of them: nobody may see a traceback, a flood, or a cell of a table.
+"""Mutate scenarios and tables, and judge the program's responses.
 
     python -m benchmarks.fuzz [--scenarios 10000] [--tables 5000] [--seed 1] [--processes 1]
     [--write docs/evidence/fuzz.md]
 
-Each case is a folder in which a command is given as a user would: `auditor check`, after it
-`auditor run` of a share of what passes and is small, or `auditor perturb`. A case is a function of
-seed and number, so that ``--only tables:137`` carries one out again. Faults are printed with the
-smallest file that still shows them, and those files are added to tests/fuzz_corpus, which every run
-of the tests goes through. Exit status 1 if there was any."""
+No response may show a traceback, a flood of text or a cell of a table. Each case is a folder with
+one user's command: `auditor check`, then `auditor run` for a share of the small valid scenarios, or
+`auditor perturb`. A case is a function of seed and number: ``--only tables:137`` repeats one.
+Faults are printed with the smallest file that shows them. These files are added to
+tests/fuzz_corpus, which the tests run. Exit status 1 after a fault.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ MOST_TRIES = 200
 
 @dataclass
 class Tally:
-    """What became of the cases."""
+    """Outcomes of the cases."""
 
     outcomes: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Tally:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out all that is asked, print what came of it, and keep what shows a fault."""
+    """Run all cases, print their outcomes, and keep files that show a fault."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--scenarios", type=int, default=10_000)
     parser.add_argument("--tables", type=int, default=5_000)
@@ -93,12 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def case(what: str, seed: int, number: int) -> Case:
-    """Return one case; the same for ever."""
+    """Return one case, a function of seed and number."""
     return MUTATED[what](random.Random(f"{seed}-{what}-{number}"))
 
 
 def _only(asked: str, seed: int) -> NoReturn:
-    """Carry out some cases here, within bounds of memory, and end the process."""
+    """Run some cases here, within memory limits, and end the process."""
     what, first, *stop = asked.split(":")
     judged(scenarios.case("warm", (scenarios.CORPUS / "shapes" / "small.yaml").read_bytes()))
     _bound_memory()
@@ -113,8 +114,7 @@ def _only(asked: str, seed: int) -> NoReturn:
             "faults": verdict.faults,
         }
         print(json.dumps(line | {"seconds": round(verdict.seconds, 4)}), flush=True)
-    # As the program does where threads are left: what compiled libraries make of their own at the
-    # end, within these bounds, is no case.
+    # As the program exits with threads left: the end of compiled libraries is not part of a case.
     os._exit(0)
 
 
@@ -129,7 +129,10 @@ def _bound_memory() -> None:
 
 
 def _carried_out(chunk: str, seed: int) -> list[dict[str, object]]:
-    """Return what a process of its own says of some cases; one in which it dies is a fault, and another process goes on after it."""
+    """Return outcomes from a separate process.
+
+    Its death is a fault, and another process continues.
+    """
     what, first, stop = chunk.split(":")
     command = [sys.executable, "-m", "benchmarks.fuzz", "--seed", str(seed), "--only", chunk]
     # and not the current folder: an alarm may have left that where a case was tried smaller
@@ -168,7 +171,7 @@ def _count(line: dict[str, object], tally: Tally, seed: int) -> None:
 
 
 def smaller(case: Case) -> Case:
-    """Return the case with as much of its file left out as still shows a fault of the same kind."""
+    """Return the case with the smallest file that shows this fault."""
     name = (
         "s.yaml" if "t.csv" in case.files and "t.parquet" in case.files else next(iter(case.files))
     )
@@ -196,7 +199,7 @@ def _kinds(case: Case) -> set[str]:
 
 
 def keep(case: Case, what: str) -> Path:
-    """Add the mutated file of a case to the corpus; return its path."""
+    """Add a case's mutated file to the corpus; return its path."""
     name = "s.yaml" if what == "scenarios" else next(iter(case.files))
     content = case.files[name]
     path = (
@@ -207,7 +210,7 @@ def keep(case: Case, what: str) -> Path:
 
 
 def corpus() -> Iterator[tuple[str, Case]]:
-    """Yield all of the corpus: a scenario as it is, a table in the ways that differ most; run if the name says so."""
+    """Yield the corpus: scenarios, and tables in their most different uses."""
     for path in sorted((scenarios.CORPUS / "scenarios").iterdir()):
         yield (
             path.name,

@@ -1,25 +1,24 @@
-"""Disturb audits at random moments and resume them: every result must be that of the audit nobody disturbed.
+"""Disturb audits at random moments, resume them, compare the results.
 
-    python -m benchmarks.kills [--rounds 100] [--seed 1] [--write docs/evidence/kills.md] [SCENARIO ...]
+    python -m benchmarks.kills [--rounds 100] [--seed 1] [--write docs/evidence/kills.md] [SCENARIO
+    ...]
 
-In each round a run on two processes is started afresh and disturbed at a random moment, by each of
-these in turn:
+Each round starts a new run on two processes. One of these disturbs it at a random moment, in turn:
 
-- SIGKILL to the program, to one of its workers, or to all of them at once;
-- SIGTERM, SIGINT (Ctrl-C) or SIGHUP (the terminal is closed) to the program;
-- its output folder is removed;
-- the file system of its output is too small (a tmpfs, where this may be mounted);
-- another run is told to write to the same folder.
+- SIGKILL to the program, to one worker, or to all at once;
+- SIGTERM, SIGINT (Ctrl-C) or SIGHUP (closed terminal) to the program;
+- removal of its output folder;
+- an output file system that is too small (a tmpfs, if it can be mounted);
+- a second run that writes to the same folder.
 
-A disturbed run must end by itself, without a traceback, and with status 0 or 1 only if its results
-are there. Then the same command is run with ``--resume`` until it ends: ``results.parquet`` must be
-the same bytes as the undisturbed run's, and ``results.json`` the same but for start and duration.
-Exit status 1 if any round breaks one of these.
+A disturbed run must end by itself, without a traceback. Status 0 or 1 requires its results. The
+command is then run with ``--resume`` until it ends. ``results.parquet`` must equal the undisturbed
+run's in every byte, ``results.json`` except for start and duration. Exit status 1 if a round fails.
 
-Without a scenario, those beside this file take turns: numbers in memory, categories and numbers
-that stay in their files, attempts that go through all of a file, records that are gone through one
-by one (k-anonymity, rotations, filters), and published copies. Tables of files stay in them,
-however small."""
+Without a scenario, the scenarios in this file's folder alternate: numbers in memory, numbers and
+categories in files, attacks that read all of a file, schemes that read record by record
+(k-anonymity, rotations, filters), and published copies. All tables of files stay on disk.
+"""
 
 from __future__ import annotations
 
@@ -68,14 +67,14 @@ TOO_EARLY, TOO_LATE = "too early", "too late"
 
 @dataclass
 class Run:
-    """A run under way, and how it ended.
+    """A running audit, and its end.
 
     Attributes
     ----------
     status : int or None
-        Exit status; None of one that hung, which is a fault.
+        Exit status; None if the run hung, which is a fault.
     faults : list of str
-        What it did that no run may do.
+        Forbidden behaviour.
     """
 
     scenario: Path
@@ -87,7 +86,7 @@ class Run:
 
     @classmethod
     def begin(cls, scenario: Path, output: Path, draw: random.Random, *more: str) -> Run:
-        """Start it, in a session of its own."""
+        """Start the run in its own session."""
         program = subprocess.Popen(
             _command(scenario, output, *more),
             env=_environment(),
@@ -99,7 +98,7 @@ class Run:
         return cls(scenario, output, draw, program)
 
     def workers(self) -> list[int]:
-        """Return its processes that work: not the trackers of resources that joblib and Python start beside them."""
+        """Return its workers, without the resource trackers of joblib and Python."""
         listed = subprocess.run(
             ["ps", "-o", "pid=,args=", "-g", str(self.program.pid)],
             capture_output=True,
@@ -114,7 +113,10 @@ class Run:
         ]
 
     def ended(self, *expected: int) -> None:
-        """Wait for the end, and note what must not be: a hang, a traceback, another status than expected, promised results missing."""
+        """Wait for the end, and note faults.
+
+        A hang, a traceback, a wrong status or missing results.
+        """
         try:
             _, told = self.program.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired:
@@ -140,14 +142,14 @@ did."""
 
 
 def kill_program(run: Run) -> str:
-    """SIGKILL to the program; workers notice that it is gone."""
+    """Send SIGKILL to the program; workers must end."""
     run.program.kill()
     run.ended(-signal.SIGKILL)
     return ""
 
 
 def kill_worker(run: Run) -> str:
-    """SIGKILL to one worker; its tasks are done again."""
+    """Send SIGKILL to one worker; its tasks are repeated."""
     workers = run.workers()
     if not workers:
         return kill_all(run)
@@ -157,7 +159,7 @@ def kill_worker(run: Run) -> str:
 
 
 def kill_all(run: Run) -> str:
-    """SIGKILL to the program and its workers at once."""
+    """Send SIGKILL to the program and its workers at once."""
     found, written = run.workers(), (run.output / run.scenario.stem / "results.json").exists()
     os.killpg(run.program.pid, signal.SIGKILL)
     run.program.communicate()
@@ -165,15 +167,16 @@ def kill_all(run: Run) -> str:
 
 
 def signalled(number: signal.Signals, *expected: int) -> Disturbance:
-    """Return what sends a signal to the program.
+    """Return a function that sends a signal to the program.
 
-    Before the program has set its handlers, and once it has given them back, the system's own end
-    it. That is no fault where a run has nothing in its folder yet, or its results: there was
-    nothing to disturb."""
+    Before the program sets its handlers, and after it removes these, the system's default ends it.
+    That
+    is no fault if the folder is still empty or already has the results.
+    """
 
     def disturb(run: Run) -> str:
         run.program.send_signal(number)
-        # one that comes while results are written waits, and finds all finished
+        # a signal while results are written waits until all are finished
         run.ended(*expected, -number, 0, 1)
         if run.status != -number or -number in expected:
             return ""
@@ -189,14 +192,14 @@ def signalled(number: signal.Signals, *expected: int) -> Disturbance:
 
 
 def remove_folder(run: Run) -> str:
-    """Remove the folder of results under a run's feet; it may end well, where it had nothing there yet, or with an error."""
+    """Remove the results folder of a run; it may end with an error."""
     if not run.output.exists():
         run.program.kill()
         run.program.communicate()
         return TOO_EARLY
     written = (run.output / run.scenario.stem / "results.json").exists()
     shutil.rmtree(run.output, ignore_errors=True)
-    if written:  # all of its work is done: nothing is left that could notice
+    if written:  # all work is done, so no process can notice
         run.program.communicate(timeout=LONGEST)
         return TOO_LATE
     run.ended(0, 1, 2, 3)
@@ -204,7 +207,7 @@ def remove_folder(run: Run) -> str:
 
 
 def second_writer(run: Run) -> str:
-    """Start another run of the same command while the first holds the folder, and is halted; it must be refused, and the first goes on."""
+    """Start a second run in the folder of a halted run; it must be refused."""
     os.killpg(run.program.pid, signal.SIGSTOP)
     if not _locked(run.output / run.scenario.stem):
         os.killpg(run.program.pid, signal.SIGKILL)
@@ -219,7 +222,7 @@ def second_writer(run: Run) -> str:
 
 
 def _locked(folder: Path) -> bool:
-    """Whether a run has taken the folder for itself."""
+    """Whether a run holds the folder's lock."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except FileNotFoundError:
@@ -234,7 +237,7 @@ def _locked(folder: Path) -> bool:
 
 
 def let_it_end(run: Run) -> str:
-    """Do nothing more: the place where it writes is too small."""
+    """Wait: the output file system is too small."""
     run.ended(0, 1, 2, 3)
     return ""
 
@@ -256,15 +259,14 @@ FULL = "file system full"
 
 @dataclass
 class Tally:
-    """What became of the rounds.
+    """Outcomes of the rounds.
 
     Attributes
     ----------
     rounds, identical : Counter of (str, str)
-        By scenario and disturbance: how many, and how many without any fault whose results were
-        those of the undisturbed run.
+        Rounds by scenario and disturbance, and rounds without a fault and with equal results.
     reused : list of int
-        Tasks that resumed runs found finished.
+        Finished tasks that resumed runs found.
     faults : list of str
         Each fault, with its round.
     """
@@ -276,7 +278,7 @@ class Tally:
 
     @property
     def whole(self) -> bool:
-        """Whether every round ended as it must."""
+        """Whether every round ended without a fault."""
         return self.identical.total() == self.rounds.total()
 
     def __str__(self) -> str:
@@ -326,7 +328,7 @@ counts are of rounds in which nothing went wrong and the results were, byte for 
 
 
 def shipped(folder: Path) -> list[Path]:
-    """Put the scenarios that come with this file into a folder, with the files that they name; return their paths."""
+    """Copy this folder's scenarios and files; return the scenarios' paths."""
     draw = np.random.default_rng(51)
     salary, disease = (
         np.exp(draw.standard_normal(RECORDS) + 10).round(),
@@ -351,7 +353,7 @@ def shipped(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What the run that nobody disturbs came to, the seconds it took and the bytes it wrote."""
+    """Results of an undisturbed run, its seconds and its bytes."""
 
     outcome: dict[str, object]
     seconds: float
@@ -376,7 +378,7 @@ def disturb_and_resume(
     seed: int,
     kinds: Sequence[str] = tuple(DISTURBANCES),
 ) -> Tally:
-    """Return the tally of so many rounds; each scenario has every kind of disturbance in turn."""
+    """Return the tally of all rounds; scenarios and disturbances alternate."""
     draw, tally = random.Random(seed), Tally()
     undisturbed = {
         scenario: Undisturbed.of(scenario, folder / "undisturbed") for scenario in scenarios
@@ -416,7 +418,10 @@ def disturb_and_resume(
 def _disturbed(
     scenario: Path, output: Path, kind: str, seconds: float, draw: random.Random
 ) -> tuple[Run, float]:
-    """Return a run that was disturbed, and after how long; one that is hit too early or too late is none, and another is begun."""
+    """Return a disturbed run and its delay.
+
+    Runs hit too early or too late are repeated.
+    """
     earliest, latest, narrow = 0.0, seconds, 0
     for _ in range(MOST_MISSES):
         after = 0.0 if kind == FULL else draw.uniform(earliest, max(latest, earliest + LEAST_SPAN))
@@ -433,7 +438,7 @@ def _disturbed(
         earliest, latest = (after, latest) if missed == TOO_EARLY else (earliest, after)
         narrow = narrow + 1 if latest - earliest < LEAST_SPAN else 0
         # a run that had hardly begun where others have ended: the pace changed, and these bounds
-        # say nothing
+        # be silent
         if narrow == MOST_NARROW:
             earliest, latest, narrow = 0.0, max(seconds, 2 * after), 0
     run.faults.append(f"never hit in {MOST_MISSES} runs")
@@ -442,7 +447,7 @@ def _disturbed(
 
 @contextmanager
 def _small(output: Path, size: int | None) -> Iterator[bool]:
-    """Make the output folder a file system of so many bytes, if it is to be one and may."""
+    """Mount a file system of limited size as the output folder, if possible."""
     if size is None:
         yield False
         return
@@ -465,7 +470,7 @@ def _command(scenario: Path, output: Path, *more: str) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return what runs these packages, whatever the current folder is and whichever of them are installed."""
+    """Return variables that run these packages from any folder."""
     return os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
 
 
@@ -489,7 +494,7 @@ def _resumed(scenario: Path, output: Path, tally: Tally) -> int | None:
 
 
 def _outcome(status: int | None, folder: Path) -> dict[str, object]:
-    """Return everything that must be the same: all but what the clock says."""
+    """Return everything that must be equal: all but times."""
     document = (
         json.loads((folder / "results.json").read_text())
         if (folder / "results.json").exists()

@@ -77,7 +77,7 @@ def bands(rng: np.random.Generator) -> Leak:
 
 
 def household(rng: np.random.Generator) -> Leak:
-    """One income for each household, whose number is shown."""
+    """One income for each household, with its number shown."""
     table = people(rng)
     house = rng.permutation(np.arange(N) // 5)
     table["pay"] = rng.lognormal(8, 0.5, N)[house].round(2)
@@ -122,14 +122,14 @@ def one_noise(rng: np.random.Generator) -> Leak:
 
 
 def product(rng: np.random.Generator) -> Leak:
-    """Two columns in clear whose product is pay."""
+    """Two columns in clear with pay as their product."""
     table = people(rng)
     hours = rng.uniform(10, 45, N)
     return Leak(table, [noisy(rng, table).assign(hours=hours, rate=table["pay"] / hours)])
 
 
 def parts(rng: np.random.Generator) -> Leak:
-    """Two further columns whose sum is pay."""
+    """Two further columns with pay as their sum."""
     table = people(rng)
     part = rng.normal(size=N) * 4_000
     return Leak(table, [noisy(rng, table).assign(a=part, b=table["pay"] - part)])
@@ -160,7 +160,7 @@ def every_second(rng: np.random.Generator) -> Leak:
 
 
 def beside_categories(rng: np.random.Generator) -> Leak:
-    """Pay in clear beside audited categories."""
+    """Pay in clear next to audited categories."""
     table = people(rng)[["pay"]].assign(region=coded(rng.integers(0, 8, N), "r"))
     swapped = np.where(rng.random(N) < 0.2, table["region"], rng.permutation(table["region"]))
     data = {"columns": ["pay"], "categorical": ["region"]}
@@ -168,7 +168,7 @@ def beside_categories(rng: np.random.Generator) -> Leak:
 
 
 def shares(rng: np.random.Generator) -> Leak:
-    """Three copies of a category whose sum is the value."""
+    """Three copies of a category with the value as their sum."""
     x, (a, b) = rng.integers(0, 5, N), rng.integers(0, 5, (2, N))
     columns = (x, a, b, (x - a - b) % 5)
     table, *copies = (pd.DataFrame({"answer": coded(each, "a")}) for each in columns)
@@ -190,6 +190,30 @@ def showing(about: str, column: Callable[[pd.Series[float]], Any]) -> Kind:
 def places(pay: pd.Series[float]) -> pd.Series[int]:
     """Return ranks from 0."""
     return pay.rank(method="first").astype(int) - 1
+
+
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
+WORDS = (
+    "low fair good high".split(),
+    "niedrig mäßig gut hoch".split(),
+    "bas moyen bon élevé".split(),
+)
+DIGITS = "zero one two three four five six seven eight nine".split()
+ROMAN = dict(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        "M CM D CD C XC L XL X IX V IV I".split(),
+        strict=True,
+    )
+)
+
+
+def roman(value: int) -> str:
+    """Return a Roman numeral."""
+    size = next((size for size in ROMAN if size <= value), 0)
+    return ROMAN[size] + roman(value - size) if size else ""
 
 
 SWAPPED, LETTERS = str.maketrans(",.", ".,"), str.maketrans("0123456789", "QWERTYUIOP")
@@ -221,6 +245,28 @@ SHOWN = (
         "Pay in another currency with one of five noise values",
         lambda pay: 1.936 * pay + 900 * (np.arange(N) * 7 % 5 - 2),
     ),
+    showing("Pay with reversed digits and zeros", lambda pay: [f"{p:07.0f}"[::-1] for p in pay]),
+    showing(
+        "Pay with its digits shuffled",
+        lambda pay: ["".join(f"{p:06.0f}"[k] for k in (3, 0, 5, 2, 4, 1)) for p in pay],
+    ),
+    showing(
+        "Digits of pay between other digits",
+        lambda pay: [
+            "".join(map("".join, zip(f"{p:06.0f}", f"{k**3:06}"[-6:], strict=True)))
+            for k, p in enumerate(pay)
+        ],
+    ),
+    showing("Pay in Roman numerals", lambda pay: [roman(int(p)) for p in pay]),
+    showing(
+        "Pay in words", lambda pay: [" ".join(DIGITS[int(d)] for d in f"{p:.0f}") for p in pay]
+    ),
+    showing("Bands of pay as text", lambda pay: [f"{k}-{k + 1}k" for k in pay.astype(int) // 1000]),
+    showing("Months in the order of pay", lambda pay: [MONTHS[k] for k in 12 * places(pay) // N]),
+    showing(
+        "Words for bands of pay in three languages",
+        lambda pay: [WORDS[k % 3][band] for k, band in enumerate(4 * places(pay) // N)],
+    ),
     showing(
         "Pay and hours in one text",
         lambda pay: [f"{35 + k % 6} h, {p / 12:.2f} a month" for k, p in enumerate(pay)],
@@ -231,7 +277,7 @@ SHOWN = (
 
 
 def crossed_bands(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Coarse bands of pay whose intersection is narrow."""
+    """Coarse bands of pay with a narrow intersection."""
     table = people(rng, 0.0)
     pay = table["pay"] if leaks else pd.Series(rng.permutation(table["pay"]))
     bands = {f"b{k}": coded(places(pay) * k // N, "band ") for k in (3, 4, 5, 7)}
@@ -239,7 +285,7 @@ def crossed_bands(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def graded_noise(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Noise whose size a shown column tells: little in half of the records."""
+    """Noise with a size that a shown column determines: little in half of the records."""
     table = people(rng, 0.0)
     quality = rng.integers(0, 4, N)
     size = np.where(quality < 2, 0.02, 2.0) if leaks else 2.0
@@ -274,7 +320,7 @@ def next_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def split_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Two further codes whose sum modulo the number of values is the category."""
+    """Two further codes that sum to the category, modulo the number of values."""
     answer, part = rng.integers(0, 4, (2, N))
     table = pd.DataFrame({"answer": coded(answer, "a")})
     swapped = np.where(rng.random(N) < 0.2, table["answer"], rng.permutation(table["answer"]))
@@ -284,7 +330,7 @@ def split_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def within_household(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Categories swapped only within households, whose members mostly agree."""
+    """Categories swapped only within households of mostly equal members."""
     house = np.arange(N) // 4
     of_house = rng.integers(0, 4, N)[house]
     answer = np.where(rng.random(N) < 0.9, of_house, rng.integers(0, 4, N))

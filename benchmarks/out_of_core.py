@@ -1,11 +1,11 @@
-"""An audit of a file larger than it may hold in memory: time, memory and sameness, each measured in a process of its own.
+"""Time, memory and results of an audit of a file larger than memory.
 
-``python -m benchmarks.out_of_core --rows 20000000`` makes the file (or takes one that is there:
-``--file``) and prints a table. Floors are measured in the same run: reading the file alone, and
-drawing as many normal variates as the audit must. Memory is the sum over all processes of a run of
-what each holds for itself or shares in part (PSS), sampled every twentieth of a second; RSS beside
-it counts what is shared once for every process. Times are those of another run, which nobody
-watches."""
+``python -m benchmarks.out_of_core --rows 20000000`` writes the file (``--file`` uses an existing
+one) and prints a table. The same run measures floors: reading the file alone, and drawing as many
+normal variates as the audit must. Memory is the sum of PSS over all processes, sampled every
+twentieth of a second; RSS counts shared pages once per process. Times are from a separate run
+without sampling.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def make(path: Path, rows: int) -> None:
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all that came of it."""
+    """Return a process and its descendants."""
     found = [pid]
     try:
         for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -109,10 +109,10 @@ class Measured(NamedTuple):
 
 
 def measured(arguments: Sequence[str], again: Sequence[str] | None = None) -> Measured:
-    """Run a command twice, or it and one like it: once for its time, and once for the memory of all processes that came of it.
+    """Run a command twice, or two similar commands: for time, and for memory.
 
-    Who looks at memory twenty times a second takes a fifth of a processor, and stops what is looked
-    at."""
+    Sampling memory twenty times a second costs a fifth of a processor and delays the run.
+    """
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     status = subprocess.run(
         arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
@@ -131,7 +131,7 @@ def measured(arguments: Sequence[str], again: Sequence[str] | None = None) -> Me
 
 
 def told(folder: Path) -> dict:
-    """Return results.json without what the clock and the command say."""
+    """Return results.json without times and command."""
     found = json.loads((folder / "quickstart" / "results.json").read_text())
     for name in ("start", "duration", "command"):
         del found["provenance"][name]
@@ -177,7 +177,7 @@ class Cluster:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stop(self) -> None:
-        """End what was started."""
+        """Stop the scheduler and its workers."""
         for process in reversed(self._started):
             process.kill()
             process.wait()

@@ -1,8 +1,8 @@
-"""Work that a user waits for, beside a competent peer and a floor, each as a program of its own.
+"""Commands of users compared with a competent peer and a floor.
 
-A row states the command as a user types it, a script that a competent person would write with numpy,
-pyarrow or scikit-learn for that task, and a floor: work that the task cannot do without. Each runs in
-a new process. Its processor seconds and its peak memory include the interpreter and its imports.
+A row has the command as a user types it, a competent script with numpy, pyarrow or scikit-learn for
+that task, and a floor of indispensable work. Each runs in a new process. Processor seconds and peak
+memory include the interpreter and its imports.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Make the pictures of what the quickstart's report shows first: docs/report-1280.png, report-1280-dark.png and report-400.png.
+"""Make screenshots of the quickstart's report.
 
-Run ``python docs/make_screenshots.py audit/quickstart/report.html`` after ``auditor run
+They are docs/report-1280.png, report-1280-dark.png and report-400.png. Run ``python
+docs/make_screenshots.py audit/quickstart/report.html`` after ``auditor run
 scenarios/quickstart.yaml``. Needs Chromium on the path and the packages ``playwright`` and
 ``pillow``.
 """
@@ -25,7 +26,7 @@ SHOTS = (
 
 
 def main() -> None:
-    """Take the pictures of the page named on the command line."""
+    """Photograph the page named on the command line."""
     page = Path(sys.argv[1]).resolve().as_uri()
     with sync_playwright() as started:
         browser = started.chromium.launch(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,10 +18,8 @@ from auditor.results.renderer import clean
 from .charts.chart import content_policy, inflated, json_block, script
 from .charts.spec import CONFIG
 from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
-from .layout import document as tree
 from .layout.audit import DocumentRenderer, data_table
-from .layout.document import cut, overview
-from .wording.headline import Bar
+from .layout.document import Document, cut, overview, shown
 from .wording.sentences import capital, share
 
 
@@ -52,20 +51,9 @@ def place(share: float, least: float = 0.0, most: float = 100.0) -> float:
     return round(min(most, max(least, 100.0 * share)), 2)
 
 
-def shown(blocks: Sequence[tree.Block]) -> list[tree.Block]:
-    """Return the page's blocks."""
-    return tree.shown(blocks, tree.PAGE)
-
-
-def grouped(rows: Sequence[tree.Row]) -> list[tuple[str, list[tree.Row]]]:
-    """Return consecutive rows by group."""
-    return [(group, list(held)) for group, held in groupby(rows, key=lambda row: row.group)]
-
-
-def schemes(found: Sequence[Bar]) -> list[tuple[str, list[Bar]]]:
-    """Return consecutive bars by scheme; one scheme alone has no name."""
-    held = [(name, list(bars)) for name, bars in groupby(found, key=lambda bar: bar.scheme)]
-    return held if len(held) > 1 else [("", bars) for _, bars in held]
+def grouped(rows: Sequence[Any], field: str) -> list[tuple[str, list[Any]]]:
+    """Return consecutive rows by the value of a field."""
+    return [(name, list(held)) for name, held in groupby(rows, key=attrgetter(field))]
 
 
 @register
@@ -75,7 +63,7 @@ class Html(DocumentRenderer):
     name = "html"
     suffix: ClassVar[str] = ".html"
 
-    def written(self, documents: Sequence[tree.Document]) -> str:
+    def written(self, documents: Sequence[Document]) -> str:
         """Return the page."""
         style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
         charts = any(document.charts for document in documents)
@@ -113,7 +101,7 @@ def environment() -> Any:
     )
     filters = (
         *(capital, clean, clipped, cut, data_table, number, percent, share),
-        *(grouped, inline, parted, place, schemes, shown),
+        *(grouped, inline, parted, place, shown),
     )
     made.filters.update({function.__name__: function for function in filters})
     return made

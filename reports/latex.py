@@ -12,8 +12,19 @@ from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 
 from .figures.figures import said
-from .layout import document as tree
 from .layout.audit import audit_document
+from .layout.document import (
+    MARKDOWN,
+    Bars,
+    Block,
+    Checks,
+    Matrix,
+    Paragraph,
+    Section,
+    Table,
+    sentence,
+    shown,
+)
 from .wording.words import reproduce
 
 WIDE = 36
@@ -130,30 +141,22 @@ def _audit(result: AuditResult) -> str:
     return "\n".join([head, *_tables(audit_document(result).sections, name)])
 
 
-def _tables(blocks: Iterable[tree.Block], name: str) -> Iterator[str]:
-    for section in tree.shown(blocks, tree.MARKDOWN):
-        if not isinstance(section, tree.Section):
+def _tables(blocks: Iterable[Block], name: str) -> Iterator[str]:
+    for section in shown(blocks, MARKDOWN):
+        if not isinstance(section, Section):
             continue
-        caption, number = [tree.sentence(section.title)], 0
-        for block in tree.shown(section.blocks, tree.MARKDOWN):
-            if isinstance(block, tree.Paragraph) and block.role in ("lead", "note"):
-                caption.append(tree.sentence(said(block.text)))
-            elif (table := _table_of(block)) is not None:
+        caption, number = [sentence(section.title)], 0
+        for block in shown(section.blocks, MARKDOWN):
+            if isinstance(block, Paragraph) and block.role in ("lead", "note"):
+                caption.append(sentence(said(block.text)))
+            elif isinstance(block, (Bars, Checks, Matrix, Table)):
                 number += 1
-                heads, rows, more = table.grid(tree.MARKDOWN)
+                heads, rows, more = block.table().grid(MARKDOWN)
                 label = f"{name}-{section.key}{f'-{number}' if number > 1 else ''}"
-                text = " ".join([*caption, *([tree.sentence(more)] if more else [])])
+                text = " ".join([*caption, *([sentence(more)] if more else [])])
                 yield _table(heads, rows, text, label)
-                caption = [tree.sentence(section.title)]
+                caption = [sentence(section.title)]
         yield from _tables(section.blocks, name)
-
-
-def _table_of(block: tree.Block) -> tree.Table | None:
-    if isinstance(block, tree.Matrix):
-        return block.table()
-    if isinstance(block, (tree.Bars, tree.Checks)):
-        return block.table
-    return block if isinstance(block, tree.Table) else None
 
 
 def _table(heads: Sequence[str], lines: Sequence[Sequence[str]], caption: str, label: str) -> str:

@@ -10,8 +10,21 @@ from auditor.registry import register
 from auditor.results.renderer import clean
 
 from .figures.figures import Text, said
-from .layout import document as tree
 from .layout.audit import DocumentRenderer
+from .layout.document import (
+    MARKDOWN,
+    Block,
+    Code,
+    Document,
+    First,
+    Items,
+    Paragraph,
+    Section,
+    Terms,
+    cut,
+    overview,
+    shown,
+)
 
 
 @register
@@ -21,9 +34,9 @@ class Markdown(DocumentRenderer):
     name = "markdown"
     suffix: ClassVar[str] = ".md"
 
-    def written(self, documents: Sequence[tree.Document]) -> str:
+    def written(self, documents: Sequence[Document]) -> str:
         """Return one section per document after a summary of several."""
-        lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))]
+        lead = [f"# {len(documents)} audits\n", _table(overview(documents))]
         return "\n".join([*(lead if len(documents) > 1 else []), *map(_document, documents)])
 
 
@@ -36,29 +49,29 @@ def safe(text: Text) -> str:
     return escaped
 
 
-def _document(document: tree.Document) -> str:
+def _document(document: Document) -> str:
     alone = document.kind == "comparison" and document.overview is None
     title = f"# {safe(document.headline)}\n" if alone else f"## {safe(document.name)}\n"
-    outcome = (
-        [tree.Paragraph(document.headline)] if document.kind == "comparison" and not alone else []
-    )
+    outcome = [Paragraph(document.headline)] if document.kind == "comparison" and not alone else []
     opening = _blocks([*document.opening, *outcome])
     return "\n".join([title, *opening, *_blocks(document.sections, 2 if alone else 3)])
 
 
-def _blocks(blocks: Iterable[tree.Block], level: int = 3) -> list[str]:
+def _blocks(blocks: Iterable[Block], level: int = 3) -> list[str]:
     return [
-        _section(block, level) if isinstance(block, tree.Section) else WRITERS[type(block)](block)
-        for block in tree.shown(blocks, tree.MARKDOWN)
+        _section(block, level)
+        if isinstance(block, Section)
+        else WRITERS.get(type(block), _table)(block)
+        for block in shown(blocks, MARKDOWN)
     ]
 
 
-def _section(section: tree.Section, level: int) -> str:
+def _section(section: Section, level: int) -> str:
     title = f"{'#' * level} {safe(section.title)}\n"
     return "\n".join([title, *_blocks(section.blocks, level + 1)])
 
 
-def _first(block: tree.First) -> str:
+def _first(block: First) -> str:
     one = block.headline
     lines = [
         f"**{one.mark} {safe(one.gate)}**",
@@ -69,7 +82,7 @@ def _first(block: tree.First) -> str:
     return "\n\n".join([*filter(None, lines), points])
 
 
-def _paragraph(block: tree.Paragraph) -> str:
+def _paragraph(block: Paragraph) -> str:
     text = f"**{block.term}** {safe(block.text)}" if block.term else safe(block.text)
     return f"**{text}**\n" if block.role == "alert" else f"{text}\n"
 
@@ -78,27 +91,27 @@ def _list(lines: Iterable[str]) -> str:
     return "".join(f"- {line}\n" for line in lines)
 
 
-def _items(block: tree.Items) -> str:
-    lines, more = tree.cut(block.lines, block.most, tree.MARKDOWN)
+def _items(block: Items) -> str:
+    lines, more = cut(block.rows, block.most, MARKDOWN)
     return _list(map(safe, filter(None, (*lines, more))))
 
 
-def _terms(block: tree.Terms) -> str:
+def _terms(block: Terms) -> str:
     return _list(
         f"**{safe(name)}**: {safe(f'{formula}: {meaning}' if formula else meaning)}"
-        for name, formula, meaning in block.terms
+        for name, formula, meaning in block.rows
     )
 
 
-def _code(block: tree.Code) -> str:
+def _code(block: Code) -> str:
     longest = max(map(len, re.findall("`+", block.text)), default=0)
     fence = "`" * max(3, longest + 1)
     title = f"{safe(block.title)}:\n\n" if block.title else ""
     return f"{title}{fence}{block.language}\n{block.text.rstrip(chr(10))}\n{fence}\n"
 
 
-def _table(block: tree.Table) -> str:
-    heads, rows_of, more = block.grid(tree.MARKDOWN)
+def _table(block: Any) -> str:
+    heads, rows_of, more = block.table().grid(MARKDOWN)
     lines = [[*heads], ["---"] * len(heads), *rows_of]
     table = "".join(
         f"| {' | '.join(safe(cell.replace(chr(10), '; ')) for cell in line)} |\n" for line in lines
@@ -106,14 +119,10 @@ def _table(block: tree.Table) -> str:
     return table + (f"\n{more}.\n" if more else "")
 
 
-WRITERS: dict[type[tree.Block], Callable[[Any], str]] = {
-    tree.First: _first,
-    tree.Paragraph: _paragraph,
-    tree.Items: _items,
-    tree.Terms: _terms,
-    tree.Code: _code,
-    tree.Table: _table,
-    tree.Matrix: lambda block: _table(block.table()),
-    tree.Bars: lambda block: _table(block.table),
-    tree.Checks: lambda block: _table(block.table),
+WRITERS: dict[type[Block], Callable[[Any], str]] = {
+    First: _first,
+    Paragraph: _paragraph,
+    Items: _items,
+    Terms: _terms,
+    Code: _code,
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 import shutil
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 from rich import box
@@ -24,9 +24,27 @@ from .charts.spec import sparklines
 from .figures.figures import SCALE, Text, clipped, number, said
 from .figures.matrix import knows
 from .figures.reading import Reading, unique
-from .layout import document as tree
 from .layout.audit import DocumentRenderer
-from .layout.document import overview
+from .layout.document import (
+    TERMINAL,
+    Bars,
+    Block,
+    Checks,
+    Code,
+    Document,
+    Figure,
+    First,
+    Items,
+    Matrix,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    Terms,
+    cut,
+    overview,
+    shown,
+)
 from .wording.headline import Bar, headline
 from .wording.sentences import capital, share
 from .wording.verdict import verdicts
@@ -56,7 +74,7 @@ class Writer:
     def __init__(self, console: Console, *, brief: bool = False) -> None:
         self.console, self.brief = console, brief
 
-    def document(self, document: tree.Document) -> None:
+    def document(self, document: Document) -> None:
         """Print a document."""
         self._rule(document.name)
         if document.kind == "comparison":
@@ -70,15 +88,15 @@ class Writer:
                 f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
             )
 
-    def overview(self, table: tree.Table) -> None:
+    def overview(self, table: Table) -> None:
         """Print one line for each of several audits."""
         self._rule(f"Summary of {len(table.rows)} audits")
         self._table(table)
 
-    def blocks(self, blocks: Sequence[tree.Block]) -> None:
+    def blocks(self, blocks: Sequence[Block]) -> None:
         """Print the terminal's blocks."""
-        for block in tree.shown(blocks, tree.TERMINAL):
-            WRITERS[type(block)](self, block)
+        for block in shown(blocks, TERMINAL):
+            getattr(self, f"_{type(block).__name__.lower()}")(block)
 
     def _rule(self, title: str) -> None:
         name = Rich(clipped(title, self.console.width - 4), style="bold")
@@ -90,9 +108,9 @@ class Writer:
     def _indented(self, text: Text, style: str = "") -> None:
         self.console.print(Padding(Rich(clean(said(text)), style=style), (0, 0, 0, 2)))
 
-    def _section(self, section: tree.Section) -> None:
-        first, *rest = tree.shown(section.blocks, tree.TERMINAL)
-        lead = first if isinstance(first, tree.Paragraph) and first.role == "lead" else None
+    def _section(self, section: Section) -> None:
+        first, *rest = shown(section.blocks, TERMINAL)
+        lead = first if isinstance(first, Paragraph) and first.role == "lead" else None
         self.console.print()
         if section.title:
             explained = f"  {clean(said(lead.text))}" if lead else ""
@@ -100,7 +118,7 @@ class Writer:
             self.console.print(Rich.assemble(title, (explained, "dim")))
         self.blocks(rest if lead else [first, *rest])
 
-    def _first(self, block: tree.First) -> None:
+    def _first(self, block: First) -> None:
         one = block.headline
         self._print(f"{one.mark} {clean(one.gate)}", STYLES.get(one.mark, ""))
         for line in (one.number, *([f"{gauge(one.bar)} {one.bar.text}"] if one.bar else [])):
@@ -109,10 +127,10 @@ class Writer:
         for begin, text in block.points:
             self._indented(f"{begin} {said(text)}", "bold" if begin == "Next:" else "")
 
-    def _bars(self, block: tree.Bars) -> None:
-        schemes, width = unique(bar.scheme for bar in block.found), self.console.width
+    def _bars(self, block: Bars) -> None:
+        schemes, width = unique(bar.scheme for bar in block.rows), self.console.width
         room = max(8, (width - GAUGE - 34) // (2 if len(schemes) > 1 else 1))
-        for bar in block.found:
+        for bar in block.rows:
             names = [clipped(bar.attribute or "all", room).ljust(min(room, 14))]
             if len(schemes) > 1:
                 names.insert(0, clipped(bar.scheme, room).ljust(min(room, max(map(len, schemes)))))
@@ -124,28 +142,28 @@ class Writer:
             )
             self.console.print(line)
 
-    def _paragraph(self, block: tree.Paragraph) -> None:
+    def _paragraph(self, block: Paragraph) -> None:
         style = {"alert": BAD, "note": "dim"}.get(block.role, "dim" if block.term else "")
         term = f"{block.term} " if block.term else ""
         self.console.print(Rich.assemble((term, "bold"), (clean(said(block.text)), style)))
 
-    def _items(self, block: tree.Items) -> None:
-        lines, more = tree.cut(block.lines, block.most, tree.TERMINAL)
+    def _items(self, block: Items) -> None:
+        lines, more = cut(block.rows, block.most, TERMINAL)
         for line in filter(None, (*lines, more)):
             self._indented(line)
 
-    def _terms(self, block: tree.Terms) -> None:
-        for name, formula, meaning in block.terms:
+    def _terms(self, block: Terms) -> None:
+        for name, formula, meaning in block.rows:
             # not every terminal supports the zero-width hat over a letter
             text = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
             self.console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(text), "dim")))
 
-    def _code(self, block: tree.Code) -> None:
+    def _code(self, block: Code) -> None:
         text = f"{block.title}:\n{block.text}" if block.title else block.text
         plain = Rich(text.rstrip("\n"))
         self.console.print(plain, no_wrap=True, overflow="ignore", crop=False)
 
-    def _checks(self, block: tree.Checks) -> None:
+    def _checks(self, block: Checks) -> None:
         for one in block.found:
             mark, stated = f"{one.mark} {one.status:<9} ", clean(f"{one.stated}{one.where}")
             lines = folded(stated, max(12, self.console.width - len(mark))).split("\n")
@@ -153,7 +171,7 @@ class Writer:
             self.console.print(Rich.assemble((mark, STYLES[one.mark]), (text, "bold")))
             self._indented(f"observed {one.observed}, bound {one.bound}: {one.why}")
 
-    def _figure(self, block: tree.Figure) -> None:
+    def _figure(self, block: Figure) -> None:
         chart = block.chart
         if not chart.drawn:
             return
@@ -167,7 +185,7 @@ class Writer:
 
     # -- tables
 
-    def _matrix(self, block: tree.Matrix) -> None:
+    def _matrix(self, block: Matrix) -> None:
         self._table(block.table(brief=self.brief, most=MOST if self.brief else None))
         left = len(block.rows) - MOST
         if self.brief and left > 0:
@@ -178,8 +196,8 @@ class Writer:
         )
         self.console.print(Rich("  ").join(steps))
 
-    def _table(self, block: tree.Table) -> None:
-        rows, more = tree.cut(block.rows, block.most, tree.TERMINAL, block.what)
+    def _table(self, block: Table) -> None:
+        rows, more = cut(block.rows, block.most, TERMINAL, block.what)
         for group in unique(row.group for row in rows):
             if group:
                 self._print(
@@ -189,7 +207,7 @@ class Writer:
         if more:
             self._print(more, "dim")
 
-    def _rows(self, block: tree.Table, rows: Sequence[tree.Row]) -> None:
+    def _rows(self, block: Table, rows: Sequence[Row]) -> None:
         width, many = self.console.width, max(1, len(block.columns))
         longest = max(len(line) for row in rows for line in (block.first, *row.name.split("\n")))
         label = min(30 if width >= 100 else 15, max(12, longest))
@@ -220,7 +238,7 @@ def gauge(bar: Bar, width: int = GAUGE) -> str:
     return "".join("│" if at == target else "█" if at < filled else "·" for at in range(width))
 
 
-def _label(row: tree.Row, width: int) -> Rich:
+def _label(row: Row, width: int) -> Rich:
     lines = [folded(clipped(line, 200), width) for line in row.name.split("\n")]
     below = folded(row.below, width - 2).split("\n") if row.below else []
     return Rich("\n".join(lines)).append("".join(f"\n  {line}" for line in below), "dim")
@@ -247,21 +265,6 @@ def folded(text: str, width: int) -> str:
 
 def _parts(text: str, joints: str) -> list[str]:
     return re.findall(f"[^{joints}]*[{joints}]|[^{joints}]+", text)
-
-
-WRITERS: dict[type[tree.Block], Callable[[Writer, Any], None]] = {
-    tree.Section: Writer._section,
-    tree.First: Writer._first,
-    tree.Bars: Writer._bars,
-    tree.Paragraph: Writer._paragraph,
-    tree.Items: Writer._items,
-    tree.Terms: Writer._terms,
-    tree.Code: Writer._code,
-    tree.Matrix: Writer._matrix,
-    tree.Checks: Writer._checks,
-    tree.Figure: Writer._figure,
-    tree.Table: Writer._table,
-}
 
 
 @register
@@ -305,7 +308,7 @@ class Terminal(DocumentRenderer):
         """Whether only verdict, comparison and expectations are written."""
         return not self.parameters.full
 
-    def written(self, documents: Sequence[tree.Document]) -> str:
+    def written(self, documents: Sequence[Document]) -> str:
         """Print all documents, and a summary of several."""
         console = self._console()
         writer = Writer(console, brief=self.brief)
@@ -330,6 +333,5 @@ class Terminal(DocumentRenderer):
             markup=False,
             emoji=False,
             legacy_windows=False,
-            soft_wrap=False,
             no_color=not color,
         )

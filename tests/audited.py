@@ -9,6 +9,7 @@ import auditor
 from auditor.data.microdata import as_table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import get
+from auditor.results.records import Measurement
 from auditor.schemes.base.scheme import Key, table_moments
 
 
@@ -30,3 +31,12 @@ def written(folder: Path, table: pd.DataFrame, copies: Iterable[pd.DataFrame]) -
         names.append(str(folder / f"copy-{place}.csv"))
         copy.to_csv(names[-1], index=False)
     return names
+
+
+def record(value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
+    """Return a figure of an attack on one copy."""
+    fields = dict.fromkeys(Measurement._fields) | {
+        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (0.5,), "replicate": 1,
+        "attribute": "*", "metric": "normalized_error", "value": value, "std_error": error, "status": "ok", "error_bar": "closed-form",
+    }  # fmt: skip
+    return Measurement(**(fields | changes))

@@ -11,7 +11,7 @@ from auditor.data import file_rows as streamed
 from auditor.data.load import load_table
 from auditor.data.table import Table
 from auditor.results.model import AuditResult
-from auditor.runs import tables
+from auditor.runs import check
 
 SMALLER = 16
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
@@ -57,9 +57,9 @@ def figures(result: AuditResult) -> tuple[Any, ...]:
 
 
 def in_memory(monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]) -> AuditResult:
-    tables._table.cache_clear()
+    check._table.cache_clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
     result = auditor.run(document)
-    tables._table.cache_clear()
+    check._table.cache_clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     return result

@@ -1,4 +1,4 @@
-"""Further planted leaks and honest releases; `docs/evidence/faults.md` shows what finds them. None is registered."""
+"""Further planted leaks and honest releases; `docs/evidence/faults.md` shows the tests that find each. None is registered."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from auditor import registry
-from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan
+from auditor.schemes.base.additive import ORIGINAL, Step, bridge_plan
 from auditor.schemes.base.scheme import Case
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.divisible_noise import (
@@ -327,7 +327,7 @@ class HonestFloat32(Planted):
 
 
 def all_cases():
-    """Every case, those of the product first."""
+    """Every case, the product's first."""
     product = [registry.get("case", name) for name in registry.names("case")]
     here = [
         each

@@ -20,7 +20,7 @@ BROKEN_ATTACKS = '''
     import numpy as np
 
     from auditor.adversary.attack import LinearAttack, Reconstruction, RowAttack
-    from auditor.adversary.affine import Affine
+    from auditor.adversary.attack import Affine
     from auditor.registry import register
 
 

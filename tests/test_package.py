@@ -144,7 +144,7 @@ def test_an_installed_program_runs_from_an_empty_folder_beside_packages_of_those
     )
     assert VERSION in run("--version")
     assert run("list") == command("list")[1]
-    run("run", "quickstart", "--quiet")
-    assert "<html" in (work / "audit/quickstart/report.html").read_text(encoding="utf-8")
+    run("run", "survey-example-3.6", "--quiet")
+    assert "<html" in (work / "audit/survey-example-3.6/report.html").read_text(encoding="utf-8")
     run("new", "a.yaml")
     assert run("check", "a.yaml", "published-copies").count("valid") == 2

@@ -24,19 +24,16 @@ KNOWLEDGE = {
     "known-attributes": {"known-attributes": ["a"]}, "model": {"model": {"target": "b", "predictors": ["a"], "depth": 2, "rows": 300}},
 }  # fmt: skip
 PARAMETERS = {
-    "inline": {"values": {"x": [2.0, 1.0], "y": [0.5, None]}},
-    "gaussian": {"covariance": [[1.0, 0.5], [0.5, 2.0]]},
-    "metric": {"metric": "rmse", "at-most": 1.0},
-    "collusion-gain": {"at-least": 0.5},
-    "ranking": {"order": ["llse", "ndr"]},
-    "similarity": {"edges": [0.0, 5.0, 10.0]},
+    "inline": {"values": {"x": [2.0, 1.0], "y": [0.5, None]}}, "gaussian": {"covariance": [[1.0, 0.5], [0.5, 2.0]]},
+    "metric": {"metric": "rmse", "at-most": 1.0}, "collusion-gain": {"at-least": 0.5},
+    "ranking": {"order": ["llse", "ndr"]}, "similarity": {"edges": [0.0, 5.0, 10.0]},
     "growth-rate": {"against": "data.rows", "at-most": 1.0},
     "corner-wave": {"noise": {"variance": 2.5}, "algorithm": "on-demand"},
     "geometric-multilevel": {"noise": {"variances": [2.5, 100.0, 0.3]}, "unit": 0.5},
     "independent": {"distribution": "uniform"},
     "rotation-noise": {"noise": "corner-wave", "rotations": "shared", "translation": True},
     "uniform-multilevel": {"implementation": "multi-pert"},
-}
+}  # fmt: skip
 
 
 def knowledge_of(attack):

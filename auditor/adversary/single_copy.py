@@ -24,20 +24,20 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.affine import Affine
-from auditor.adversary.attack import LinearAttack
+from auditor.adversary.attack import Affine, LinearAttack
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.base.errors import NotApplicable
 from auditor.base.types import Array
-from auditor.numerics.linear_algebra import clip_to_psd, descending_eigen
-from auditor.numerics.moments import Moments
-from auditor.numerics.random_matrix import (
+from auditor.numerics.linear_algebra import (
     aspect,
+    clip_to_psd,
+    descending_eigen,
     noise_variance,
     optimal_gain,
     projection_error_range,
 )
+from auditor.numerics.moments import Moments
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters
 from auditor.schemes.base.noise_density import NoiseDensity
@@ -166,7 +166,7 @@ class SampleFilter(LinearAttack):
 
         The error is summed over attributes. The upper bound is infinite if the filter was fitted to
         other rows. For the fitted rows both bounds include the error of the mean, ``(m − mu_X)²``.
-        Source: ``auditor.numerics.random_matrix``.
+        Source: ``auditor.numerics.linear_algebra``.
         """
         if self.parameters.shrinkage == "optimal":
             return None

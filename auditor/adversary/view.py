@@ -4,7 +4,7 @@
 | --- | --- |
 | ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
-| ``model`` | ``ModelledMoments`` or ``TreeMoments`` of ``auditor.adversary.published_tree`` |
+| ``model`` | ``ModelledMoments`` or ``TreeMoments`` of ``auditor.adversary.published`` |
 | ``known-records`` | original ``Records`` with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | original ``UnpairedRecords`` |
 

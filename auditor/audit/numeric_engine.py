@@ -31,6 +31,7 @@ from auditor.audit.base.session import (
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.law_tests.numeric import law_tests
 from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
+from auditor.audit.measures.diagnosis import unused_figures
 from auditor.audit.measures.privacy import wanted_tally
 from auditor.audit.measures.utility import column_of
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
@@ -189,7 +190,9 @@ class NumericSession(Session):
 
     def later_records(self) -> list[Measurement]:
         """Return figures of copies without a stated law."""
-        return without_law_records(self.opened, self.context)
+        found = without_law_records(self.opened, self.context)
+        release = self.opened.release
+        return [*found, *unused_figures(self.context, release.scheme, release.table, found)]
 
     def gains(self) -> Attempt:
         """Return the insider's gains by pooling."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from auditor.adversary.affine import check_real
+from auditor.adversary.attack import check_real
 from auditor.adversary.knowledge import Perfect
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.records import CellContext, promise_records, scheme_record
@@ -89,7 +89,7 @@ def without_law_records(opened: Opened, context: CellContext) -> list[Measuremen
         )
     stated = law is not None and law.distribution != "unstated"
     if (
-        (stated and table.units is None)
+        (stated and table.units is None and not any(n for _, n in release.scheme.beside(table)))
         or not opened.gathered.copies.joint
         or release.transformed is not None
         or table.streamed

@@ -73,7 +73,9 @@ class Workload(NamedTuple):
     results: int
 
 
-def workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workload:
+def workload(
+    here: Scenario, table: Table, use: SchemeUse, copies: int, pooling: bool = False
+) -> Workload:
     """Return the work of one release in all its replicates.
 
     Raises
@@ -86,7 +88,6 @@ def workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workl
     )
     tried = list(tries(here, use, copies))
     asked = expand_all(here.coalitions, copies, here.seed)
-    pooling = any(judged.expectation.needs_pooling for judged in here.judged)
     width, size = table.width, 0
     rows = min(table.rows, here.data.rows or table.rows)  # fewer in a plan of fewer records
     if categorical:

@@ -26,7 +26,7 @@ from auditor.base.errors import (
     StorageError,
 )
 from auditor.cli import arguments, copies, inspect, run
-from auditor.cli.guard import close_up, report_bug
+from auditor.cli.arguments import close_up, report_bug
 from auditor.process.console import say
 
 click.rich_click.TEXT_MARKUP = "ansi"

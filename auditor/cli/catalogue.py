@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from auditor import registry
 from auditor.base.errors import AuditorError, PluginError, did_you_mean
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from auditor.results import bibliography, metrics
 
 SINGULAR = {

@@ -16,6 +16,7 @@ from auditor.cli.arguments import (
     bounds_option,
     file_options,
     format_option,
+    guarded,
     names,
     numbers,
     one_line_warnings,
@@ -28,12 +29,10 @@ from auditor.cli.arguments import (
     warn_of_broken_plugins,
     with_file_options,
 )
-from auditor.cli.guard import guarded
 from auditor.process.console import put, say, tell
 
 if TYPE_CHECKING:
-    from auditor.runs.drawn_copies import Precision
-    from auditor.runs.finished_copies import Blank
+    from auditor.runs.drawn_copies import Blank, Precision
 
 FOR_STUDY = (
     "WARNING: copies made with --seed are FOR STUDY ONLY: whoever knows or guesses the seed and the table takes the noise off again. "
@@ -75,7 +74,6 @@ ONLY_WITH_APPEND = {"earlier", "key", "repeats"}
 
 
 def _clip(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Parse ``[COLUMN=]LOW:HIGH`` into column (or empty) and bounds as text."""
     bounds = {}
     for text in texts:
         column, _, both = text.rpartition("=")
@@ -291,7 +289,7 @@ def _release(
     clipped: dict[str, tuple[str, str]],
 ) -> None:
     from auditor.runs.copy_files import averages_out, is_nested, unperturbed, write_copies
-    from auditor.runs.finished_copies import Treatment
+    from auditor.runs.drawn_copies import Treatment
     from auditor.runs.perturb import make_plugin
 
     stated = {"epsilon": epsilon, "gaussian-dp": gaussian_dp}
@@ -356,10 +354,6 @@ def _sized(
     rows: int | None,
     missing: str,
 ) -> tuple[list[float], dict[str, Any], list[str]]:
-    """Return levels, parameters and columns for noise sized by bounds.
-
-    All records must lie within the bounds.
-    """
     from auditor.data.bounds import check_bounds
     from auditor.data.load import load_table
     from auditor.numerics.random_streams import stream

@@ -20,6 +20,7 @@ from auditor.cli.arguments import (
     file_options,
     format_option,
     full_option,
+    guarded,
     one_line_warnings,
     read_all,
     scenario_argument,
@@ -30,7 +31,6 @@ from auditor.cli.arguments import (
     with_budget,
     with_file_options,
 )
-from auditor.cli.guard import guarded
 from auditor.cli.run import FORMATS
 from auditor.process.console import put, say, tell
 

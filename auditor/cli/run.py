@@ -18,6 +18,7 @@ from auditor.cli.arguments import (
     each,
     format_option,
     full_option,
+    guarded,
     one_line_warnings,
     quiet_option,
     read_all,
@@ -29,7 +30,6 @@ from auditor.cli.arguments import (
     warn_of_broken_plugins,
     with_budget,
 )
-from auditor.cli.guard import guarded
 from auditor.process.console import put, say
 
 if TYPE_CHECKING:
@@ -249,7 +249,6 @@ def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
 
 
 def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
-    """Report the missing parts of a stopped run, and the way to continue."""
     from auditor.process.interrupt import exit_status
 
     for result in results:

@@ -300,7 +300,6 @@ def markdown(found: Sequence[SelfTest], seconds: float) -> str:
 
 
 def _tables(found: SelfTest) -> dict[str, list[list[str]]]:
-    """Return a table of leaks and one of honest releases by title, each with its head."""
     names = sorted({name for tally in found.cases for name in tally.by_expectation})
     tables = {}
     for honest, title, *head in (

@@ -57,12 +57,7 @@ SAME_VALUES = 0.05
 class Finding:
     """A fault of a copy's rows or columns.
 
-    Attributes
-    ----------
-    certain : bool
-        Whether no noise explains it; otherwise undecided.
-    cause : str
-        Its description, to follow «the copy's rows».
+    ``certain`` if no noise explains it. ``cause`` follows «the copy's rows».
     """
 
     certain: bool
@@ -77,7 +72,6 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
     X, Y : ndarrays of shape (n, N)
         Finite; in the order of the table.
     names : tuple of N str
-        The columns, for the message.
 
     Notes
     -----
@@ -280,7 +274,6 @@ def _moved(X: Array, Y: Array) -> str:
 
 
 def _strength(both: list[tuple[Array, Array]], k: int) -> Array:
-    """Return the larger ``z`` of values and ranks, shifted by k rows, (N,)."""
     pairs = [_beside(x, y, k) for x, y in both]
     r = np.max([np.einsum("ij,ij->j", x, y) / len(x) for x, y in pairs], axis=0)
     return _fisher(r, len(pairs[0][0]))

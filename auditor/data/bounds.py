@@ -1,8 +1,7 @@
-"""Stated bounds of columns: the largest change of one record.
+"""Stated bounds of columns, for the largest change of one record.
 
-Privacy guarantees depend on them. A bound is external knowledge (ages lie between 0 and 120). The
-table's own extremes are values of records. Records outside are refused; messages count them and
-show no value.
+A bound is external knowledge (ages lie between 0 and 120), since the table's extremes are values of
+records. Messages count the records outside and show no value.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from auditor.base.errors import DataError
 from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
-from auditor.data.columns.resolution import Grid
+from auditor.data.columns.scan import Grid
 from auditor.data.table import Table
 
 Bounds = Mapping[str, tuple[float, float]]
@@ -24,8 +23,6 @@ Bounds = Mapping[str, tuple[float, float]]
 
 def check_bounds(table: Table, bounds: Bounds) -> None:
     """Refuse bounds that do not fit a table's numeric columns.
-
-    Every column needs bounds, and every record must satisfy them.
 
     Raises
     ------
@@ -77,16 +74,7 @@ def spans(attributes: tuple[str, ...], bounds: Bounds) -> Array | None:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """Recording steps of one table's columns.
-
-    Attributes
-    ----------
-    attributes : tuple of N str
-    steps : ndarray of shape (N,)
-        Greatest step that divides all of a column's values; NaN if none.
-    largest : ndarray of shape (N,)
-        Largest absolute value.
-    """
+    """Recording steps (NaN if none) and largest absolute values, shape (N,)."""
 
     attributes: tuple[str, ...]
     steps: Array = field(repr=False)
@@ -96,8 +84,8 @@ class Recorded:
 def recorded(table: Table) -> Recorded:
     """Return the recording steps of a table's columns.
 
-    Standardised columns have none. A column of zeros has step 1. Cells equal to the column's mean
-    may be imputed; they are ignored if no step fits them.
+    Standardised columns have none. A column of zeros has step 1. Cells equal to the mean may be imputed;
+    they are ignored if no step fits them.
     """
     largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
     if table.standardized:

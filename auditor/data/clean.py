@@ -50,13 +50,7 @@ from auditor.process.deferred import pd
 class Asked:
     """A scenario's selection of records.
 
-    Attributes
-    ----------
-    rows : int or None
-        Number of first records.
-    missing : {'refuse', 'drop', 'mean', 'keep'}
-    named : bool
-        Whether the user named the columns: booleans then mean 0 and 1.
+    ``named``: whether the user named the columns, so that booleans mean 0 and 1.
     """
 
     rows: int | None
@@ -74,9 +68,6 @@ class Cleaned:
         Columns of finite numbers.
     required : tuple of str
         Columns whose gaps exclude a record.
-    numbers : FileRows
-    survey : Survey
-    chosen : Categories
     blanks : ndarray of shape (n, N) or None
         Cells that hold their column's mean.
     """
@@ -91,12 +82,7 @@ class Cleaned:
     def categories(self, rows: Array | FileRows, scan: Scan) -> CategoricalTable | None:
         """Return the records as categories; None without categorical columns.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n, N) or FileRows
-            The numbers, not rescaled.
-        scan : Scan
-            Their scan.
+        ``rows`` are the numbers, not rescaled, and ``scan`` their scan.
 
         Raises
         ------
@@ -129,14 +115,7 @@ def cleaned(
 ) -> Cleaned:
     """Survey columns and return the conversion to numbers and codes.
 
-    Parameters
-    ----------
-    pieces : sequence of Piece or Held
-    names : sequence of str
-        The table's columns. Unless the user named them, categories exclude non-numeric and
-        constant columns.
-    asked : Asked
-    chosen : Categories
+    Unless the user named the columns, categories exclude non-numeric and constant ones.
 
     Raises
     ------
@@ -196,17 +175,8 @@ def surveyed(
 ) -> tuple[list[Records], list[int], Survey]:
     """Return pieces, their counts of kept records, and the survey.
 
-    Parameters
-    ----------
-    pieces : sequence of Piece or Held
-    names : sequence of str
-        Columns to survey.
-    rows : int or None
-        Number of records to survey.
-    required : sequence of str
-        Columns whose gaps exclude a record.
-    domains : mapping
-        Columns whose values are collected, or compared with a declared domain.
+    ``required`` are columns whose gaps exclude a record. ``domains`` are columns whose values are
+    collected, or compared with a declared domain.
     """
     look = partial(_survey_of_piece, names=names, required=required, domains=domains)
     taken: list[Records] = []
@@ -240,7 +210,6 @@ def blocks_of(rows: Array | FileRows) -> Any:
 
 
 def _means(rows: FileRows) -> tuple[Array, Flags]:
-    """Return the means of the present values, (N,), summed by block, and the blanks, (n, N)."""
     total, blanks = np.zeros(rows.shape[1]), np.empty(rows.shape, dtype=bool)
     for (a, b), x in zip(row_blocks(*rows.shape), blocks_of(rows), strict=True):
         blanks[a:b] = np.isnan(x)
@@ -262,12 +231,10 @@ class Column:
 
     Attributes
     ----------
-    kinds : set of str
-        As ``kind_of`` calls them.
     missing, infinite, text : Cells
         Cells without a value, infinite numbers, and cells that are no numbers.
     low, high : float
-        Least and largest number of the kept records.
+        Range of the kept records.
     values : dict
         Distinct values of the kept records as keys; of a categorical column only.
     outside : int
@@ -384,16 +351,7 @@ class Column:
 
 @dataclass
 class Survey:
-    """Survey of some columns of a table.
-
-    Attributes
-    ----------
-    columns : dict
-    rows : int
-        Number of records.
-    kept : int
-        Number of records that are not dropped.
-    """
+    """Survey of some columns; ``kept`` counts the records that are not dropped."""
 
     columns: dict[str, Column]
     rows: int = 0
@@ -425,15 +383,8 @@ class Survey:
     ) -> None:
         """Refuse columns without finite numbers, and gaps if requested.
 
-        Parameters
-        ----------
-        names : sequence of N str
-        booleans : bool
-            Whether booleans may mean 0 and 1.
-        missing : {'refuse', 'drop', 'mean', 'keep'}
-        identifies : callable
-            Whether a column identifies records, by its name, first numbers and number of records.
-            The message recommends other columns only.
+        ``booleans`` may mean 0 and 1. ``identifies`` says whether a column identifies records, by name,
+        first numbers and number of records; the message recommends other columns only.
 
         Raises
         ------

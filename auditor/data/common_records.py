@@ -1,7 +1,4 @@
-"""Records and columns complete in the original and all copies.
-
-They are audited; notes describe the rest.
-"""
+"""Records and columns complete in the original and all copies."""
 
 from __future__ import annotations
 
@@ -31,18 +28,16 @@ LESS = ": it is less perturbed than what was audited, and more exposed than the 
 
 
 def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
-    """Return the common columns, of records complete in them, with notes.
+    """Return the complete records of the common columns, with notes.
 
-    A missing cell (local suppression) discloses no value. Imputed by a mean it would count as
-    protected, and hide the exposure of the others. Errors of excluded cells are noted: a suppressed
-    record may be perturbed less elsewhere, and a column missing in one copy may be unperturbed in
-    another.
+    A suppressed cell discloses no value. Imputed by a mean it would count as protected. A suppressed
+    record may be perturbed less elsewhere, so errors of excluded cells are noted.
 
     Raises
     ------
     DataError
-        There is no common column, fewer than ten records remain after exclusions, or a column is
-        constant in them.
+        No column is common, fewer than ten records remain after exclusions, or a column is
+        constant.
     """
     columns = np.flatnonzero(np.logical_and.reduce([copy.said for copy in copies]))
     if not len(columns):

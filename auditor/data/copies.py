@@ -44,9 +44,8 @@ from auditor.data.columns.checks import Series, are_complete, check_variance, co
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.describe import other_name, renamed_columns
-from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
-from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole_frame
+from auditor.data.formats.parts import Held, column_as_written, header, pieces_of, whole_frame
 from auditor.data.load import read_columns
 from auditor.data.request import DataUse
 from auditor.data.table import ShownColumn, Table
@@ -135,14 +134,12 @@ class Copy:
 
     Attributes
     ----------
-    name : str
-        The file's.
     values : ndarray of shape (n, N)
         NaN in missing cells, and in records and columns that the copy lacks.
     held : ndarray of shape (n,)
         Whether the copy has the record.
     said : ndarray of shape (N,)
-        Whether the copy has the column, and any cell in it.
+        Whether the copy has any cell of the column.
     others : tuple of str
         Its columns that the original lacks.
     beyond : int
@@ -223,19 +220,9 @@ def check_joined_by_row(asked: DataUse) -> None:
 def read_copy(
     path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = ""
 ) -> Copy:
-    """Return a copy read from a file.
+    """Return a copy read from a file, matched in order or by the ``key`` column.
 
-    Parameters
-    ----------
-    path : Path
-    table : Table
-        The original, with keys to join by.
-    key : str, optional
-        The key column. Otherwise rows match in order.
-    exact : bool
-        Whether surplus rows are refused.
-    why : str
-        Possible reason for another number of rows, for the message.
+    ``exact`` refuses surplus rows. ``why`` may explain another number of rows.
 
     Raises
     ------
@@ -246,7 +233,7 @@ def read_copy(
     with named_after(path):
         if path.suffix.lower() not in SUFFIXES:
             raise DataError(f"a copy is {SAID}")
-        known = reading.header(path)
+        known = header(path)
         notes: list[str] = []
         values = _numbers(path, table, known, notes)
         complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
@@ -300,7 +287,7 @@ def _matched(
             unequal = f"has {len(kept):,} rows where the original has {rows:,}; rows must match one to one{why}"
             raise AuditorError(f"{path.name}: {unequal}; or {JOIN_REMEDY}")
     else:
-        known = reading.header(path)
+        known = header(path)
         if keys.name not in known:
             raise DataError(
                 f"there is no key column {quoted(keys.name)}{nearest(keys.name, filter(None, known))}"
@@ -314,7 +301,7 @@ def _matched(
 
 
 def _order(places: Indices, rows: int) -> Array | None:
-    """Return normal scores of file positions; None if the orders agree."""
+    """Return normal scores of file positions; None in the original's order."""
     if (np.diff(places) > 0).all():
         return None
     scores = np.full(rows, np.nan)
@@ -346,10 +333,7 @@ def _numbers(path: Path, table: Table, known: Sequence[str], notes: list[str]) -
 def _renamed_numbers(
     path: Path, table: Table, known: Sequence[str], notes: list[str]
 ) -> dict[str, Array]:
-    """Return columns that a copy has under another name, in the original's units; note them.
-
-    The units are those of the best line through the originals.
-    """
+    """Return columns under another name, by the best line through the originals."""
     lacking = [name for name in table.attributes if name not in known]
     others = [name for name in known if name not in (*table.attributes, "")]
     if not lacking or not others:
@@ -379,7 +363,7 @@ def with_sets(table: Table, paths: Sequence[Path]) -> Table:
     data = table.categorical
     if data is None or data.streamed:
         return table
-    wider, known = [], [reading.header(path) for path in paths]
+    wider, known = [], [header(path) for path in paths]
     for attribute in data.attributes:
         labels = dict.fromkeys(attribute.labels)
         for path, names in zip(paths, known, strict=True):
@@ -414,19 +398,10 @@ def read_codes(
     why: str = "",
     dropped: bool = False,
 ) -> CodeCopy:
-    """Return a categorical copy in the original's records.
+    """Return a categorical copy in the original's records, matched in order or by keys.
 
-    Parameters
-    ----------
-    path : Path
-    data : CategoricalTable
-        The original. A binned column may be numbers, which are binned, or the bins' names.
-    keys : RecordKeys, optional
-        The original's, to join by. Otherwise rows match in order.
-    exact, why
-        As in ``read_copy``.
-    dropped : bool
-        Whether the original, and so the copy, lacks records with a blank.
+    A binned column may be numbers, which are binned, or the bins' names. ``dropped``: the original,
+    and so the copy, lacks records with a blank.
 
     Raises
     ------
@@ -448,8 +423,7 @@ def read_codes(
 
 
 def _with_renamed(path: Path, data: CategoricalTable, notes: list[str]) -> pd.DataFrame:
-    """Return a copy's columns; a lacking one from the column that follows it in other codes."""
-    known = reading.header(path)
+    known = header(path)
     lacking = [a for a in data.attributes if a.name not in known]
     others = [name for name in known if name not in (*data.names, "")]
     frame = read_columns(name_of(path), [name for name in known if name]) if lacking else None
@@ -467,7 +441,6 @@ def _with_renamed(path: Path, data: CategoricalTable, notes: list[str]) -> pd.Da
 
 
 def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:
-    """Return one column's codes, shape (records,); −1 for a missing answer."""
     codes, given = np.full(len(column), -1, dtype=np.intp), column.notna().to_numpy()
     answers = column[given]
     if attribute.edges is not None and kind_of(answers) == "numbers":
@@ -486,19 +459,21 @@ def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:
 
 MOST_COLUMNS = 40
 """Columns of one file that are used, the first ones."""
-FEWEST_NUMBERS, MOST_RUNS = 12, 4
-"""Different values from which on a column is read as numbers, and runs of digits that are read."""
+FEWEST_NUMBERS, MOST_RUNS, MOST_PLACES = 12, 4, 24
+"""Different values from which on a column is read as numbers, runs of digits, and characters of text
+that are read."""
+FEWEST_EACH = 20
+"""Records per code from which on the originals' mean of a code is a rule, and no record's value."""
 
 
-def shown_columns(
-    files: Iterable[tuple[Path, Indices]], audited: Sequence[str]
-) -> list[ShownColumn]:
-    """Return the columns that copies show and that are not ``audited`` or the key.
+def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[ShownColumn]:
+    """Return columns of copies, read as numbers, codes and text.
 
     Parameters
     ----------
-    files : iterable of (path, rows)
+    files : iterable of (path, rows, names)
         ``rows`` is the file row of each original record, shape (n,), −1 if the copy lacks it.
+        ``names`` are the columns, of which the first ``MOST_COLUMNS`` are read.
 
     Raises
     ------
@@ -506,9 +481,8 @@ def shown_columns(
         A file cannot be read.
     """
     found: dict[str, ShownColumn] = {}
-    for number, (path, rows) in enumerate(files, start=1):
-        names = [name for name in reading.header(path) if name not in (*audited, "")]
-        names = names[:MOST_COLUMNS]
+    for number, (path, rows, columns) in enumerate(files, start=1):
+        names = columns[:MOST_COLUMNS]
         if not names:
             continue
         pieces = [
@@ -547,15 +521,44 @@ def _as_floats(cells: pd.Series[Any]) -> Array:
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _readings(cells: pd.Series[str]) -> list[tuple[str, Array | Indices]]:
-    """Return a column as numbers, and as codes unless every record has its own."""
+def _readings(cells: pd.Series[str]) -> list[tuple[str, NDArray[Any]]]:
+    """Return a column as numbers, as codes unless every record has its own, and as text."""
     given = cells.where(cells.notna() & (cells.astype(str).str.strip() != ""))
     codes, labels = pd.factorize(given.astype(str).where(given.notna()), sort=True)
-    found: list[tuple[str, Array | Indices]] = []
+    found: list[tuple[str, NDArray[Any]]] = []
     for k, numbers in enumerate(number_readings(given) if len(labels) >= FEWEST_NUMBERS else ()):
         there = np.isfinite(numbers)
         if 2 * there.sum() > given.notna().sum():
             found.append((f"number {k}", np.where(there, numbers, numbers[there].mean())))
     if 1 < len(labels) + (codes < 0).any() and len(labels) < len(cells):
         found.append(("code", np.asarray(codes + 1, dtype=np.intp)))
+    if FEWEST_NUMBERS <= len(labels) and not many_alike(codes):
+        found.append(("text", as_text(given)))
     return found
+
+
+def many_alike(codes: NDArray[Any]) -> bool:
+    """Return whether a code has ``FEWEST_EACH`` records on average."""
+    return len(codes) >= FEWEST_EACH * len(np.unique(codes))
+
+
+def as_text(cells: pd.Series[Any]) -> NDArray[np.str_]:
+    """Return cells as short lower-case text, shape (n,); blanks are empty."""
+    text = cells.astype("string").fillna("").str.strip().str.lower()
+    return text.to_numpy(dtype=f"U{MOST_PLACES}")
+
+
+def characters(text: NDArray[np.str_]) -> Indices:
+    """Return codes of the characters at each place from either end, shape (n, places).
+
+    Examples
+    --------
+    >>> characters(np.array(["ab", "b"])).tolist()
+    [[1, 1, 1, 1], [2, 0, 0, 1]]
+    """
+    width = int(np.char.str_len(text).max(initial=1))
+    ends = [np.char.ljust(text, width), np.char.rjust(text, width)]
+    places = np.hstack(
+        [each.astype(f"U{width}").view(np.uint32).reshape(-1, width) for each in ends]
+    )
+    return np.column_stack([np.unique(place, return_inverse=True)[1].ravel() for place in places.T])

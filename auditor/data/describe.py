@@ -47,12 +47,8 @@ class Description:
     ----------
     columns : tuple of Column
         In the order of the file; without unnamed columns.
-    unnamed : int
-        Number of unnamed columns, like the index of a data frame.
-    rows : int
-        Number of records; an estimate for a sampled table.
-    seen : int
-        Number of records sampled.
+    rows, seen : int
+        Number of records, an estimate for a sampled table; and of records sampled.
     order : str or None
         A column that numbers the records, if they are more dependent in its order than in the
         file's.
@@ -266,7 +262,6 @@ def _bytes(pieces: Iterable[Piece]) -> int:
 
 
 def _varied_by(cells: Series) -> float:
-    """Return the number of the first record with a second distinct value."""
     there = cells.notna().to_numpy()
     if not there.any():
         return np.inf

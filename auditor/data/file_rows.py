@@ -36,15 +36,7 @@ use equal blocks.
 class Numbers:
     """Conversion to numbers.
 
-    Attributes
-    ----------
-    names : tuple of N str
-    required : tuple of str
-        Columns whose gaps exclude a record.
-    fill : ndarray of shape (N,) or None
-        Replacement of missing values.
-    scale : Scale or None
-        Rescaling of values.
+    ``required`` are columns whose gaps exclude a record; ``fill``, shape (N,), replaces missing values.
     """
 
     names: tuple[str, ...]
@@ -74,14 +66,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Coder:
-    """Conversion of one column to bins, or to places among labels.
-
-    Attributes
-    ----------
-    attribute : Attribute
-    fill : float
-        Replacement of a missing number.
-    """
+    """Conversion of one column to bins, or to places among labels."""
 
     attribute: Attribute
     fill: float = np.nan
@@ -98,12 +83,7 @@ class Coder:
 class ProductCodes:
     """Conversion to codes of a product domain.
 
-    Attributes
-    ----------
-    coders : tuple of Coder
-        One for each attribute.
-    required : tuple of str
-        Columns whose gaps exclude a record.
+    ``required`` are columns whose gaps exclude a record.
     """
 
     coders: tuple[Coder, ...]
@@ -171,17 +151,10 @@ class Cursor:
 
 @dataclass(frozen=True)
 class FileRows:
-    """Records in order, read from their pieces.
+    """Records in order, read from their pieces; ``counts`` has how many each yields.
 
     It holds places and counts only, so it can be sent to other processes. The last read position
     stays open, and is not sent.
-
-    Attributes
-    ----------
-    pieces : tuple of Piece or Held
-    counts : tuple of int
-        Records that each piece yields.
-    decode : Numbers or ProductCodes
     """
 
     pieces: tuple[Records, ...] = field(repr=False)

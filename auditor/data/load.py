@@ -19,15 +19,13 @@ from auditor.base.types import Array, Indices
 from auditor.data import file_rows
 from auditor.data.clean import Asked, Cleaned, cleaned, held
 from auditor.data.columns import checks
-from auditor.data.columns.categorical_table import Categories
+from auditor.data.columns.categorical_table import Categories, Hierarchy, coded
 from auditor.data.columns.checks import Frame, Missing, check_rows, with_value_for_blanks
 from auditor.data.columns.dates import in_days
-from auditor.data.columns.hierarchy import Hierarchy, coded
 from auditor.data.columns.record_keys import in_order_of, record_keys
 from auditor.data.columns.scan import Scale
 from auditor.data.file_rows import FileRows, Numbers
 from auditor.data.formats import file_kinds
-from auditor.data.formats import readers as reading
 from auditor.data.formats.parts import (
     Held,
     Piece,
@@ -36,6 +34,8 @@ from auditor.data.formats.parts import (
     blank_words,
     column_as_written,
     first_rows,
+    header,
+    notes_of,
     parsed_once,
     parts,
     pieces_of,
@@ -106,14 +106,6 @@ def load_table(
         ``value``: a blank is a value of its own, for schemes that make classes.
     standardize : bool
         Whether to scale each attribute to mean 0 and variance 1 (divisor n).
-    parameters : mapping, optional
-        The source's own; a file has none.
-    rng : Generator
-        The randomness of synthetic sources.
-    base : Path, optional
-        The scenario's folder; by default the current one.
-    categories : Categories, optional
-        Categorical columns; numbers only if listed in ``columns``.
     hierarchies, dates : mapping
         Columns converted to places among leaves, and to days since 1970.
     varied : bool
@@ -204,7 +196,6 @@ def load_table(
 def _finished(
     table: Table, found: Cleaned, files: Sequence[Piece], standardize: bool, varied: bool
 ) -> Table:
-    """Return a checked table with its categories, spelt as in ``files``, and scale."""
     checks.check_width(table.width)
     scan = table.scan
     table.check(varied)
@@ -270,8 +261,7 @@ def load_target(
 ) -> NDArray[Any]:
     """Return one column, (n,), record by record as in ``load_table``.
 
-    Numbers are float64, any other class is text. ``target`` is any column, also a class label; other
-    parameters as in ``load_table``.
+    Numbers are float64, any other class is text. ``target`` may be a class label.
 
     Raises
     ------
@@ -323,7 +313,7 @@ def file_pieces(
 def file_notes(source: str, base: Path | None = None) -> list[str]:
     """Return notes on how a file, or the first part with notes, is read."""
     found = files_of(source, base=base) if is_file(source) else []
-    notes = list(next((notes for path in found if (notes := reading.notes_of(path))), []))
+    notes = list(next((notes for path in found if (notes := notes_of(path))), []))
     for name, words in blank_words([piece for path in found for piece in pieces_of(path)]).items():
         which = ", ".join(f"{word!r} ({number:,} times)" for word, number in sorted(words.items()))
         notes.append(
@@ -334,7 +324,6 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
 
 
 def _units(cells: pd.Series[Any]) -> Indices:
-    """Return the number of each record's unit, shape (n,)."""
     codes, labels = pd.factorize(cells.where(cells.notna() & (cells.astype(str) != "")))
     blank = codes < 0
     codes[blank] = len(labels) + np.arange(blank.sum())
@@ -359,15 +348,13 @@ def is_large(pieces: Sequence[Piece], columns: int) -> bool:
 def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     """Return a file's columns, number of unnamed columns, and pieces.
 
-    A folder of parts is read like a file.
-
     Raises
     ------
     DataError
         It cannot be read, or has no named column.
     """
     path = files_of(source)[0]
-    known = reading.header(path)
+    known = header(path)
     named = [name for name in known if name]
     if not named:
         raise DataError(f"{path.name}: no column has a name")
@@ -381,9 +368,7 @@ def source_frame(
     rows: int | None = None,
     rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
-    """Return the records of a source with default parameters.
-
-    From a fixed seed by default.
+    """Return the records of a source with default parameters, from a fixed seed.
 
     Raises
     ------
@@ -418,7 +403,7 @@ def _pieces(
 ) -> tuple[tuple[str, ...], list[Piece]]:
     paths = files_of(source, parameters, base)
     first = paths[0]
-    names = select(reading.header(first), columns, (), **beside)
+    names = select(header(first), columns, (), **beside)
     if "" in names:
         raise DataError(
             f"{first.name}: column {names.index('') + 1} has no name (is it the index of a data frame?); "
@@ -427,7 +412,7 @@ def _pieces(
     checks.check_width(len(names))
     pieces: list[Piece] = []
     for path in paths:
-        known = reading.header(path, empty=len(paths) > 1)
+        known = header(path, empty=len(paths) > 1)
         lacks = [name for name in names if name not in known]
         if lacks:
             raise DataError(f"{path.name}: lacks column {listed(lacks)}, which {first.name} has")

@@ -34,11 +34,7 @@ from auditor.process.deferred import pd
 def as_table(X: Microdata, varied: bool = True) -> Table:
     """Return microdata as a table.
 
-    Parameters
-    ----------
-    X : ndarray, DataFrame, Series or list
-    varied : bool
-        Whether two rows and no constant column are required; not for a later batch.
+    ``varied`` requires two rows and no constant column; not for a later batch.
 
     Raises
     ------
@@ -107,9 +103,8 @@ def _is_real(kind: Any) -> bool:
 def numbers_like(X: Microdata, values: Array, whole: Flags | None = None) -> Microdata:
     """Return values of shape (n, N) in the form of ``X``.
 
-    With its index and columns, or its number of dimensions. Columns that are ``whole``, shape (N,),
-    become 64-bit integers if the original's type is integer. With other columns than the
-    original's, only the index is kept, and a DataFrame's columns are ``y1, y2, …``.
+    Columns that are ``whole``, shape (N,), become 64-bit integers if the original's are. With other
+    columns than the original's, only the index is kept, and columns are ``y1, y2, …``.
     """
     framed = isinstance(X, (pd.DataFrame, pd.Series))
     if values.size != np.size(X):
@@ -325,16 +320,7 @@ def refuse_repeats(
 
 
 def batch_notes(before: Sequence[Table], batch: Table, first_variances: Array) -> Iterator[str]:
-    """Yield notes on a numeric batch: counts and variance ratios, no values.
-
-    Parameters
-    ----------
-    before : sequence of Table
-        The records already released.
-    batch : Table
-    first_variances : ndarray of shape (N,)
-        Of the first batch, above 0.
-    """
+    """Yield notes on a numeric batch: counts and variance ratios, no values."""
     known, new = np.concatenate([row_hashes(table) for table in before]), row_hashes(batch)
     equal, own = int(np.isin(new, known).sum()), len(known) - len(np.unique(known))
     if equal:

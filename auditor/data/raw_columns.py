@@ -13,9 +13,8 @@ from auditor.base.errors import DataError
 from auditor.base.text import nearest, quoted
 from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
-from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import is_parquet
-from auditor.data.formats.parts import parsed_once
+from auditor.data.formats.parts import header, parsed_once
 from auditor.data.load import file_pieces, files_of, is_large, source_frame
 from auditor.data.request import is_file
 from auditor.process.deferred import pd
@@ -81,15 +80,8 @@ def stored_kinds(
 ) -> dict[str, Stored]:
     """Return each column's kind, by its first values.
 
-    Parameters
-    ----------
-    data : str
-    columns : sequence of str
-    frames : iterable of DataFrames
-        From ``raw_frames``. For Parquet the file's schema is used, as integers with gaps become
-        floats in frames.
-    forms : mapping
-        Columns of dates whose text has another format than ISO 8601.
+    ``frames`` are from ``raw_frames``. For Parquet the file's schema is used, as integers with gaps
+    become floats in frames. ``forms`` has the format of dates in text, if not ISO 8601.
     """
     if is_file(data):
         _, pieces = file_pieces(data, columns, None)
@@ -125,14 +117,7 @@ def _kind(column: Series, typed: bool, form: str | None) -> Stored:
 
 
 class InStep:
-    """Consecutive frames, read a given number of records at a time.
-
-    Parameters
-    ----------
-    frames : iterator of DataFrames
-    what : str
-        Their description, for messages.
-    """
+    """Consecutive frames, read a given number of records at a time."""
 
     def __init__(self, frames: Iterator[pd.DataFrame], what: str) -> None:
         self._frames = frames
@@ -187,16 +172,7 @@ def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.Data
 class Kept(InStep):
     """Some columns of a file or folder of parts, read in order.
 
-    Parameters
-    ----------
-    data : str
-        A path to a file of data.
-    columns : sequence of str
-        In output order.
-    rows : int, optional
-        Number of first records.
-    blanks : InStep, optional
-        Of the perturbed columns: records that lack any of these are skipped.
+    Records with ``blanks`` in perturbed columns are skipped.
 
     Raises
     ------
@@ -235,4 +211,4 @@ def column_names(data: str) -> list[str]:
     """
     if not is_file(data) or not located(data):
         raise DataError(f"columns can be kept of a file; {quoted(data)} is none")
-    return reading.header(files_of(data)[0])
+    return header(files_of(data)[0])

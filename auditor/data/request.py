@@ -13,32 +13,23 @@ class DataUse:
 
     Attributes
     ----------
-    source : str
-        A registered source, or a path to a file or folder.
     columns : tuple of str or None
         Selection, in this order; None for every numeric column.
-    order, key : str or None
-        Columns that order and identify the records; not audited.
-    first_batch : int or None
-        Number of records of the first batch, to which noise is scaled.
     rows : int or None
         Number of first records; for a synthetic source of records to draw.
-    missing : 'refuse', 'drop', 'mean' or 'value'
-    standardize : bool
-        Whether every column is scaled to mean 0 and variance 1.
     disclosure : 'rounded' or 'public'
         Whether written figures are rounded, or the records are public (docs/privacy.md).
     parameters : dict
         The source's own.
-    bins, categorical, hierarchies, dates : dict
-        Rules of columns that are binned, categorical, hierarchical or dates.
+    first_batch : int or None
+        Number of records of the first batch, to which noise is scaled.
     bounds : dict
         Column → (low, high), range of possible values, in data units.
     tolerance : dict
         Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
         default a tenth of the interquartile range.
-    unit, weight : str or None
-        Columns of protected units, such as households, and of survey weights; not audited.
+    order, key, unit, weight : str or None
+        Columns that are not audited: of order, identity, protected units and survey weights.
     """
 
     source: str

@@ -23,22 +23,11 @@ from auditor.process.containment import contained
 from auditor.process.deferred import pd, scipy
 from auditor.process.environment import check_room
 from auditor.registry import Plugin, PluginParameters, get
-from auditor.registry.field_paths import sentence
-from auditor.registry.parameters import explain
+from auditor.registry.parameters import explain, sentence
 
 
 class Outline(NamedTuple):
-    """Properties of a source's table known in advance.
-
-    Attributes
-    ----------
-    columns : tuple of N str
-    rows : int
-        ``n``.
-    mean : ndarray of shape (N,)
-    covariance : ndarray of shape (N, N)
-        Divisor n; exact up to rounding, like the mean.
-    """
+    """Properties of a source's table known in advance: exact moments, divisor n."""
 
     columns: tuple[str, ...]
     rows: int
@@ -85,23 +74,14 @@ class Source(Plugin):
     def population(self, rng: np.random.Generator) -> Array | None:
         """Return the population covariance of all columns, if stated.
 
-        Parameters
-        ----------
-        rng : Generator
-            As given to ``frame``, so a random law is drawn again identically.
+        ``rng`` is as given to ``frame``, so a random law is drawn again identically.
         """
         return None
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
-        """Return the source's columns.
+        """Return the source's columns, drawn with ``rng`` alone.
 
-        Parameters
-        ----------
-        rows : int or None
-            For a synthetic source the number of records to draw (None: its default), else of first
-            records, or all if there are fewer.
-        rng : Generator
-            The only randomness a source may use.
+        ``rows`` is the number of records to draw (None: the default), or of first records.
         """
         return pd.DataFrame(dict(self.numbers(rows, rng)))
 
@@ -139,14 +119,9 @@ def noise_seed(source: str, seed: int, fingerprint: str) -> int:
 
 @dataclass(frozen=True)
 class RecordShape:
-    """Distribution of one attribute, standardised.
+    """Distribution function of one standardised attribute, and its support.
 
-    Attributes
-    ----------
-    cdf : callable
-        Distribution function of arrays; continuous.
-    low, high : float
-        Ends of the support, or of all but a share of 1e-12.
+    ``low`` and ``high`` may omit a share of 1e-12.
     """
 
     cdf: Callable[[Array], Array]
@@ -166,10 +141,7 @@ NORMAL = RecordShape(normal_cdf, -7.5, 7.5)
 class RecordLaw:
     """Law of independent records, up to means and covariances.
 
-    Attributes
-    ----------
-    shapes : mapping
-        Attribute → its shape, if attributes are independent. Empty: jointly normal.
+    ``shapes`` has each attribute's, if attributes are independent. Empty: jointly normal.
     """
 
     shapes: Mapping[str, RecordShape] = field(default_factory=dict)

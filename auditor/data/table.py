@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.base.types import Array, Indices
-from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy
 from auditor.data.columns.checks import check_variance, check_varied, missing_codes
-from auditor.data.columns.hierarchy import Hierarchy
-from auditor.data.columns.resolution import Resolution, resolution
-from auditor.data.columns.scan import Scale, Scan, scan
+from auditor.data.columns.scan import Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
 
 if TYPE_CHECKING:  # used by few tables, whose builders import it
@@ -39,18 +37,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Promised:
-    """Records that are made on first use.
-
-    Attributes
-    ----------
-    shape : (int, int)
-        ``(n, N)``.
-    moments : (ndarray of shape (N,), ndarray of shape (N, N))
-        Mean and covariance with divisor n, before standardisation and without the records'
-        rounding.
-    make : callable
-        Returns the table with its records in memory.
-    """
+    """Records that are made on first use, with moments before standardisation."""
 
     shape: tuple[int, int]
     moments: tuple[Array, Array] = field(repr=False)
@@ -68,8 +55,6 @@ class Table:
 
     Attributes
     ----------
-    attributes : tuple of str
-        Column names, unique.
     content : ndarray of shape (n, N), FileRows or Promised
         Finite, C-contiguous float64, in data units.
     source, description, licence : str
@@ -77,13 +62,9 @@ class Table:
     categorical : CategoricalTable or None
         The records as categories; ``N`` may then be 0.
     scanned : Scan or None
-        Result of a pass over the records before standardisation, if already done.
-    standardized : bool
-        Whether the content is scaled to mean 0 and variance 1.
+        Result of a pass over the records before standardisation.
     hierarchies, dates : mapping
         Columns converted to places among leaves, and to days; applied to copies from files too.
-    keys : RecordKeys or None
-        Identifiers of the records.
     units : ndarray of shape (n,), or None
         Number of each record's unit.
     blanks : ndarray of shape (n, N), or None
@@ -92,8 +73,6 @@ class Table:
         Place of this table in a larger one.
     dropped : bool
         Whether records with a blank are excluded; applied to copies too.
-    bounds : mapping
-        Column → (low, high); empty if unstated.
     first_batch : int or None
         Number of records of the first batch, to which noise is scaled.
     population : callable or None
@@ -310,16 +289,9 @@ class Table:
 
 
 class Audited(NamedTuple):
-    """The audited part of a table.
+    """The audited part of a table, with notes on the rest.
 
-    Attributes
-    ----------
-    table : Table
-    notes : tuple of str
-        Notes on the rest.
-    understated : bool
-        Whether some of the rest is less perturbed, so that figures of the part understate the
-        exposure.
+    ``understated``: some of the rest is less perturbed, so that figures understate the exposure.
     """
 
     table: Table
@@ -328,17 +300,12 @@ class Audited(NamedTuple):
 
 
 class ShownColumn(NamedTuple):
-    """One column in the original's records.
+    """One column in the original's records: numbers, or codes without an order.
 
-    Attributes
-    ----------
-    copy : int
-        Number of the first copy that shows it; 0 if every adversary knows it.
-    name : str
-    values : ndarray of shape (n,)
-        Numbers, or codes without an order (integers).
+    ``copy`` is the first copy that shows it; 0 if every adversary knows it. ``values`` has shape
+    (n,): numbers, codes without an order (integers), or text.
     """
 
     copy: int
     name: str
-    values: Array | Indices
+    values: NDArray[Any]

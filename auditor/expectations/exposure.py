@@ -15,6 +15,7 @@ in clear are not judged.
 - Copies without a law: ``unknown`` is also the share of values that no copy shows exactly. Exact
   values among others leave the verdict undecided instead of «holds».
 - Several categorical columns: ``unknown`` is also the doubt left of the most disclosed value.
+- Copies from files with columns that no attack could use: undecided.
 - Copies from files that lack records, cells or columns: undecided if the rest carries less noise.
 
 The verdict states the number of attacks.
@@ -41,8 +42,8 @@ from auditor.expectations.base import (
 from auditor.expectations.metric import LEVEL, judge_bounds, towards
 from auditor.numerics.statistics import quantile
 from auditor.registry import PluginParameters, register
-from auditor.results.causes import causes
 from auditor.results.evidence import Evidence
+from auditor.results.metrics import causes, unused_columns
 from auditor.results.records import BELIEVED, KEPT, SHOWN, Measurement, cells, in_clear, pooled
 
 METRIC, MEDIAN, CLOSE = "normalized_error", "median_error_ratio", "close"
@@ -106,11 +107,22 @@ class Exposure(Expectation):
             judged.append(self._unknown(evidence, self.parameters.unknown))
         if self.parameters.close is not None:
             judged.append(self._close(evidence, self.parameters.close))
+        if unused := self._unused(evidence):
+            judged.append(replace(judged[0], status="undecided", why=unused))
         status = worst([one.status for one in judged])
         because = causes(evidence.measurements)[:3] if status != "holds" else []
         first = next(one for one in judged if one.status == status)
         why = "; ".join([*(one.why for one in judged if one.status == status), *because])
         return replace(first, why=why)
+
+    def _unused(self, evidence: Evidence) -> str:
+        asked = self.parameters.unknown
+        if asked is not None and asked.at_least is None:
+            return ""  # the statement is that copies tell much
+        any_attack = dict.fromkeys(("attack", "knowledge", "coalition", "attribute"))
+        filters = self.parameters.model_copy(update=any_attack)
+        admits = selector(filters, None, copies_released(evidence), each_attribute=True)
+        return unused_columns(filter(admits, evidence.measurements))
 
     def _close(self, evidence: Evidence, asked: Limits) -> Judgement:
         admits = selector(self.parameters, CLOSE, copies_released(evidence), each_attribute=True)
@@ -255,11 +267,7 @@ def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:
 
 def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
     judged = {(str(record.sweep), record.scheme) for record in found}
-    worse = [
-        release
-        for release in evidence.releases
-        if release.understated and (str(release.sweep), release.scheme) in judged
-    ]
+    worse = [r for r in evidence.releases if r.understated and (str(r.sweep), r.scheme) in judged]
     return list(dict.fromkeys(release.scheme for release in worse))
 
 

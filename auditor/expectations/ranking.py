@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -28,7 +28,7 @@ from auditor.expectations.metric import ROUNDING
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, Verdict, describe, pooled, uncertainty
+from auditor.results.records import Measurement, Verdict, describe, grouped, pooled, uncertainty
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import parse_coalitions
 
@@ -264,19 +264,17 @@ class GrowthRate(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict on the least-squares slope of each line; the worst decides."""
         p = self.parameters
-        lines: dict[str, list[tuple[float, float]]] = {}
-        for group in measured(evidence, p, p.metric):
-            record = group[0]
-            x = record.sweep.get(p.against)
-            value = float(np.median([r.value for r in group if r.value is not None]))
-            if isinstance(x, (int, float)) and x > 0 and value > 0:
-                others = {path: v for path, v in record.sweep.items() if path != p.against}
-                name = f"{record.scheme}{f', {record.attack}' if record.attack else ''}{f' at {others}' if others else ''}"
-                lines.setdefault(name, []).append((math.log(x), math.log(value)))
+        lines = grouped(
+            (_line(group[0], others), (math.log(x), math.log(value)))
+            for x, others, group in _swept(evidence, p)
+            for value in [float(np.median([r.value for r in group if r.value is not None]))]
+            if x > 0 and value > 0
+        )
         slopes = {
-            name: float(np.polyfit([x for x, _ in points], [y for _, y in points], 1)[0])
+            name: float(np.polyfit(x, y, 1)[0])
             for name, points in lines.items()
             if len(points) >= 3
+            for x, y in [np.transpose(points)]
         }
         bound = p.at_most if p.at_most is not None else p.at_least
         if not slopes:
@@ -332,17 +330,16 @@ class Monotone(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every step of every line."""
         p = self.parameters
-        lines: dict[str, list[tuple[float, Sequence[Measurement]]]] = {}
-        for group in measured(evidence, p, p.metric):
-            x = group[0].sweep.get(p.against)
-            if isinstance(x, (int, float)) and (
-                p.between is None or p.between[0] <= x <= p.between[1]
-            ):
-                lines.setdefault(_line(group[0], p.against), []).append((x, group))
+        low, high = p.between or (-math.inf, math.inf)
+        lines = grouped(
+            (json.dumps([others, *group[0][1:5], group[0].attribute], sort_keys=True), (x, group))
+            for x, others, group in _swept(evidence, p)
+            if low <= x <= high
+        )
         pairs = []
         for points in lines.values():
             points.sort(key=lambda point: point[0], reverse=p.direction == "falling")
-            pairs += [(low, high) for (_, low), (_, high) in pairwise(points)]
+            pairs += [(one[1], other[1]) for one, other in pairwise(points)]
         if not pairs:
             return Judgement(
                 "undecided", f"fewer than two values of {p.against} with a measured {p.metric}"
@@ -352,6 +349,17 @@ class Monotone(Expectation):
         return Judgement(judged.status, why, judged.observed, judged.bound)
 
 
-def _line(record: Measurement, against: str) -> str:
-    others = {path: value for path, value in record.sweep.items() if path != against}
-    return json.dumps([others, *record[1:5], record.attribute], sort_keys=True)
+def _line(record: Measurement, others: dict[str, Any]) -> str:
+    attack = f", {record.attack}" if record.attack else ""
+    return f"{record.scheme}{attack}{f' at {others}' if others else ''}"
+
+
+def _swept(
+    evidence: Evidence, p: Any
+) -> Iterator[tuple[float, dict[str, Any], Sequence[Measurement]]]:
+    """Yield each cell with its swept value and the values of the other swept paths."""
+    for group in measured(evidence, p, p.metric):
+        sweep = dict(group[0].sweep)
+        x = sweep.pop(p.against, None)
+        if isinstance(x, (int, float)):
+            yield x, sweep, group

@@ -173,7 +173,7 @@ def level_root(Sigma: Array) -> Array:
     divisor = np.where(size > 0, size, 1.0)
     values, vectors = np.linalg.eigh(Sigma / (divisor[..., :, None] * divisor[..., None, :]))
     kept = np.where(values > Sigma.shape[-1] * EPS * values[..., -1:], values, 0.0)
-    return np.asarray(size[..., :, None] * vectors * np.sqrt(kept)[..., None, :])
+    return size[..., :, None] * vectors * np.sqrt(kept)[..., None, :]
 
 
 def grain_of_moments(loudest: Array) -> Array:

@@ -151,7 +151,7 @@ def _count(y: Array, x: Array, generator: Generator) -> Array:
     else:
         g = z / s
         made = [s * (g + step * np.spacing(np.abs(g))) for step in BESIDE]
-    return np.asarray(np.sum([x + each == y for each in made], axis=0, dtype=np.float64))
+    return np.sum([x + each == y for each in made], axis=0, dtype=np.float64)
 
 
 def numpy_laplace(U: Array, b: float) -> Array:

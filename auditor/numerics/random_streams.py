@@ -34,8 +34,8 @@ PIECE = 2**13
 ZEROS = memoryview(bytes(8 * PIECE))
 WHOLE = np.frompyfunc(int, 1, 1)
 """Python integers, which do not overflow, from numbers or arrays."""
-LARGEST_MEAN = 2.0**63 - 10.0 * 2.0**31.5
-"""Poisson numbers of larger means may exceed 64 bits; numpy has an equal limit."""
+LARGEST_MEAN = 1e6
+"""Largest Poisson mean: its log-probabilities are exact to 1e-9."""
 
 
 class ReleaseKey:

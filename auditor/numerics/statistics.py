@@ -56,7 +56,7 @@ def column_ranks(values: Array) -> Array:
 
 def _mean_ranks(x: Array) -> Array:
     _, which, counts = np.unique(x, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[which])
+    return (np.cumsum(counts) - (counts - 1) / 2)[which]
 
 
 def standardised(X: Array, least: float = 0.0) -> Array:
@@ -159,7 +159,7 @@ def jackknife_error(left_out: Array) -> Array:
     """
     G = left_out.shape[0]
     spread = left_out - left_out.mean(axis=0)
-    return np.asarray(np.sqrt((G - 1) / G * np.einsum("g...,g...->...", spread, spread)))
+    return np.sqrt((G - 1) / G * np.einsum("g...,g...->...", spread, spread))
 
 
 def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tuple[float, float]:

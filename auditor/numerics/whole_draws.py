@@ -1,18 +1,10 @@
 """Discrete random numbers from uniform and exponential ones.
 
-Geometric, Poisson, Skellam and other log-concave numbers, from any kind of stream.
+Geometric, Poisson, Skellam and other log-concave numbers, from numpy's generator or the cipher's.
 
-| symbol | meaning | source |
-| --- | --- | --- |
-| ``u, w`` | uniform on [0, 1), multiples of 2⁻⁵³ | |
-| ``E`` | exponential of mean 1 | |
-| ``D(k, m)`` | ``k ln(k/m) + m − k``, the deviance in ``e^{−m} m^k/k! = e^{−D(k, m) − δ(k)}/√(2πk)`` | Loader 2000 |
-| ``a, b, v_r`` | constants of the hat in transformed rejection | Hörmann 1993, PTRS |
-
-Without normal approximations. Errors are the 53 bits of uniform numbers, so inversion never returns
-values of probability below some 2⁻⁵³, and the rounding of logarithms, a relative 1e-14. Both kinds
-of stream use this code, so copies do not depend on numpy's version. Numbers are whole float64,
-exact to 2⁵³.
+Without normal approximations. Errors are the 53 bits of uniform numbers, so values of probability below
+some 2⁻⁵³ never occur, and the rounding of logarithms. Both streams use this code, so copies do not depend
+on numpy's version. Numbers are whole float64.
 """
 
 from __future__ import annotations
@@ -29,16 +21,10 @@ from auditor.process.deferred import scipy
 
 Places: TypeAlias = NDArray[np.intp]
 
-LARGE_MEAN = 10.0
-"""Least mean for transformed rejection (Hörmann 1993); smaller ones use inversion."""
-IMPOSSIBLE = 2.0**-60
-"""Probability below which inversion stops: less than the resolution of 53 bits."""
 LARGEST_TABLE = 2.0**12
 """Largest variance for tabled Skellam numbers: some 1,200 probabilities, computed in half a
 millisecond.
 """
-STIRLING_FROM = 16.0
-"""Value from which five terms of Stirling's series are exact to 1e-15."""
 
 
 class Rng(Protocol):
@@ -59,57 +45,22 @@ def geometric(rng: Rng, rate: float, size: int) -> Array:
     return np.floor(rng.standard_exponential(size) / rate)
 
 
-def log_poisson(k: Array, mean: Array) -> Array:
-    """Return ``ln(e^{−m} m^k/k!)`` to a relative 1e-14.
-
-    By Loader's saddle point, which avoids cancellation.
-
-    Examples
-    --------
-    >>> float(log_poisson(np.array(2.0), np.array(1.0)))  # e^{−1}/2
-    -1.6931471805599454
-    """
-    few, n = k < STIRLING_FROM, np.maximum(k, STIRLING_FROM)
-    r = 1.0 / (n * n)
-    delta = (
-        1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - r / 1188.0) * r) * r) * r
-    ) / n
-    direct = scipy.special.xlogy(k, mean) - mean - scipy.special.gammaln(k + 1.0)
-    by_saddle_point = -_deviance(n, mean) - delta - 0.5 * np.log(2.0 * np.pi * n)
-    return np.where(few, direct, by_saddle_point)
-
-
-def _deviance(k: Array, m: Array) -> Array:
-    """Return ``D(k, m) = (k − m)·v + 2k (artanh v − v)``.
-
-    With ``v = (k − m)/(k + m)``; near the mean the bracket is its series.
-    """
-    v = (k - m) / (k + m)
-    near = np.abs(v) <= 0.1
-    s = np.where(near, v * v, 0.0)
-    series = v * s * np.polyval([1.0 / power for power in range(15, 1, -2)], s)
-    with np.errstate(divide="ignore"):  # a mean of 0: v = 1, and the probability 0
-        bracket = np.where(near, series, np.arctanh(v) - v)
-    return (k - m) * v + 2.0 * k * bracket
-
-
 def poisson(rng: Rng, mean: Array) -> Array:
-    """Return Poisson numbers of these means, shape (n,), from 0 to 2⁵²."""
-    large = mean >= LARGE_MEAN
-    found = np.empty(len(mean))
-    found[~large] = _poisson_inverted(rng, mean[~large])
-    found[large] = _poisson_rejected(rng, mean[large])
-    return found
+    """Return Poisson numbers of these means, shape (n,), from 0 to 10⁶."""
+
+    def log_p(k: Array, at: Places) -> Array:
+        possible = np.maximum(k, 0.0)
+        found = scipy.special.xlogy(possible, mean[at]) - scipy.special.gammaln(possible + 1.0)
+        return np.where(k < 0, -np.inf, found - mean[at])
+
+    return log_concave(rng, np.floor(mean), log_p)
 
 
 def skellam(rng: Rng, v: float, size: int) -> Array:
     """Return differences of two Poisson numbers of mean v/2 each, (size,).
 
-    By a table for small v.
+    From a table, for v up to ``LARGEST_TABLE``.
     """
-    if v > LARGEST_TABLE:
-        mean = np.full(size, v / 2.0)
-        return _poisson_rejected(rng, mean) - _poisson_rejected(rng, mean)
     total, guide = _skellam_table(v)
     u = rng.random(size)
     place = guide[(u * (len(guide) - 1)).astype(np.intp)]
@@ -171,42 +122,4 @@ def log_concave(rng: Rng, start: Array, log_p: Callable[[Array, Places], Array])
         kept = np.log1p(-rng.random(n)) + hat <= log_p(k, todo)
         found[todo[kept]] = k[kept]
         todo = todo[~kept]
-    return found
-
-
-def _poisson_inverted(rng: Rng, mean: Array) -> Array:
-    """Return Poisson numbers of small means by inversion from 0 up."""
-    left, p, k = rng.random(len(mean)), np.exp(-mean), 0
-    found, at = np.zeros(len(mean)), np.arange(len(mean))
-    while at.size:
-        found[at] = k
-        k += 1
-        following = p * mean[at] / k
-        further = (left >= p) & (following > IMPOSSIBLE)
-        at, left, p = at[further], (left - p)[further], following[further]
-    return found
-
-
-def _poisson_rejected(rng: Rng, mean: Array) -> Array:
-    """Return Poisson numbers of means ≥ 10 by rejection (Hörmann 1993, PTRS).
-
-    ``k = ⌊(2a/(½ − |u|) + b) u + m + 0.43⌋`` of u uniform on ±½ is accepted if
-    ``w/(a/(½ − |u|)² + b)`` is at most ``P(k)/(1.1239 + 1.1328/(b − 3.4))``. If ``|u| ≤ 0.43``,
-    that probability is at least ``v_r``: in eight of ten cases without a logarithm.
-    """
-    found, todo, m = np.empty(len(mean)), np.arange(len(mean)), mean
-    while todo.size:
-        b = 0.931 + 2.53 * np.sqrt(m)
-        a, v_r = -0.059 + 0.02483 * b, 0.9277 - 3.6224 / (b - 2.0)
-        u, w = rng.random(len(todo)) - 0.5, 1.0 - rng.random(len(todo))
-        edge = np.maximum(0.5 - np.abs(u), 2.0**-54)
-        whole = np.floor(m)  # added last: a large mean leaves no bits for the rest
-        k = np.floor((2.0 * a / edge + b) * u + ((m - whole) + 0.43)) + whole
-        kept = (edge >= 0.07) & (w <= v_r)
-        slow = np.flatnonzero(~kept & (k >= 0))
-        a, b, edge = a[slow], b[slow], edge[slow]
-        least = np.log(w[slow] * (1.1239 + 1.1328 / (b - 3.4)) / (a / edge**2 + b))
-        kept[slow] = least <= log_poisson(k[slow], m[slow])
-        found[todo[kept]] = k[kept]
-        todo, m = todo[~kept], m[~kept]
     return found

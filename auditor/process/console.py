@@ -92,7 +92,6 @@ def say(message: object) -> None:
 
 
 def _diverted() -> int | None:
-    """Redirect descriptor 1 to standard error; return the original's copy."""
     with suppress(OSError, ValueError, AttributeError):  # a closed stream, or sys.stdout is None
         sys.stdout.flush()
         kept = os.dup(1)

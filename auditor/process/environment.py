@@ -1,14 +1,16 @@
-"""Packages, threads and memory of this process."""
+"""Packages, threads and memory of this process; shipped scenarios."""
 
 from __future__ import annotations
 
 import gc
 import os
+import pkgutil
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +92,6 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """Return the linear algebra libraries, cached until a further import."""
     from threadpoolctl import ThreadpoolController  # start-up
 
     del modules  # cache key
@@ -167,3 +168,31 @@ def check_room(rows: int, width: int) -> None:
             f"{problem}; draw fewer rows, or audit a table in a file, which is read block by block",
             ("rows",),
         )
+
+
+def shipped_folder() -> Path:
+    """Return the folder of shipped scenarios, in a package or checkout."""
+    package = Path(__file__).parents[1]
+    return next(filter(Path.is_dir, (package / "scenarios", package.parent / "scenarios")))
+
+
+def shipped_scenarios() -> list[Path]:
+    """Return the scenario files, by name."""
+    return sorted(shipped_folder().glob("*.yaml"))
+
+
+ENTRY_POINT_GROUP = "auditor.plugins"
+
+
+def declared() -> list[EntryPoint]:
+    """Return the entry points of plugin packages, by name."""
+    return sorted(
+        entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)
+    )
+
+
+def modules_in(package: str, folders: Iterable[str]) -> Iterator[str]:
+    """Yield the names of a package's public modules."""
+    for info in pkgutil.iter_modules(list(folders), package + "."):
+        if not info.name.rpartition(".")[2].startswith("_"):
+            yield info.name

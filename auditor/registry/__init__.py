@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from auditor.base.errors import PluginError, did_you_mean
 from auditor.process.containment import contained
-from auditor.process.shipped import declared, modules_in
+from auditor.process.environment import declared, modules_in
 
 KINDS = {
     "attack": "attacks",
@@ -38,7 +38,7 @@ HOMES = {
 }
 """Built-in packages by kind; without third-party packages, others need not be imported."""
 SHARED = {
-    "independent": ("correlated", "linearly-dependent"),
+    "corner_wave": ("correlated", "independent", "linearly-dependent"),
     "divisible_noise": (
         "geometric",
         "geometric-multilevel",
@@ -48,6 +48,7 @@ SHARED = {
         "skellam-multilevel",
     ),
     "k_anonymity": ("k-anonymity-multilevel",),
+    "published": ("published-categories",),
     "linear_maps": ("random-projection", "rotation", "rotation-noise"),
     "uniform": ("uniform-multilevel",),
     "masking": (

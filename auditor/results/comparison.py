@@ -296,7 +296,6 @@ def _group(record: Measurement) -> str:
 
 
 def _stated(here: AuditResult, there: AuditResult) -> list[str]:
-    """Return the expectations that only one of two audits states, with their outcome."""
     known = set(map(_statement, there.expectations))
     return [
         f"expectation {_readable(record)}: {record.status}"
@@ -359,7 +358,6 @@ def compare_paths(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> l
 
 
 def _several(folder: Path) -> dict[str, Path]:
-    """Return the results in a folder of folders by name; empty for a single audit."""
     if (folder / "results.json").exists():
         return {}
     return {path.parent.name: path for path in sorted(folder.glob("*/results.json"))}

@@ -29,20 +29,14 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any
 
 import numpy as np
 
 from auditor.base.types import Array
 from auditor.results.measurements import Measurements
 from auditor.results.metrics import GUARANTEES, METRICS, base
-from auditor.results.records import (
-    DataSummary,
-    Distribution,
-    ExpectationRecord,
-    Measurement,
-    Picture,
-)
+from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Picture
 
 FEWEST_RECORDS = 10
 _GROUP = ("sweep", "scheme", "knowledge", "attack", "attribute", "metric")
@@ -57,42 +51,8 @@ _FIGURE = re.compile(
 """A printed figure in a verdict's text, without counts."""
 
 
-class Results(Protocol):
-    """Interface of ``AuditResult``, which imports this module."""
-
-    @property
-    def scenario(self) -> dict[str, Any]:
-        """The scenario."""
-
-    @property
-    def data(self) -> list[DataSummary]:
-        """One summary for each table."""
-
-    @property
-    def measurements(self) -> Sequence[Measurement]:
-        """One record for each figure."""
-
-    @property
-    def distributions(self) -> list[Distribution]:
-        """One record for each histogram."""
-
-    @property
-    def pictures(self) -> list[Picture]:
-        """One record for each release."""
-
-    @property
-    def expectations(self) -> list[ExpectationRecord]:
-        """One record for each verdict."""
-
-    def model_copy(self, *, update: Mapping[str, Any]) -> Self:
-        """Return the results with some lists replaced."""
-
-
-R = TypeVar("R", bound=Results)
-
-
-def disclosed(result: R) -> R:
-    """Return results for output; already disclosed ones unchanged.
+def disclosed(result: Any) -> Any:
+    """Return an ``AuditResult`` for output; already disclosed ones unchanged.
 
     Examples
     --------
@@ -175,7 +135,6 @@ def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSumma
 
 
 def _too_few(table: DataSummary) -> str:
-    """Return why a private table's figures are withheld; empty if not."""
     if table.disclosure != "private" or table.rows >= FEWEST_RECORDS:
         return ""
     return f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {table.rows}"
@@ -309,7 +268,6 @@ def _picture(exact: Picture, table: DataSummary) -> Sequence[Picture]:
 
 
 def _summary(exact: DataSummary) -> DataSummary:
-    """Return a private table's aggregates, rounded as for ``n`` normal records."""
     n = exact.rows
     if _too_few(exact):
         bare = [
@@ -340,7 +298,6 @@ def _summary(exact: DataSummary) -> DataSummary:
 
 
 def _verdict(record: ExpectationRecord, table: DataSummary) -> ExpectationRecord:
-    """Return a verdict for output; bounds of the scenario stay exact."""
     asked = [value for value in record.where.values() if isinstance(value, (int, float, list))]
     stated = {value for each in asked for value in (each if isinstance(each, list) else [each])}
     bound = record.bound if record.bound in asked else None

@@ -22,7 +22,6 @@ from pydantic_core import to_json
 from auditor import registry
 from auditor.base.text import clean, escaped
 from auditor.results import storage
-from auditor.results.advice import Remedy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.measurements import Measurements
@@ -34,6 +33,7 @@ from auditor.results.records import (
     ExpectationRecord,
     Measurement,
     Picture,
+    Remedy,
 )
 
 if TYPE_CHECKING:
@@ -251,7 +251,8 @@ class AuditResult(BaseModel):
 
     def disclosed(self) -> AuditResult:
         """Return results that may leave the machine (`auditor.results.disclosure`)."""
-        return disclosed(self)
+        found: AuditResult = disclosed(self)
+        return found
 
     @property
     def plot(self) -> Any:
@@ -266,7 +267,6 @@ class AuditResult(BaseModel):
         return b"".join(self.disclosed()._json()).decode()
 
     def _json(self, table: dict[str, Any] | None = None) -> Iterator[bytes]:
-        """Yield JSON in pieces, with ``table`` in place of measurements in another file."""
         head = {
             "schema_version": self.schema_version if table is None else SCHEMA_VERSION_BESIDE,
             "name": self.name,

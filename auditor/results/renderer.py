@@ -12,9 +12,9 @@ from auditor.base.text import clean, escaped, visible, without_formula
 from auditor.registry import Plugin
 
 if TYPE_CHECKING:
-    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
     from auditor.results.model import AuditResult
+    from auditor.results.records import Advice
 
 __all__ = ["Display", "Renderer", "clean", "escaped", "visible", "without_formula"]
 

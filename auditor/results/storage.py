@@ -16,31 +16,28 @@ A swept path's column has numbers if every value is one, otherwise text. Other v
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
-from pydantic import AfterValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from auditor.base.errors import AuditorError
 from auditor.base.text import visible_on_one_line
 from auditor.process.deferred import pa, pd, pq
-from auditor.registry.field_paths import format_path, shortened
-from auditor.registry.parameters import expected_by, is_number
+from auditor.registry.parameters import expected_by, format_path, shortened
 from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
 from auditor.results.metrics import RENAMED
 from auditor.results.records import (
     SCHEMA_VERSION,
     SCHEMA_VERSION_BESIDE,
     Distribution,
-    ErrorBar,
     Measurement,
     Picture,
-    Status,
+    too_large,
 )
 
 NAMES = "names"
@@ -177,91 +174,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) or whole
 
 
-LARGEST = 1e150
-"""Numbers beyond this are refused: sums of their squares would not be finite."""
-COPIES = 2**31
-MOST = 1 + 1e-9
-"""A share of all records, up to rounding."""
-
-
-def _ascending(values: list[Any]) -> list[Any]:
-    if any(a > b for a, b in itertools.pairwise(values)):
-        raise ValueError("must be ascending")
-    return values
-
-
-def _with_finite_values(point: dict[str, Any]) -> dict[str, Any]:
-    if (wrong := _too_large(point)) is not None:
-        raise ValueError(wrong)
-    return point
-
-
-Point = Annotated[dict[str, Any], AfterValidator(_with_finite_values)]
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-Share = Annotated[float, Field(ge=0, le=MOST)]
-Copy = Annotated[int, Field(ge=1, lt=COPIES)]
-Copies = Annotated[list[Copy], AfterValidator(_ascending)]
-
-
 _LEFT_OUT = ("value", "std_error", "ci_low", "ci_high", "theory", "reason", "error_bar")
 """Fields that another version, or another program, may leave out."""
-
-
-class _Row(TypedDict):
-    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
-    sweep: Point
-    scheme: str
-    knowledge: str | None
-    attack: str | None
-    coalition: Copies
-    levels: list[Number]
-    replicate: Copy
-    attribute: str
-    metric: str
-    value: Number | None
-    std_error: Annotated[float, Field(ge=0, le=LARGEST)] | None
-    ci_low: Number | None
-    ci_high: Number | None
-    theory: Number | None
-    status: Status
-    reason: str | None
-    error_bar: ErrorBar | None
-
-
-class _Spread(TypedDict):
-    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
-    sweep: Point
-    scheme: str
-    knowledge: str
-    attack: str
-    coalition: Copies
-    replicate: Copy
-    attribute: str
-    edges: Annotated[list[Number], Field(min_length=2), AfterValidator(_ascending)]
-    shares: list[Share]
-    above: Share
-
-
-Place = Annotated[int, Field(ge=0, le=10**4)]
-Bins = list[Annotated[tuple[Place, Place, Share], Strict(False)]]
-
-
-class _Picture(TypedDict):
-    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
-    sweep: Point
-    scheme: str
-    knowledge: str
-    attack: str
-    coalition: Copies
-    attribute: str
-    copy: Annotated[int, Field(ge=0, lt=COPIES)]
-    records: Annotated[int, Field(ge=1)]
-    cells: Place
-    width: Share
-    original: Bins
-    shown: Bins
-    estimate: Bins
-    joint: list[Annotated[tuple[Place, Place, Place, Place, Share], Strict(False)]]
 
 
 def no_results(file: Path, why: str | ValidationError) -> AuditorError:
@@ -289,22 +203,19 @@ def read(file: Path) -> dict[str, Any]:
     if version > SCHEMA_VERSION_BESIDE:
         newest = f"newer than this program reads ({SCHEMA_VERSION_BESIDE})"
         raise AuditorError(f"{file}: schema_version {version} is {newest}")
-    if (wrong := _too_large(document)) is not None:
+    if (wrong := too_large(document)) is not None:
         raise no_results(file, wrong)
-    found = document.get("measurements")
+    found: Any = document.get("measurements")
     if version == SCHEMA_VERSION_BESIDE and isinstance(found, dict):
         document |= {"schema_version": SCHEMA_VERSION, "measurements": _table(file, found)}
     else:
-        document["measurements"] = _records(file, "measurements", found, _Row, Measurement)
-    spreads = document.get("distributions", [])
-    document["distributions"] = _records(file, "distributions", spreads, _Spread, Distribution)
-    pictures = document.get("pictures", [])
-    document["pictures"] = _records(file, "pictures", pictures, _Picture, Picture)
-    for place, record in enumerate(document["measurements"]):
-        low, high = record.ci_low, record.ci_high
-        if low is not None and high is not None and low > high:
-            why = "has an interval that ends before it begins"
-            raise no_results(file, f"measurements[{place}] {why}")
+        document["measurements"] = _records(file, "measurements", found, Measurement)
+    for name, record in (("distributions", Distribution), ("pictures", Picture)):
+        document[name] = _records(file, name, document.get(name, []), record)
+    table = document["measurements"] = Measurements.of(document["measurements"])
+    if len(wrong_at := np.flatnonzero(table.columns["ci_low"] > table.columns["ci_high"])):
+        why = "has an interval that ends before it begins"
+        raise no_results(file, f"measurements[{wrong_at[0]}] {why}")
     for place, spread in enumerate(document["distributions"]):
         if len(spread.edges) != len(spread.shares) + 1:
             why = "must have one share between every two edges"
@@ -320,27 +231,31 @@ def read(file: Path) -> dict[str, Any]:
     return document
 
 
-def _records(file: Path, name: str, found: Any, row: Any, record: Any) -> list[Any]:
+def _records(file: Path, name: str, found: Any, record: Any) -> list[Any]:
     """Return the records of a list; other versions may leave out fields, or have more."""
+    rows = found if isinstance(found, list) else [found]
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            what = f"[{place}] must be a mapping" if rows is found else " must be a list"
+            raise no_results(file, f"{name}{what}")
     absent = dict.fromkeys(field for field in _LEFT_OUT if field in record._fields)
-    full = found
-    if isinstance(found, list):
-        full = [absent | one if isinstance(one, dict) else one for one in found]
+    full = [
+        {field: value for field, value in (absent | row).items() if field in record._fields}
+        for row in rows
+    ]
+    for row in full if "error_bar" in absent else ():
+        row["error_bar"] = row["error_bar"] or "none"
     try:
-        rows = TypeAdapter(dict[str, list[row]]).validate_python({name: full})[name]
+        adapter: Any = TypeAdapter(dict[str, list[record]])
+        read: list[Any] = adapter.validate_json(to_json({name: full}), strict=True)[name]
     except ValidationError as error:
         raise no_results(file, error) from None
-    for one in rows if record is Measurement else ():
-        one["metric"] = RENAMED.get(one["metric"], one["metric"])
-        one["error_bar"] = one["error_bar"] or "none"
-    return [
-        record(**{k: tuple(v) if isinstance(v, list) else v for k, v in one.items()})
-        for one in rows
-    ]
+    if record is not Measurement:
+        return read
+    return [row._replace(metric=RENAMED.get(row.metric, row.metric)) for row in read]
 
 
 def _table(file: Path, beside: dict[str, Any]) -> Measurements:
-    """Return the measurements in the file beside; every distinct value is validated once."""
     name = beside.get("file")
     if not isinstance(name, str) or Path(name).name != name:
         raise no_results(file, "measurements.file must be the name of a file beside it")
@@ -357,17 +272,14 @@ def _table(file: Path, beside: dict[str, Any]) -> Measurements:
         table = from_parquet(content)
     except ValueError as error:
         raise no_results(path, str(error)) from None
-    for field, hint in get_type_hints(_Row, include_extras=True).items():
+    for field, hint in get_type_hints(Measurement, include_extras=True).items():
         column = table.columns[field]
         values = column[~np.isnan(column)].tolist() if field in NUMBERS else column.values
         column_type: Any = list.__class_getitem__(hint)
-        known = [list(value) if isinstance(value, tuple) else value for value in values]
         try:
-            TypeAdapter(column_type).validate_python(known, strict=True)
+            TypeAdapter(column_type).validate_python(values, strict=True)
         except ValidationError as error:
             raise no_results(path, f"{field} {expected_by(error.errors()[0])}") from None
-    if (table.columns["ci_low"] > table.columns["ci_high"]).any():
-        raise no_results(path, "an interval ends before it begins")
     return table
 
 
@@ -386,16 +298,3 @@ def _parsed(file: Path) -> Any:
     except (OSError, ValueError, RecursionError) as error:
         why = type(error).__name__
         raise AuditorError(f"{file}: cannot be read as JSON results ({why})") from None
-
-
-def _too_large(value: Any) -> str | None:
-    """Return a message on a number that is too large, without recursion."""
-    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
-    while waiting:
-        place, value = waiting.pop()
-        if isinstance(value, (dict, list)):
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            waiting += [((*place, key), item) for key, item in items]
-        elif is_number(value) and not -LARGEST <= value <= LARGEST:
-            return f"{shortened(format_path(place), 120)} must be a number of at most {LARGEST:g} in size"
-    return None

@@ -8,7 +8,7 @@ Without one the law is estimated from original and copies. Copies of categories 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +16,25 @@ import numpy as np
 
 from auditor import registry
 from auditor.adversary.knowledge import Perfect
-from auditor.audit.numeric.views import estimated_noise
 from auditor.base.errors import AuditorError
 from auditor.base.text import listed
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import copy_file, read_copy
 from auditor.data.formats.file_kinds import SAID
-from auditor.data.formats.readers import header
+from auditor.data.formats.parts import header
 from auditor.data.formats.release_folder import SUFFIXES, TableFiles
 from auditor.data.load import load_table, read_columns
 from auditor.data.request import DataUse, is_file
 from auditor.data.source import is_public
 from auditor.data.table import Table
-from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
-from auditor.process.containment import with_plugin_errors
+from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.results.disclosure import FEWEST_RECORDS, rounded
 from auditor.results.files import located, sweep, writing
 from auditor.runs.estimate import CategoricalEstimate, attack, knowledge_of
-from auditor.runs.estimate_numbers import Estimate, Held, measured
+from auditor.runs.estimate_numbers import Estimate
 from auditor.runs.perturb import Release, checked_levels, make_plugin
-from auditor.schemes.base.scheme import table_moments
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,6 @@ class Request:
     parameters: Mapping[str, Any] | None = None
 
 
-@with_plugin_errors
 def attack_files(asked: Request) -> Estimate | CategoricalEstimate:
     """Return the estimate from all copies together.
 
@@ -84,8 +80,16 @@ def attack_files(asked: Request) -> Estimate | CategoricalEstimate:
         A file cannot be read, the copies are not the original's records, or the request does not
         apply.
     """
+    with plugin_errors():
+        release = _release(asked)
+    options = {"knowledge": asked.knowledge, "seed": asked.seed, **(asked.parameters or {})}
+    found: Estimate | CategoricalEstimate = attack(asked.attack, release, **options)
+    return found
+
+
+def _release(asked: Request) -> Release:
     if asked.scheme is None:
-        return _on_numbers(asked, None)
+        return _numbers(asked, {})
     law = asked.scheme if isinstance(asked.scheme, Mapping) else {"name": asked.scheme}
     rest = {key: value for key, value in law.items() if key != "name"}
     scheme = make_plugin("scheme", law.get("name", ""), rest)
@@ -94,47 +98,33 @@ def attack_files(asked: Request) -> Estimate | CategoricalEstimate:
             f"a scheme needs the level of each of {len(asked.copies)} copies; got {len(asked.levels)}"
         )
     if scheme.adds_noise:
-        return _on_numbers(asked, {"scheme": scheme.name, **rest})
+        return _numbers(asked, {"law": {"scheme": scheme.name, **rest}})
     if scheme.engine != "categorical":
         raise AuditorError(
             f"copies by {scheme.name} are attacked from Python, or by a scenario; here by schemes that add noise or replace"
         )
-    return _on_categories(asked, scheme)
+    return _categories(asked, scheme)
 
 
-def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
+def _numbers(asked: Request, law: Mapping[str, Any]) -> Release:
     copies = [str(Path(name).expanduser()) for name in asked.copies]
-    stated = {} if law is None else {"law": law}
-    scheme = make_plugin("scheme", "published", {"copies": copies, **stated})
-    plugin = make_plugin("attack", asked.attack, asked.parameters or {}).form()
-    knows = knowledge_of(asked.knowledge)
-    plugin.check(scheme.family, knows)
+    scheme = make_plugin("scheme", "published", {"copies": copies, **law})
     table, levels = _original(asked), tuple(asked.levels)
-    if law is not None:
+    if law:
         scheme.check_levels(levels)
     scheme.check_table(table, DataUse(asked.original))
-    files = [copy_file(name, None, asked.original) for name in copies]
-    arrays = [read_copy(path, table, exact=True).values for path in files]
-    for name, copy in zip(copies, arrays, strict=True):
-        if np.isnan(copy).any():
+    frames = []
+    for name in copies:
+        values = read_copy(copy_file(name, None, asked.original), table, exact=True).values
+        if np.isnan(values).any():
             lacking = "has missing cells; a scenario with the scheme `published` audits what all copies have in full"
             raise AuditorError(f"{Path(name).name}: {lacking}")
-    moments = table_moments(table)
-    used = scheme.law(levels, moments)
-    if estimated := used is None:
-        centres = np.tile(moments.mean, len(copies) + 1)
-        joint = Moments.of(np.hstack([table.values, *arrays]) - centres)
-        found = estimated_noise([joint], moments)
-        used = None if found is None else found.law
-    numbers = tuple(range(1, len(copies) + 1))
-    held = Held(scheme, table, moments, numbers, levels, arrays, used)
+        frames.append(pd.DataFrame(values, columns=list(table.attributes)))
     X = pd.DataFrame(table.values, columns=list(table.attributes))
-    estimate = measured(plugin, held, X, knows, asked.seed)
-    # theory under an estimated law is no proof
-    return replace(estimate, theory=None) if estimated else estimate
+    return Release(X, tuple(frames), levels, scheme)
 
 
-def _on_categories(asked: Request, scheme: Any) -> CategoricalEstimate:
+def _categories(asked: Request, scheme: Any) -> Release:
     names = list(asked.columns or _shared(asked, header(_found(asked.original))))
     original = read_columns(asked.original, names).astype("category")
     typed = []
@@ -146,11 +136,7 @@ def _on_categories(asked: Request, scheme: Any) -> CategoricalEstimate:
         if not all(copy[column].isin(original[column].cat.categories).all() for column in names):
             raise AuditorError(f"{name}: has values that the original has not, or missing cells")
         typed.append(copy.astype(original.dtypes))
-    levels = checked_levels(list(asked.levels), 0, scheme)
-    release = Release(original, tuple(typed), levels, scheme)
-    options = {"knowledge": asked.knowledge, "seed": asked.seed, **(asked.parameters or {})}
-    found: CategoricalEstimate = attack(asked.attack, release, **options)
-    return found
+    return Release(original, tuple(typed), checked_levels(list(asked.levels), 0, scheme), scheme)
 
 
 def _original(asked: Request) -> Table:

@@ -1,8 +1,12 @@
-"""Checks of a scenario before a run that need the table, or all copies together."""
+"""A scenario's table, and checks that need it before a run."""
 
 from __future__ import annotations
 
+import json
 import warnings
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +14,7 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
-from auditor.adversary.published_rules import check_knowledge
+from auditor.adversary.published import check_knowledge
 from auditor.audit.base.request import make_scheme, release_copies, release_levels
 from auditor.base.errors import (
     AuditorError,
@@ -21,20 +25,25 @@ from auditor.base.errors import (
     ScenarioError,
     did_you_mean,
 )
+from auditor.data.bounds import check_bounds
+from auditor.data.columns.categorical_table import Categories, hierarchy_of
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.request import is_file
+from auditor.data.source import outlined_table
 from auditor.data.table import Table
 from auditor.expectations.base import listed
 from auditor.numerics.blocks import moment_groups
+from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
+from auditor.process.environment import one_thread
 from auditor.results import metrics
-from auditor.runs.tables import outlined
+from auditor.results.files import located
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scenario.read_plugins import parse_coalitions
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine
+from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
 from auditor.schemes.draw import check_takes_batches, released_grid
 
 MOST_MOMENT_BYTES = 4 * 2**30
@@ -132,7 +141,6 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
 def _note_refusal(
     failure: contained, path: tuple[str | int, ...], name: str, found: Problems
 ) -> None:
-    """Note a plugin's refusal. A failure of a plugin is recorded by the run instead."""
     if failure.error is not None and not isinstance(failure.error, PluginFailed):
         found.add(path, f"({name}) cannot be used: {failure.reason}")
 
@@ -233,7 +241,7 @@ def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> No
     known = {name for _, table in tables for name in table.attributes}
     for attack in scenario.attacks:
         known.update(getattr(attack.parameters, "predicates", {}))
-    for use in scenario.judged:
+    for use in scenario.expect:
         for name in listed(getattr(use.expectation.parameters, "attribute", None)):
             if name not in known | {"*"}:
                 found.add(
@@ -243,9 +251,8 @@ def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> No
 
 
 def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> None:
-    """Check that expectations name copies that some scheme releases, at some sweep point."""
     asked = [
-        (use, getattr(use.expectation.parameters, "coalition", None)) for use in scenario.judged
+        (use, getattr(use.expectation.parameters, "coalition", None)) for use in scenario.expect
     ]
     asked = [(use, wanted) for use, wanted in asked if wanted is not None]
     released: dict[str, int] = {}
@@ -265,3 +272,61 @@ def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> No
                 ("expect", use.place, use.name, "coalition"),
                 f"names copy {last}, but only {most} {copies} released",
             )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    key: str
+    scenario: Scenario = field(compare=False)
+
+
+def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
+    """Return the scenario's table and its exact moments, cached."""
+    states = ((str(path), path.stat()) for path in table_files(scenario))
+    stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
+    # order counts: columns make a product domain, leaves a hierarchy
+    key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
+    with one_thread():
+        return _table(_Asked(key, scenario))
+
+
+def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
+    """Return the table and moments for a check, records loaded if needed."""
+    table = outlined_table(scenario.data, lambda: table_of(scenario)[0])
+    return table_of(scenario) if table is None else (table, table_moments(table))
+
+
+def table_files(scenario: Scenario) -> list[Path]:
+    """Return the files of the scenario's table."""
+    source = scenario.data.source
+    for path in located(source, scenario.base) if is_file(source) else []:
+        return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
+    return []
+
+
+@lru_cache(maxsize=4)
+def _table(asked: _Asked) -> tuple[Table, TableMoments]:
+    # for start-up: a check may not need the records
+    from auditor.data.load import in_batches, load_table
+
+    scenario, data = asked.scenario, asked.scenario.data
+    table = load_table(
+        data.source,
+        columns=data.columns,
+        rows=data.rows,
+        missing=data.missing,
+        standardize=data.standardize,
+        parameters=data.parameters,
+        rng=stream(scenario.seed, "data"),
+        base=scenario.base,
+        categories=Categories(data.bins, data.categorical),
+        dates=data.dates,
+        order=data.order,
+        key=data.key,
+        unit=data.unit,
+        weight=data.weight,
+        hierarchies={name: hierarchy_of(tree) for name, tree in data.hierarchies.items()},
+    )
+    check_bounds(table, data.bounds)
+    table = in_batches(replace(table, bounds=data.bounds), data.first_batch)
+    return table, table_moments(table)

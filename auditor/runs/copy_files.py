@@ -42,8 +42,15 @@ from auditor.process.environment import version
 from auditor.registry import get
 from auditor.results.files import located
 from auditor.results.table_register import earlier_release, key_name, register_release
-from auditor.runs.drawn_copies import Asked, Earlier, Precision, drawn_copies
-from auditor.runs.finished_copies import AS_DRAWN, Blank, Treatment
+from auditor.runs.drawn_copies import (
+    AS_DRAWN,
+    Asked,
+    Blank,
+    Earlier,
+    Precision,
+    Treatment,
+    drawn_copies,
+)
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
@@ -142,7 +149,6 @@ def _write(
     manifest: Callable[[dict[str, Any]], Mapping[str, Any]],
     replaced: Iterable[str] = (),
 ) -> list[Path]:
-    """Write the copies of a table or batch to a ``taken`` folder, with a manifest."""
     for note in file_notes(asked.data):
         warnings.warn(AuditorWarning(note), stacklevel=3)
     blank = blank_cells(asked.raw()) if asked.treatment.missing == "drop" else None
@@ -200,7 +206,6 @@ def _grouped(asked: Asked, keep: Sequence[str], perturbed: Sequence[str]) -> lis
 
 
 def _earlier_copies(folder: Path, force: bool) -> set[str]:
-    """Return the names of copies in a folder; refuse or, by ``force``, warn."""
     found, manifest = copies_in(folder), read_manifest(folder)
     if not found and not (folder / MANIFEST).exists():
         return set()
@@ -254,7 +259,6 @@ def _selection(
 
 
 def _plugin_parts(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield a scheme's copies; every exception becomes an AuditorError."""
     while True:
         with plugin_errors():
             part = next(parts, None)
@@ -490,7 +494,6 @@ def _check_related(path: str, table: Table, copy: Path) -> None:
 def _past(
     scheme: Scheme, tables: Sequence[Table], folder: Path, manifest: Mapping[str, Any]
 ) -> tuple[Array, ...]:
-    """Return the last released records and copies, if noise is serially dependent."""
     law = scheme.law(manifest["levels"], table_moments(tables[0]))
     if law is None or law.serial is None:
         return ()
@@ -508,7 +511,6 @@ def _past(
 
 
 def _check_keys(key: str, data: str, earlier: Sequence[str], allowed: bool) -> None:
-    """Refuse records that are already out, by their keys; see ``refuse_repeats``."""
     new = _keys(key, data)
     out = np.any([new.places_in(_keys(key, path)) >= 0 for path in earlier], axis=0)
     refuse_repeats(int(out.sum()), len(new.cells), "key", allowed, "say --repeats")

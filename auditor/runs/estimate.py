@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
-from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.adversary.published import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.audit.categorical.posterior_measures import KnownPart
+from auditor.audit.numeric.views import estimated_noise
 from auditor.base.errors import AuditorError, DataError, NotApplicable
 from auditor.base.types import Array, Coalition, Codes, Microdata
 from auditor.data.microdata import as_categories, as_table, categories_like, copy_values, in_order
+from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import with_plugin_errors
 from auditor.runs.estimate_numbers import Held, measured
@@ -47,6 +49,8 @@ class CategoricalEstimate:
         Posterior probability of the true value, averaged over records.
     coalition : tuple of int
         The copies used.
+    theory : None
+        Estimates of categories have no closed-form error here; see ``matches-theory``.
     """
 
     values: Microdata = field(repr=False)
@@ -55,6 +59,7 @@ class CategoricalEstimate:
     accuracy: float
     reconstruction_probability: float
     coalition: Coalition
+    theory: None = None
 
 
 def estimate_categories(
@@ -157,7 +162,7 @@ def attack(
     knows, scheme, seed = knowledge_of(knowledge), release.scheme, checked_seed(seed)
     copies = _coalition(coalition, len(release.copies))
     plugin.check(scheme.family, knows)
-    levels = tuple(release.levels[copy - 1] for copy in copies)
+    levels = tuple(release.levels[copy - 1] for copy in copies if release.levels)
     if isinstance(scheme, UniformScheme):
         X = release.original if original is None else original
         held = [release.copies[copy - 1] for copy in copies]
@@ -170,10 +175,16 @@ def attack(
     values = (copy_values(release.copies[copy - 1], table.rows) for copy in copies)
     arrays = [scheme.from_columns(each, table.attributes) for each in values]
     moments = release._moments if own else table_moments(table)
-    law = None if release.law is None else release.law.of(copies)
-    return measured(
+    law, estimated = None if release.law is None else release.law.of(copies), None
+    if law is None and not scheme.makes_copies:
+        joint = np.hstack([table.values, *arrays]) - np.tile(moments.mean, len(arrays) + 1)
+        estimated = estimated_noise([Moments.of(joint)], moments)
+        law = None if estimated is None else estimated.law
+    found = measured(
         plugin, Held(scheme, table, moments, copies, levels, arrays, law), X, knows, seed
     )
+    # theory under an estimated law is no proof
+    return found if estimated is None else replace(found, theory=None)
 
 
 def knowledge_of(value: Any) -> Knowledge:

@@ -9,8 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.affine import Affine, check_affine
-from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAttack
+from auditor.adversary.attack import (
+    Affine,
+    Attack,
+    LinearAttack,
+    Reconstruction,
+    RowAttack,
+    check_affine,
+)
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
 from auditor.audit.numeric.error_bars import with_total

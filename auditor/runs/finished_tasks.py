@@ -29,9 +29,9 @@ from auditor.audit.base.request import ReleaseAudit
 from auditor.base.errors import StorageError
 from auditor.process.environment import version
 from auditor.process.interrupt import shielded
-from auditor.results.evidence import CodecError, codec
+from auditor.results.evidence import codec
 from auditor.results.files import located, lock_folder, sweep, write_atomically
-from auditor.runs.tables import table_files
+from auditor.runs.check import table_files
 from auditor.runs.tasks import Task
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
@@ -66,16 +66,9 @@ def storing(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Keep:
-    """Place of finished work.
+    """Folder for the results of one run; ``resume`` uses the finished tasks in it.
 
-    Attributes
-    ----------
-    folder : Path
-        An existing folder, for the results of one run.
-    resume : bool
-        Whether to use the tasks that an earlier run finished.
-    tell : callable
-        Called with one line on what is reused, and why the rest is not.
+    ``tell`` is called with one line on what is reused, and why the rest is not.
     """
 
     folder: Path
@@ -84,20 +77,9 @@ class Keep:
 
 
 class FinishedTasks:
-    """Tasks of one run that are finished, on disk.
+    """Tasks of one run that are finished, on disk; ``digests`` are of the points' tables.
 
-    Parameters
-    ----------
-    keep : Keep
-    scenario : Scenario
-    tasks : sequence of Task
-    digests : sequence of str
-        Of the table of each sweep point.
-
-    Attributes
-    ----------
-    spent : float
-        Seconds that the results which were read took when they were computed.
+    ``spent`` are the seconds that the results which were read took when they were computed.
 
     Raises
     ------
@@ -108,17 +90,13 @@ class FinishedTasks:
     def __init__(
         self, keep: Keep, scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
     ) -> None:
-        self._keep, self.spent, self._unsure = keep, 0.0, False
+        self._keep, self.spent = keep, 0.0
+        self._unsure = self._begun = False
         self._parts, self._keys, self._stamps = _dependencies(scenario, tasks, digests)
-        self._folder, self._begun = keep.folder / FOLDER, False
+        self._folder = keep.folder / FOLDER
         self._lock = lock_folder(keep.folder)
         sweep(keep.folder, WRITTEN)
-        self._used: dict[int, Path] = {}
-        try:
-            self._before = json.loads((self._folder / STATE).read_bytes())
-            self._before["parts"].items()
-        except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            self._before = {"parts": {}, "whole": False}
+        self._used = set[Path]()
 
     def __enter__(self) -> FinishedTasks:
         return self
@@ -129,15 +107,9 @@ class FinishedTasks:
 
     def read(self) -> dict[int, list[ReleaseAudit]]:
         """Return the results of an earlier run that are still valid, by the task's place."""
-        files = self._files()
-        if not self._keep.resume:
-            if files and not self._before["whole"]:
-                self._keep.tell(
-                    f"an earlier run was not finished; its {len(files)} finished tasks are replaced (--resume would have used them)"
-                )
-            return {}
+        files = {path.name.partition("-")[0]: path for path in self._folder.glob("*-*.json")}
         found, damaged = dict[int, list[ReleaseAudit]](), 0
-        for number, key in enumerate(self._keys):
+        for number, key in enumerate(self._keys if self._keep.resume else ()):
             if (path := files.get(key)) is None:
                 continue
             try:
@@ -147,24 +119,29 @@ class FinishedTasks:
                 seconds, plain = json.loads(content)
                 found[number] = _decode(plain)
                 self.spent += float(seconds)
-                self._used[number] = path
-            except (OSError, CodecError, ValueError, TypeError, RecursionError):
+                self._used.add(path)
+            except (OSError, ValueError, TypeError, RecursionError):
                 damaged += 1
-        self._announce(len(found), damaged, bool(files))
+        if self._keep.resume and not files:
+            self._keep.tell(f"nothing to resume in {self._keep.folder}: every task is carried out")
+        elif self._keep.resume:
+            why = self._changed()
+            if damaged:
+                entries = "entry is" if damaged == 1 else "entries are"
+                why += f"; {damaged} damaged {entries} left out"
+            self._keep.tell(
+                f"resumed: {len(found)} of {len(self._keys)} tasks are finished already{why}"
+            )
         return found
 
-    def _announce(self, found: int, damaged: int, any_there: bool) -> None:
-        if not any_there:
-            self._keep.tell(f"nothing to resume in {self._keep.folder}: every task is carried out")
-            return
-        before, parts = self._before["parts"], self._parts
-        changed = [name for name in {**parts, **before} if before.get(name) != parts.get(name)]
-        why = f"; changed since: {', '.join(changed)}" if changed else ""
-        if damaged:
-            entries = "entry is" if damaged == 1 else "entries are"
-            why += f"; {damaged} damaged {entries} left out"
-        total = len(self._keys)
-        self._keep.tell(f"resumed: {found} of {total} tasks are finished already{why}")
+    def _changed(self) -> str:
+        try:
+            before = dict(json.loads((self._folder / STATE).read_bytes()))
+        except (OSError, ValueError, TypeError, RecursionError):
+            return ""
+        parts = self._parts
+        changed = [name for name in parts | before if before.get(name) != parts.get(name)]
+        return f"; changed since: {', '.join(changed)}" if changed else ""
 
     def write(self, number: int, audits: list[ReleaseAudit], seconds: float) -> list[ReleaseAudit]:
         """Write a task's result, unless a cell failed or a file changed.
@@ -186,34 +163,24 @@ class FinishedTasks:
         with shielded(), storing(path):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_atomically(path, content, private=True)
-            self._used[number] = path
+            self._used.add(path)
             if not self._begun:
                 self._begun = True
                 if not self._keep.resume:
                     self._remove_others()
-                self._write_state(whole=False)
+                state = json.dumps(self._parts).encode()
+                write_atomically(self._folder / STATE, state, private=True)
         kept: list[ReleaseAudit] = _decode(json.loads(text)[1])
         return kept
 
     def finish(self) -> None:
-        """Note that the run is whole, and remove files that its results do not use."""
-        if not self._used:
-            return
-        with shielded(), suppress(OSError):  # a full disk does no harm here
-            self._remove_others()
-            self._write_state(whole=True)
-
-    def _write_state(self, whole: bool) -> None:
-        state = {"parts": self._parts, "whole": whole}
-        if state != self._before:
-            self._before = state
-            write_atomically(self._folder / STATE, json.dumps(state).encode(), private=True)
-
-    def _files(self) -> dict[str, Path]:
-        return {path.name.partition("-")[0]: path for path in self._folder.glob("*-*.json")}
+        """Remove files that the results of a whole run do not use."""
+        if self._used:
+            with shielded(), suppress(OSError):  # a full disk does no harm here
+                self._remove_others()
 
     def _remove_others(self) -> None:
-        for path in set(self._folder.glob("*-*.json")) - set(self._used.values()):
+        for path in set(self._folder.glob("*-*.json")) - self._used:
             path.unlink(missing_ok=True)
 
     def _unchanged(self) -> bool:
@@ -280,7 +247,6 @@ def _packages() -> dict[str, str]:
 
 
 def _program(scenario: Scenario) -> dict[str, str]:
-    """Return the version and the source code of the core and of the packages of used plugins."""
     uses = [("scheme", use.name) for use in scenario.schemes]
     uses += [("attack", use.name) for use in scenario.attacks]
     if registry.has("source", scenario.data.source):

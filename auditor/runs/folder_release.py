@@ -206,7 +206,6 @@ def _is_out(release: Release, copy: int) -> bool:
 def _grid(
     release: Release, rows: slice, before: Mapping[str, float] | None
 ) -> dict[str, float] | None:
-    """Return the finest grid that any copy of a batch was drawn on."""
     table = as_table(release.original.iloc[rows], varied=False)
     grid = released_grid(release.scheme, table, release.levels, scale=release._moments.scale)
     if not grid:
@@ -218,7 +217,6 @@ def _grid(
 def _with_kept(
     copies: list[pd.DataFrame], part: Mapping[str, Any], folder: Path
 ) -> Sequence[pd.DataFrame]:
-    """Return copies with the columns that a batch keeps unchanged, as in its first copy."""
     if not part.get("kept") or not copies:
         return copies
     first = str(folder / part["copies"][0])

@@ -19,10 +19,10 @@ from auditor.base.text import clean
 from auditor.process.console import put, say, stream, tell
 from auditor.process.containment import contained
 from auditor.process.interrupt import shielded
-from auditor.results.advice import Advice
 from auditor.results.comparison import Comparison
 from auditor.results.files import write_atomically, writing
 from auditor.results.model import AuditResult
+from auditor.results.records import Advice
 from auditor.results.renderer import Renderer
 from auditor.runs.finished_tasks import storing
 
@@ -73,7 +73,6 @@ def deposit_page(result: AuditResult, folder: Path, quiet: bool) -> int:
 
 
 def _near(path: Path) -> Path:
-    """Return a path relative to the current folder, if it is below it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 

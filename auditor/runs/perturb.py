@@ -35,7 +35,7 @@ from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
-from auditor.registry.field_paths import format_path
+from auditor.registry.parameters import format_path
 from auditor.results.table_register import ColumnPrints, warn_and_register
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.problems import Problems, plain
@@ -58,11 +58,11 @@ from auditor.schemes.replacement.base import (
     Copies,
     UniformScheme,
     code_blocks,
+    code_type,
     fork,
     never_drawn,
 )
-from auditor.schemes.replacement.draws import code_type
-from auditor.schemes.replacement.multi_pert import MultiPertCopies
+from auditor.schemes.uniform import MultiPertCopies
 
 _one_at_a_time = threading.RLock()
 
@@ -383,7 +383,6 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def _spelt(value: Any) -> Any:
-    """Return a parameter as in a scenario; the plugin refuses unknown types."""
     try:
         return plain(value)
     except ScenarioError:
@@ -443,7 +442,6 @@ def _with_levels(out: Release, levels: tuple[float, ...], seed: int | None) -> R
 
 
 def _batch_copies(out: Release, X: Microdata, seed: int | None) -> list[Microdata]:
-    """Return the copies of a batch of records, numbers scaled to the first batch."""
     scheme = out.scheme
     if isinstance(scheme, UniformScheme):
         domain = as_categories(out.original) if out.state is None else out.state.table
@@ -477,7 +475,6 @@ def _drawn_numbers(
     before: Sequence[Microdata] = (),
     scale: TableMoments | None = None,
 ) -> list[Microdata]:
-    """Return the copies that follow the ones ``before``, like ``X``."""
     new = [scheme.blank(table.rows, table.width) for _ in levels[len(before) :]]
     held = HeldCopies(before, new, (table.rows, scheme.output_width(table.width)))
     with one_thread():

@@ -24,7 +24,7 @@ from auditor.data.table import Table
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.process.environment import KEPT_BYTES, available, free, may_fork, processors
-from auditor.registry.field_paths import parse_path
+from auditor.registry.parameters import parse_path
 from auditor.runs.check import Tables, check_data
 from auditor.scenario.model import AttackUse, Scenario, SchemeUse
 from auditor.scenario.read import at_point, read_scenario
@@ -75,7 +75,7 @@ def outline(scenario: Scenario, tables: Tables) -> str:
         releases = f"{len(lines)} releases, {total:,} with their replicates"
     text = [
         f"{scenario.name}: {scenario.title}",
-        f"  valid; {releases}, {cells:,} cells, {len(scenario.judged)} expectations",
+        f"  valid; {releases}, {cells:,} cells, {len(scenario.expect)} expectations",
         f"  about {values:,} values to draw, {took} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
     ]
     if memory > there:
@@ -107,7 +107,6 @@ def seconds_of(lines: Sequence[Line]) -> float:
 
 
 def _folded(scheme: str, lines: Sequence[Line]) -> str:
-    """Return the plan of one scheme over all sweep points in a line."""
     rows, width, copies, coalitions = (
         _span([getattr(line, name) for line in lines])
         for name in ("rows", "width", "copies", "coalitions")
@@ -119,13 +118,6 @@ def _folded(scheme: str, lines: Sequence[Line]) -> str:
 
 
 def _span(numbers: Sequence[int]) -> str:
-    """Write the span of some numbers.
-
-    Examples
-    --------
-    >>> _span([3, 3]), _span([1000, 20, 300])
-    ('3', '20 to 1,000')
-    """
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
@@ -157,8 +149,8 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
     """Return the plan of one release of a scenario at a sweep point."""
     copies, replicates = release_copies(use, here), here.replicates_of(use)
     coalitions = len(expand_all(here.coalitions, copies, here.seed))
-    judged = tuple(one for one in here.judged if one.asks_pooling(use.id, point))
-    work = workload(replace(here, judged=judged), table, use, copies)
+    pooling = any(one.asks_pooling(use.id, point) for one in here.expect)
+    work = workload(here, table, use, copies, pooling)
     return Line(
         scheme=use.id,
         rows=table.rows,

@@ -62,7 +62,7 @@ def with_verdict(listener: Listener, say: Callable[[str], None]) -> Listener:
         from auditor.runs.output import so_far  # start-up
 
         line = so_far(progress.so_far)
-        if line != last[0]:
+        if line and line != last[0]:
             last[0] = line
             with suppress(OSError):  # a full or closed device must not end the run
                 say(clean(bounded(f"so far: {line}")))

@@ -85,7 +85,7 @@ class ScenarioFile(pytest.File):
         except AuditorError as error:
             raise self.CollectError(str(error)) from None
         yield RunsItem.from_parent(self, name="runs")
-        for place, use in enumerate(self.scenario.judged):
+        for place, use in enumerate(self.scenario.expect):
             yield ExpectationItem.from_parent(self, name=f"{use.name}[{place}]", place=place)
 
     def result(self) -> AuditResult:
@@ -169,7 +169,7 @@ class RunsItem(ScenarioItem):
                 for record in failed
             )
             raise Shortfall("\n".join([f"{len(failed)} cells failed", *reasons]))
-        unasked = result.expectations[len(self.parent.scenario.judged) :]
+        unasked = result.expectations[len(self.parent.scenario.expect) :]
         if unasked:
             raise Shortfall(
                 "\n".join(
@@ -187,7 +187,7 @@ class ExpectationItem(ScenarioItem):
 
     def runtest(self) -> None:
         """Fail unless the expectation holds; skip seconds if not judged."""
-        use = self.parent.scenario.judged[self.place]
+        use = self.parent.scenario.expect[self.place]
         if getattr(
             use.expectation.parameters, "metric", None
         ) == "seconds" and not self.config.getini(TIMED):
@@ -198,6 +198,6 @@ class ExpectationItem(ScenarioItem):
 
     def _line(self) -> int:
         line = self.parent.scenario.places.problem(
-            ("expect", self.parent.scenario.judged[self.place].place), ""
+            ("expect", self.parent.scenario.expect[self.place].place), ""
         ).line
         return 0 if line is None else line - 1

@@ -179,7 +179,6 @@ class _Found:
             self._listener(self._shown)
 
     def _show_so_far(self) -> None:
-        """Show the verdict so far, at most every `SO_FAR_SECONDS`."""
         started = time.perf_counter()
         if self._listener is not None and started > self._next:
             result = self.result(self.partial("so far"), True)
@@ -197,7 +196,6 @@ def _result(
     partial: Partial | None,
     so_far: bool,
 ) -> AuditResult:
-    """Return the result of all audits that were found, ``so_far`` without remedies."""
     audits = found.audits()
     missing = [
         Missing(dict(task.point), task.scenario().schemes[task.scheme].id)
@@ -230,7 +228,6 @@ def _result(
 
 
 def _carry_out_missing(crew: Crew, finished: FinishedTasks | None, found: _Found) -> None:
-    """Carry out the tasks that are not found yet, and add their results."""
     missing, before = found.missing, len(found.whole)
 
     def advance(done: int, total: int, label: str) -> None:
@@ -259,13 +256,13 @@ def judge(
 ) -> list[ExpectationRecord]:
     """Return the verdict on every expectation; one that covers missing tasks is undecided."""
     found = []
-    for use in scenario.judged:
+    for use in scenario.expect:
         record = undecided(_judged(use, evidence), use.expectation, missing)
         line = scenario.places.problem(("expect", use.place), "").line
         found.append(record.model_copy(update={"line": line}))
     # every audit expects noise to follow its law: schemes that fail, unless already judged
     expected = registry.get("expectation", ALWAYS)
-    asked = [use.expectation.parameters for use in scenario.judged if use.name == ALWAYS]
+    asked = [use.expectation.parameters for use in scenario.expect if use.name == ALWAYS]
     whole = [each for each in asked if each.sweep is None]
     schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
     for scheme in schemes:

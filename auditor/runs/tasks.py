@@ -26,8 +26,8 @@ from auditor.base.errors import AuditorError
 from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import keep_freed_memory, one_thread
+from auditor.runs.check import table_of
 from auditor.runs.plan import line_of
-from auditor.runs.tables import table_of
 from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
@@ -130,7 +130,7 @@ def plan(
                     tuple(point.items()),
                     scheme,
                     tuple(range(first, min(first + share, replicates + 1))),
-                    any(judged.asks_pooling(use.id, dict(point)) for judged in scenario.judged),
+                    any(judged.asks_pooling(use.id, dict(point)) for judged in scenario.expect),
                     table if table.streamed else None,
                     seconds,
                 )
@@ -219,13 +219,6 @@ class _Failed(NamedTuple):
 
 
 def _in_steps(task: Task, crew: Crew, progress: _Progress, steps: Sequence[Step]) -> Iterator[Any]:
-    """Yield the results of steps in order.
-
-    Raises
-    ------
-    AuditorError
-        A step failed.
-    """
     progress.add(len(steps))
     # files may change before the next run, which has another mark
     work = partial(_carry_out_step, task, secrets.token_hex(8))
@@ -257,8 +250,6 @@ def _kept_request(task: Task, mark: str) -> ReleaseRequest:
 
 
 class _Progress:
-    """Counts finished tasks and steps."""
-
     def __init__(self, total: int, advance: Advance) -> None:
         self._done, self._total, self._advance = 0, total, advance
         self._left: dict[int, str] = {}

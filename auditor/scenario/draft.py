@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -21,7 +21,7 @@ from auditor.base.text import counted, listed, quoted, visible
 from auditor.data.columns.kinds import FEWEST_EACH, Column
 from auditor.data.describe import Description
 from auditor.data.request import is_file
-from auditor.process.shipped import shipped_folder
+from auditor.process.environment import shipped_folder
 from auditor.results.files import located, reading_of, split_name, with_reading
 from auditor.scenario.yaml_document import scalar
 
@@ -167,6 +167,15 @@ def draft(
     """
     from jinja2 import Environment, StrictUndefined  # start-up
 
+    blurred = set().union(*(names_of(copy, "number") for copy in copies.values()))
+    blurred &= {column.name for column in found.columns if column.numeric} & names_of(
+        found, "category"
+    )
+    columns = [
+        replace(column, kind="number") if column.name in blurred else column
+        for column in found.columns
+    ]
+    found = replace(found, columns=tuple(columns))
     unused = dict.fromkeys(clear, "is in a copy as it is; attackers use it")
     for column in found.columns:
         lacking = any(column.name not in names_of(copy) for copy in copies.values())
@@ -214,7 +223,6 @@ def names_of(table: Description, kind: str | None = None) -> set[str]:
 
 
 def _key(found: Description, copies: Mapping[str, Description]) -> str | None:
-    """Return a column that identifies the records in the original and in every copy."""
     names = [names_of(table, "identifier") for table in (found, *copies.values())]
     shared = set.intersection(*names) if copies else set()
     return next((column.name for column in found.columns if column.name in shared), None)
@@ -274,7 +282,6 @@ def _about(column: Column) -> str:
 
 
 def _bound(usual: float, scale: float, records: int) -> float:
-    """Return a bound in proportion to 1/√n."""
     return min(0.99, max(usual, math.ceil(100.0 * scale / math.sqrt(records)) / 100.0))
 
 

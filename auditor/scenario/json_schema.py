@@ -11,11 +11,11 @@ from auditor import registry
 from auditor.results import bibliography, metrics
 from auditor.scenario.levels import CURRENCIES, RANGES, ByGuarantee, Listed, Range
 from auditor.scenario.problems import Form
+from auditor.scenario.read import Document
 from auditor.scenario.read_data import DataForm
+from auditor.scenario.read_expectations import MEASURES, Utility
 from auditor.scenario.read_knowledge import KNOWLEDGE
-from auditor.scenario.read_measures import MEASURES, Utility
 from auditor.scenario.read_plugins import COALITIONS, EVERY, AttackForm, SchemeForm, UseForm
-from auditor.scenario.sections import Document
 
 JSON = dict[str, Any]
 
@@ -62,7 +62,6 @@ def scenario_schema() -> JSON:
 
 
 def _model(model: type[BaseModel], name: str, definitions: JSON) -> JSON:
-    """Return a model's schema, with nested models among the definitions."""
     found = model.model_json_schema(ref_template=f"#/$defs/{name}-{{model}}")
     schema: JSON = _with_bounds(found)
     for inner, definition in schema.pop("$defs", {}).items():
@@ -119,7 +118,6 @@ def _entries(kind: str, forms: Mapping[str, type[Form]], definitions: JSON) -> J
 
 
 def _plugins(kind: str, form: type[UseForm], fields: JSON, definitions: JSON) -> JSON:
-    """Return ``NAME`` or ``{name: NAME, …}`` of every plugin, with the use's fields."""
     shared = _model(form, kind, definitions)["properties"] | fields
     choices: list[JSON] = [{"enum": registry.names(kind)}]
     for name in registry.names(kind):

@@ -106,7 +106,7 @@ class Measure:
     Attributes
     ----------
     name : str
-        A key of ``auditor.scenario.read_measures.MEASURES``.
+        A key of ``auditor.scenario.read_expectations.MEASURES``.
     options : dict
         Options of this measure.
     """
@@ -127,7 +127,7 @@ class UtilityUse(NamedTuple):
     target : str or None
         Column to predict: any column, or ``label`` for the source's class. None means no models.
     models : tuple of str
-        Names in ``auditor.scenario.read_measures.Utility``.
+        Names in ``auditor.scenario.read_expectations.Utility``.
     folds : int
         Number of cross-validation folds.
     test : 'original' or 'copy'
@@ -176,7 +176,6 @@ class ExpectationUse(NamedTuple):
 class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 
-    ``judged`` has the expectations to evaluate; a sweep may multiply the written ``expect``.
     ``budget`` is work in nominal seconds; ``left_out`` says what it left out.
     ``document`` has plain values before defaults, for sweeps. ``places`` maps fields to file
     positions.
@@ -193,7 +192,6 @@ class Scenario:
     sweep: dict[str, list[Any]]
     replicates: int
     expect: tuple[ExpectationUse, ...]
-    judged: tuple[ExpectationUse, ...] = ()
     cite: tuple[str, ...] = ()
     utility: UtilityUse | None = None
     budget: float | None = None

@@ -12,8 +12,7 @@ from pydantic import WithJsonSchema as Schema
 
 from auditor.base.errors import Problem, ScenarioError, did_you_mean
 from auditor.registry import PluginParameters
-from auditor.registry.field_paths import Path, format_path, sentence
-from auditor.registry.parameters import Found, explain, kind_of, shown
+from auditor.registry.parameters import Found, Path, explain, format_path, kind_of, sentence, shown
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")

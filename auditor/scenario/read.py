@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from auditor.base.errors import AuditorError, ScenarioError, did_you_mean, shortened
-from auditor.base.text import clean
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import WithJsonSchema as Schema
+
+from auditor import registry
+from auditor.base.errors import AuditorError, Problem, ScenarioError, did_you_mean, shortened
+from auditor.base.text import clean, listed, seconds
 from auditor.data.formats import file_kinds
-from auditor.process.shipped import shipped_scenarios
-from auditor.registry.field_paths import parse_path
+from auditor.data.request import DataUse
+from auditor.process.environment import shipped_scenarios
+from auditor.registry.parameters import (
+    FieldError,
+    Path,
+    Whole,
+    format_path,
+    is_number,
+    parse_path,
+    shown,
+)
+from auditor.results import bibliography
 from auditor.results.files import located
-from auditor.scenario.model import FIELDS, Scenario
-from auditor.scenario.problems import Problems, plain
-from auditor.scenario.sections import assemble, at_point, check_points
+from auditor.scenario.model import FIELDS, SCENARIO_VERSION, Scenario, SchemeUse
+from auditor.scenario.problems import Form, Problems, plain
+from auditor.scenario.read_data import read_data
+from auditor.scenario.read_expectations import (
+    Audited,
+    parse_utility,
+    read_expectations,
+    read_measures,
+)
+from auditor.scenario.read_knowledge import parse_knowledge
+from auditor.scenario.read_plugins import (
+    EVERY,
+    every_attack,
+    none_applies,
+    read_attacks,
+    read_coalitions,
+    read_schemes,
+)
 from auditor.scenario.yaml_document import Places, load_file, put
-
-__all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild"]
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 
@@ -129,7 +156,7 @@ _FIELD = re.compile(rf"""^[\s{{,]*["']?({"|".join(FIELDS)})["']?\s*:(?!\S)""", r
 _JSON_FIELD = re.compile(rf"""^\s*{{.*["']({"|".join(FIELDS)})["']\s*:""", re.DOTALL)
 
 
-def check_no_table(path: Path) -> None:
+def check_no_table(path: FilePath) -> None:
     """Refuse a table or any other file without scenario fields, with advice.
 
     The message quotes nothing. Unreadable files and other encodings pass; the reader reports them.
@@ -167,7 +194,7 @@ def check_no_table(path: Path) -> None:
         )
 
 
-def _is_readable(path: Path) -> bool:
+def _is_readable(path: FilePath) -> bool:
     if path.is_dir():
         try:
             return any(
@@ -178,3 +205,270 @@ def _is_readable(path: Path) -> bool:
         except OSError:
             return False
     return path.suffix.lower() in file_kinds.SUFFIXES and path.is_file()
+
+
+MOST_POINTS = 10_000
+
+
+def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any]]:
+    """Return the section ``sweep`` without invalid entries, and report errors."""
+    value = {} if fields.get("sweep") is None else fields["sweep"]
+    if not isinstance(value, dict):
+        wanted = "must map paths of this file to lists of values"
+        problems.add(("sweep",), f"{wanted}; got {shown(value)}")
+        return {}
+    sweep, points = {}, 1
+    for path, values in value.items():
+        if not isinstance(values, list) or not values:
+            problems.add(("sweep", path), f"must be a list of values to try; got {shown(values)}")
+            continue
+        if why := _refused(path):
+            problems.add(("sweep", path), why, key=True)
+            continue
+        # 1 and 1.0 are equal, and repeated points would look like replicates
+        texts = [repr(float(v) if type(v) is int and abs(v) < 2**53 else v) for v in values]
+        for number, text in enumerate(texts):
+            if text in texts[:number]:
+                message = f"repeats a value of this path: {shown(values[number])}"
+                problems.add(("sweep", path, number), message)
+        points *= len(values)
+        sweep[path] = values
+    if points > MOST_POINTS:
+        problems.add(("sweep",), f"has {points:,} combinations; at most {MOST_POINTS:,}")
+    return sweep
+
+
+def _refused(path: str) -> str:
+    """Return why a path cannot be swept; empty if it can."""
+    try:
+        head = (*parse_path(path), "")[0]
+    except AuditorError as error:
+        return f"is not a path of this file: {error}"
+    if head in ("sweep", "expect"):
+        return "cannot be swept; any section except sweep and expect can"
+    return "" if head in FIELDS else f"is not a path of this file{did_you_mean(head, FIELDS)}"
+
+
+MOST_SEED = 2**128
+_VALUES = {"type": "array", "minItems": 1}
+_DURATION = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string", "pattern": r"^\s*\d+\.?\d*\s*(s|min|h)?\s*$"},
+    ]
+}
+_SWEEP = {"type": ["object", "null"], "additionalProperties": _VALUES}
+
+
+def _version(value: Any) -> Any:
+    if type(value) is not int or value != SCENARIO_VERSION:
+        wanted = f"must be {SCENARIO_VERSION}, the version that this program reads"
+        raise FieldError(f"{wanted}; got {shown(value)}")
+    return value
+
+
+def _duration(value: Any) -> Any:
+    found = seconds(value) if isinstance(value, str) else value
+    if not is_number(found) or not 0 < found < math.inf:
+        wanted = "must be a duration above 0, as 30s, 5min or 1h"
+        raise FieldError(f"{wanted}; got {shown(value)}")
+    return float(found)
+
+
+def _cited(keys: list[str]) -> list[str]:
+    known = bibliography.keys()
+    for place, key in enumerate(keys):
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise FieldError(f"is not in the bibliography: {shown(key)}{hint}", place)
+    return keys
+
+
+def _several(value: Any) -> Any:
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+class Document(Form):
+    """A scenario's sections; sections without a type here are read elsewhere."""
+
+    schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(
+        1, alias="schema", description="version of this format"
+    )
+    title: str = ""
+    cite: Annotated[list[str], BeforeValidator(_several), AfterValidator(_cited)] = Field([])
+    seed: Whole = Field(
+        0, ge=0, le=MOST_SEED, description="with scenario and data, it determines the whole run"
+    )
+    data: Any
+    schemes: Any
+    knowledge: Any = "perfect"
+    coalitions: Any = ("singles", "all")
+    attacks: Any = None
+    measures: Any = None
+    utility: Any = None
+    sweep: Annotated[Any, Schema(_SWEEP)] = None
+    replicates: Whole = Field(1, ge=1, le=100_000)
+    budget: Annotated[float | None, BeforeValidator(_duration), Schema(_DURATION)] = Field(
+        None, description="work of the whole audit, in seconds of a nominal core, as 30s or 5min"
+    )
+    expect: Any = None
+
+
+def assemble(
+    value: Any, problems: Problems, base: FilePath | None = None, name: str = "audit"
+) -> Scenario:
+    """Return the scenario of plain values and report every error.
+
+    A scenario with errors must not be run. Swept values are checked by `check_points`. ``base`` is
+    the first folder for paths of data, before the working directory. ``name`` is the default title.
+    """
+    form = problems.model((), value, Document)
+    fields: dict[str, Any] = dict(value) if isinstance(value, dict) else {}
+    form = form or Document.model_validate({"data": None, "schemes": None})
+    if "attacks" not in fields and "utility" not in fields:
+        problems.add(("attacks",), "is required, unless the scenario measures `utility`")
+    schemes = read_schemes(fields, problems)
+    data = read_data(fields["data"], problems, base) if "data" in fields else None
+    data, schemes = with_shared_key(data, schemes, problems)
+    if any(use.levels is not None and use.levels.currency is not None for use in schemes):
+        # most scenarios do not need its imports
+        from auditor.scenario.stated_levels import with_stated_levels
+
+        schemes = with_stated_levels(schemes, data, problems)
+    states = problems.each(("knowledge",), parse_knowledge, fields.get("knowledge", "perfect"))
+    problems.unique(
+        ("knowledge",), [None if state is None else state.label for state in states], "knowledge"
+    )
+    knowledge = tuple(state for state in states if state is not None)
+    asked = fields.get("attacks")
+    if asked == EVERY or (isinstance(asked, list) and EVERY in asked):
+        categories = data is not None and bool(data.bins or data.categorical)
+        every = every_attack(schemes, knowledge, categories=categories)
+        items = asked if isinstance(asked, list) else [asked]
+        fields["attacks"] = [
+            entry for item in items for entry in (every if item == EVERY else [item])
+        ]
+        if not fields["attacks"]:
+            del fields["attacks"]
+            if schemes and knowledge:  # else report schemes and knowledge first
+                problems.add(("attacks",), none_applies(schemes, knowledge))
+    attacks = read_attacks(fields, problems)
+    measures = read_measures(fields, problems)
+    utility = parse_utility(fields["utility"], problems) if "utility" in fields else None
+    sweep = read_sweep(fields, problems)
+    audited = Audited.of(fields, knowledge, measures, utility, sweep)
+    expect = read_expectations(fields, problems, audited)
+    coalitions = fields.get("coalitions", ["singles", "all"])
+    return Scenario(
+        title=form.title if "title" in fields else name,
+        seed=form.seed,
+        data=data or DataUse("gaussian"),
+        schemes=schemes,
+        knowledge=knowledge,
+        coalitions=read_coalitions(("coalitions",), coalitions, problems),
+        attacks=attacks,
+        measures=measures,
+        sweep=sweep,
+        replicates=form.replicates,
+        budget=form.budget,
+        expect=expect,
+        cite=tuple(form.cite),
+        utility=utility,
+        base=base,
+        name=name,
+        document=value if isinstance(value, dict) else {},
+    )
+
+
+def with_shared_key(
+    data: DataUse | None, schemes: Sequence[SchemeUse], problems: Problems
+) -> tuple[DataUse | None, tuple[SchemeUse, ...]]:
+    """Return data without the key column, and schemes joined by it.
+
+    A key of the data joins all copies from files. Otherwise only schemes that name a key are
+    joined.
+    """
+    joining = {
+        use.id: use.parameters
+        for use in schemes
+        if not registry.get("scheme", use.name).makes_copies
+        and "key" in type(use.parameters).model_fields
+    }
+    own = data.key if data is not None else None
+    named = [own, *(getattr(parameters, "key", None) for parameters in joining.values())]
+    keys = list(filter(None, dict.fromkeys(named)))
+    if data is None or not keys:
+        return data, tuple(schemes)
+    where = ("schemes",) if own is None else ("data", "key")
+    audited = (*(data.columns or ()), *data.bins, *data.categorical, *data.hierarchies, *data.dates)
+    if len(keys) > 1:
+        wanted = "must name one key column for the whole scenario"
+        problems.add(where, f"{wanted}; here are {listed(keys)}")
+    elif keys[0] in audited:
+        why = "which is audited: a key only identifies records"
+        problems.add(where, f"name the key {listed(keys)}, {why}")
+    if own is not None:
+        schemes = [
+            replace(use, parameters=use.parameters.model_copy(update={"key": own}))
+            if use.id in joining
+            else use
+            for use in schemes
+        ]
+    return replace(data, key=keys[0]), tuple(schemes)
+
+
+def check_points(scenario: Scenario, problems: Problems) -> None:
+    """Check the scenario at every swept value, before anything runs."""
+    anyway = {(path, message) for path, message, _ in problems.found}
+    before: dict[Path, str] = {}
+    for path, values in scenario.sweep.items():
+        places: list[Path] = []
+        for number, value in enumerate(values):
+            found = Problems()
+            try:
+                changed, places = put(_swept(scenario), [(parse_path(path), value)])
+            except AuditorError as error:
+                problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
+                break
+            assemble(changed, found, scenario.base, scenario.name)
+            new = [item[:2] for item in found.found if item[:2] not in anyway]
+            if new:
+                first = Problem(format_path(new[0][0]), new[0][1])
+                problems.add(("sweep", path, number), f"makes an invalid scenario: {first}")
+        for place, other in before.items():  # else points would have wrong labels
+            if any(place[: len(new_place)] == new_place for new_place in places):
+                why = (
+                    f"would overwrite what {other} has set: put it first, or leave one of them out"
+                )
+                problems.add(("sweep", path), why, key=True)
+                break
+        before |= dict.fromkeys(places, path)
+
+
+def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
+    """Return the scenario at one sweep point.
+
+    Raises
+    ------
+    ScenarioError
+        The swept values make it invalid.
+    """
+    if not point:
+        return scenario
+    value: Any = _swept(scenario)
+    swept: list[tuple[Path, Path]] = []
+    for path, item in point.items():
+        value, places = put(value, [(parse_path(path), item)])
+        values = scenario.sweep.get(path, [])
+        origin = ("sweep", path, values.index(item) if item in values else 0)
+        swept += [(place, origin) for place in places]
+    here = replace(scenario.places, swept=tuple(swept))
+    problems = Problems()
+    built = assemble(value, problems, scenario.base, scenario.name)
+    if problems.found:
+        raise ScenarioError(here.located(problems.found))
+    return replace(built, places=here, expect=scenario.expect)
+
+
+def _swept(scenario: Scenario) -> dict[str, Any]:
+    return {key: item for key, item in scenario.document.items() if key not in ("sweep", "expect")}

@@ -13,14 +13,20 @@ from pydantic import WithJsonSchema as Schema
 
 from auditor import registry
 from auditor.base.errors import AuditorError, did_you_mean, shortened
-from auditor.data.columns.categorical_table import parse_bins, parse_domains
+from auditor.data.columns.categorical_table import hierarchy_of, parse_bins, parse_domains
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.columns.dates import parse_dates
-from auditor.data.columns.hierarchy import hierarchy_of
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.request import DataUse
-from auditor.registry.field_paths import format_path
-from auditor.registry.parameters import FieldError, Path, Whole, is_number, kind_of, shown
+from auditor.registry.parameters import (
+    FieldError,
+    Path,
+    Whole,
+    format_path,
+    is_number,
+    kind_of,
+    shown,
+)
 from auditor.results.files import located, split_name, with_reading
 from auditor.scenario.problems import NAMES_SCHEMA, Form, Names, Problems
 

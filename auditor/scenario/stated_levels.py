@@ -124,7 +124,6 @@ def sized_by_bounds(
 
 
 def _units(scheme: AdditiveScheme, width: int, names: Sequence[str]) -> Array | None:
-    """Return the lattice unit of each attribute's noise, or None."""
     if scheme.distribution not in LATTICE:
         return None
     unit = getattr(scheme.parameters, "unit", None)

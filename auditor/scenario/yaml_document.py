@@ -2,7 +2,7 @@
 
 PyYAML alone reads YAML 1.1 (``1e3`` is text, ``on`` is true, ``NO`` is false, ``012`` is ten),
 keeps the last of two equal keys and expands alias bombs. This package uses only its parser, whose
-events are read within limits. `auditor.registry.field_paths` defines the notation of places.
+events are read within limits. `auditor.registry.parameters` defines the notation of places.
 
 =====================  ==================================================
 written                read as (YAML 1.2.2, section 10.3.2)
@@ -30,18 +30,18 @@ from typing import Any, NoReturn, TypeAlias
 import yaml
 
 from auditor.base.errors import AuditorError, Problem, ScenarioError
-from auditor.registry.field_paths import (
+from auditor.registry.parameters import (
     MAX_DEPTH,
     Path,
     Value,
     copy_value,
     find_item,
     format_path,
+    kind_of,
     quoted,
     set_at,
     shortened,
 )
-from auditor.registry.parameters import kind_of
 
 Scalar: TypeAlias = str | int | float | bool | None
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from auditor.base.types import Array
 from auditor.numerics.random_streams import Rng
-from auditor.numerics.whole_draws import geometric, log_concave, skellam
+from auditor.numerics.whole_draws import LARGEST_TABLE, geometric, log_concave, skellam
 from auditor.registry import register
 from auditor.schemes.base.increments import (
     IndependentProcess,
@@ -180,7 +180,7 @@ def laplace_increment(rng: Rng, low: float, high: float, size: int) -> Array:
     # moves/2.
     side = rng.random(size) - moves / 2.0
     Z = np.copysign(rng.standard_exponential(size) * np.sqrt(high / 2.0), side)
-    return np.asarray(Z * (side < moves / 2.0))
+    return Z * (side < moves / 2.0)
 
 
 def laplace_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
@@ -242,7 +242,11 @@ class Laplace(IndependentProcess):
 
 def skellam_increment(rng: Rng, low: float, high: float, size: int) -> Array:
     """Return ``Z_high − Z_low``, shape (size,)."""
-    return skellam(rng, high - low, size) if high > low else np.zeros(size)
+    v = high - low
+    if 0.0 < v <= LARGEST_TABLE:
+        return skellam(rng, v, size)
+    zeros = np.zeros(size)
+    return log_concave(rng, zeros, lambda k, _: log_skellam(k, v)) if v > 0.0 else zeros
 
 
 def skellam_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:

@@ -8,6 +8,16 @@ attacks use the stated law; a wrong law appears as a contradiction between theor
 Files match the original row by row, or by a `key` column. The records and columns complete in the
 original and all copies are audited. The stated law is of the whole original, before any loss of
 records, cells or columns.
+
+Published categorical copies: files of randomised response or PRAM.
+
+A copy's law is a transition matrix, P(released value | original value). With ``levels`` and ``law``
+it is stated, and the values are compared with it. Without a law it is estimated from original and
+copies (``auditor.schemes.replacement.law``), as an insider could. Attacks are
+cross-fitted: estimated on one half of the records, measured on the other, in turn.
+
+A scenario with categories (``categorical:`` or ``bin:``) and the scheme ``published`` means this
+scheme, unless it states a law of added noise.
 """
 
 from __future__ import annotations
@@ -15,36 +25,43 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
 from auditor.base.errors import AuditorError, AuditorWarning, PluginError
-from auditor.base.text import quoted
-from auditor.base.types import Array
+from auditor.base.text import counted, quoted
+from auditor.base.types import Array, Codes, Indices
 from auditor.data.alignment import misaligned
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.common_records import common_part, remembered
 from auditor.data.copies import (
     JOIN_REMEDY,
+    CodeCopy,
     Copy,
     check_joined_by_row,
     copy_file,
+    read_codes,
     read_copy,
     shown_columns,
+    with_sets,
 )
-from auditor.data.formats.readers import notes_of
+from auditor.data.formats.parts import header, notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, ShownColumn, Table
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.random_streams import stream
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
-from auditor.registry.field_paths import sentence
-from auditor.registry.parameters import explain
+from auditor.registry.parameters import explain, sentence
+from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
@@ -56,7 +73,15 @@ from auditor.schemes.base.scheme import (
     TableMoments,
     table_moments,
 )
-from auditor.schemes.replacement.base import categories_of
+from auditor.schemes.replacement.base import (
+    Copies,
+    UniformScheme,
+    categories_of,
+    distribution,
+    never_drawn,
+    parsed,
+)
+from auditor.schemes.replacement.law import MOST_VALUES, EstimatedLaw, UniformLaw, estimated
 
 
 class FileScheme(Scheme):
@@ -121,13 +146,20 @@ class FileScheme(Scheme):
         """Return the copies of a table as matched to its records; see ``read_copy``."""
 
     def shown(self, table: Table) -> list[ShownColumn]:
-        whole, key = table.whole, self.parameters.key
-        files = [
-            (path, c.rows) for path, c in zip(self.files(whole), self.read(whole), strict=True)
-        ]
-        names = table.attributes if self.engine == "numeric" else categories_of(whole).names
-        found = shown_columns(files, [*names, *([] if key is None else [key])])
+        whole = table.whole
+        names = [columns for _, columns in self.beside(table)]
+        rows = [copy.rows for copy in self.read(whole)]
+        found = shown_columns(zip(self.files(whole), rows, names, strict=True))
         return [column._replace(values=table.cut_out(column.values)) for column in found]
+
+    def beside(self, table: Table) -> list[tuple[int, list[str]]]:
+        whole = table.whole
+        names = table.attributes if self.engine == "numeric" else categories_of(whole).names
+        hidden = {*names, self.parameters.key, ""}
+        return [
+            (number, [name for name in header(path) if name not in hidden])
+            for number, path in enumerate(self.files(whole), start=1)
+        ]
 
     def warn(self, table: Table, notes: Sequence[str]) -> None:
         """Warn of the files' notes on reading, and of further notes."""
@@ -405,3 +437,209 @@ def _check_law(law: dict[str, Any]) -> None:
         raise ValueError(f"is wrong: {sentence(explain(error, model, given))}") from None
     if not scheme.adds_noise:
         raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")
+
+
+LAWS = ("uniform", "uniform-multilevel")
+UNRELATED = 1e-4
+"""P-value of a relation between original and copy, above which the row order is unconfirmed."""
+FEWEST_SHUFFLED = 30
+"""Fewest records for equal frequencies without a relation to indicate a shuffle."""
+TELLING = 0.1
+"""Difference of a value's share between missing and present records that counts as disclosure."""
+MOST_GROUPED = 64
+"""Most values in the test of a relation; larger domains are reduced modulo this number."""
+
+
+@register
+class PublishedCategories(FileScheme, UniformScheme):
+    """Categorical copies from files, with a stated or estimated law."""
+
+    name = "published-categories"
+    assumes = "Each file holds the same records as the data, row by row or by their `key`: tested unless `aligned` vouches for it."
+    multilevel = False
+    reference = "xiao2009, eq. 1"
+    trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
+
+    class Parameters(FileScheme.Parameters):
+        """Files of the copies, and statements about them."""
+
+        law: dict[str, Any] | None = Field(
+            None,
+            description="{scheme: uniform} or {scheme: uniform-multilevel}, with `replacement` as of that scheme; levels, retention "
+            "probabilities, are then needed",
+        )
+
+        @field_validator("law")
+        @classmethod
+        def _one_law(cls, law: dict[str, Any] | None) -> dict[str, Any] | None:
+            if law is not None and (
+                set(law) - {"replacement"} != {"scheme"} or law["scheme"] not in LAWS
+            ):
+                raise ValueError(
+                    "must be {scheme: uniform} or {scheme: uniform-multilevel}; any other is estimated if it is left out"
+                )
+            if law is not None:
+                parsed(law.get("replacement", "uniform"))
+            return law
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        if self.parameters.law is not None and not levels:
+            raise AuditorError(
+                "a law by scheme needs the copies' levels, their retention probabilities"
+            )
+        self.check_count(levels)
+        super().check_levels(levels)
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse copies whose records or values do not match the table.
+
+        Warn if the row order cannot be confirmed.
+        """
+        table = with_sets(table, self.files(table))
+        data = categories_of(table)
+        by_row = self.parameters.key is None
+        why = self.check_join(asked)
+        if note := never_drawn(self._stated_replacements(data)):
+            warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
+        if self.parameters.law is None and data.size > MOST_VALUES:
+            fewer = "take fewer columns or wider bins, or state the law"
+            raise AuditorError(
+                f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}"
+            )
+        copies = self.read(table, asked.rows is None, why)
+        self.warn(table, self._audited(table, copies).notes)
+        for path, copy in (
+            zip(self.files(table), copies, strict=True)
+            if by_row and not self.parameters.aligned
+            else ()
+        ):
+            _check_codes_alignment(
+                path.name, data.codes[copy.full], copy.codes[copy.full], data.size
+            )
+
+    def audited(self, table: Table) -> Audited:
+        table = with_sets(table, self.files(table))
+        return self._audited(table, self.read(table))
+
+    def handed_in(self, table: Table) -> list[Array]:
+        return [np.asarray(codes, dtype=np.float64) for codes in self.held()]
+
+    def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
+        rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
+        renamed = tuple(note for copy in copies for note in copy.notes)
+        if len(rows) == table.rows:
+            return Audited(table, renamed)
+        lacking = [
+            f"{path.name} lacks {table.rows - int(copy.full.sum()):,}"
+            for path, copy in zip(self.files(table), copies, strict=True)
+        ]
+        if len(rows) < FEWEST_RECORDS:
+            few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
+            raise AuditorError(f"{few}; at least {FEWEST_RECORDS} are needed: {', '.join(lacking)}")
+        note = f"{len(rows):,} of {table.rows:,} records are audited, those that every copy has with every answer: {', '.join(lacking)}"
+        notes = [f"{note}; who leaves answers out may have perturbed the others less"]
+        data = categories_of(table)
+        telling = [
+            told
+            for path, copy in zip(self.files(table), copies, strict=True)
+            if (told := _tells(path.name, data, copy.full))
+        ]
+        return Audited(
+            table.part(rows, np.arange(table.width)), (*renamed, *notes, *telling), bool(telling)
+        )
+
+    def read(self, table: Table, exact: bool = False, why: str = "") -> list[CodeCopy]:
+        data, keys = categories_of(table), None if self.parameters.key is None else table.keys
+        return [
+            read_codes(path, data, keys, exact, why, table.dropped) for path in self.files(table)
+        ]
+
+    def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
+        stated = self.parameters.law
+        return (
+            self.estimated()
+            if stated is None
+            else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
+        )
+
+    def replaced_by(self, size: int) -> Array | None:
+        return self._stated_replacements(categories_of(self.audited_table))
+
+    def _stated_replacements(self, data: CategoricalTable) -> Array | None:
+        return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
+
+    def estimated(self, rows: Indices | slice = slice(None)) -> EstimatedLaw:
+        """Return the law estimated from some records, or from all."""
+        data, copies = categories_of(self.audited_table), [copy[rows] for copy in self.held()]
+        return estimated(data.codes[rows], copies, [one.size for one in data.attributes])
+
+    def copies(self, original: Codes, size: int, key: Key) -> Copies:
+        start, stop = row_blocks(self.audited_table.rows, BLOCK_WIDTH)[key.block]
+        return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
+
+    def held(self) -> list[Codes]:
+        """Return all copies of the audited records; cached for later passes."""
+        whole = self.audited_table.whole
+        stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
+        key = ("codes", categories_of(whole).fingerprint(), self.parameters.key, *stamps)
+        made = remembered(key, lambda: [copy.codes for copy in self.read(whole)])
+        return [self.audited_table.cut_out(codes) for codes in made]
+
+
+class FileCopies(Copies):
+    """File copies of one block of records."""
+
+    def __init__(self, original: Codes, size: int, key: Key, held: Sequence[Codes]) -> None:
+        super().__init__(original, size, key)
+        self._held = held
+
+    def copy(self, number: int) -> Codes:
+        return self._held[number - 1]
+
+
+def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
+    """Return how missing records or answers disclose the value, or "".
+
+    A column's commonest answer must be commoner among records left out, by `TELLING` and
+    significantly (χ² of two shares).
+    """
+    n, m = len(held), int((~held).sum())
+    if not FEWEST_RECORDS <= m <= n - FEWEST_RECORDS:
+        return ""
+    for attribute, codes in zip(data.attributes, split(data, data.codes), strict=True):
+        is_most = codes == np.bincount(codes[~held]).argmax()
+        out, kept, share = is_most[~held].mean(), is_most[held].mean(), is_most.mean()
+        if (
+            out - kept > TELLING
+            and scipy.special.chdtrc(
+                1, (out - kept) ** 2 * m * (n - m) / (n * share * (1.0 - share))
+            )
+            < UNRELATED
+        ):
+            what = f"{name}: of the records that it lacks, or lacks an answer of, {out:.0%} have one and the same {quoted(attribute.name)}"
+            return f"{what}, of the others {kept:.0%}: what is left out is more exposed than the figures say"
+    return ""
+
+
+def _check_codes_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:
+    """Raise `AuditorError` for a shuffled copy; warn if it is unrelated.
+
+    A copy at retention 0 is unrelated to the original.
+    """
+    x, y = original.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
+    counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(
+        MOST_GROUPED, MOST_GROUPED
+    )
+    counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / x.size
+    freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
+    if (
+        freedom == 0
+        or scipy.special.chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED
+    ):
+        return
+    same = (np.bincount(original, minlength=size) == np.bincount(copy, minlength=size)).all()
+    if x.size >= FEWEST_SHUFFLED and same:
+        cause = "hold the original's values in another order: shuffled, or sorted by something else"
+        raise misplaced_rows(name, cause, f"put them in the original's order, {JOIN_REMEDY}")
+    warn_of_rows(name, "it may tell nothing of them, or be in another order")

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from auditor import registry
-from auditor.adversary.affine import checked
-from auditor.adversary.attack import Attack, RowAttack
+from auditor.adversary.attack import Attack, RowAttack, checked
 from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
@@ -24,7 +23,7 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
-from auditor.adversary.published_rules import check_knowledge
+from auditor.adversary.published import check_knowledge
 from auditor.audit.numeric.reconstruct import shown, with_known
 from auditor.base.errors import AuditorError
 from auditor.base.types import Array, Coalition, Microdata

@@ -17,9 +17,8 @@ from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.process.environment import one_thread
-from auditor.schemes.base.additive import AdditiveScheme, whitened
+from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance, whitened
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import Key, Scheme, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme

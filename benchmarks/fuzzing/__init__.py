@@ -1,1 +1,1 @@
-"""Mutated scenarios and tables, and the judge of what the program makes of them; see `benchmarks.fuzz`."""
+"""Mutations of scenarios and tables, and their judge."""

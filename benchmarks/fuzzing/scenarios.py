@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from auditor.scenario.yaml_document import load_file
 from benchmarks.fuzzing.judge import Case, secrets
 from benchmarks.fuzzing.tables import plain_tables
@@ -113,7 +113,10 @@ Paths = list[tuple[Any, ...]]
 
 @cache
 def shapes() -> tuple[Any, ...]:
-    """Return the documents that mutations begin with: every section on a tiny table, and all that ship, on a few records."""
+    """Return the documents to mutate: every section, and all shipped ones.
+
+    On tiny tables, or on a few records.
+    """
     own = [load_file(path).value for path in sorted((CORPUS / "shapes").glob("*.yaml"))]
     return tuple(own * 5 + [_few(load_file(path).value) for path in shipped_scenarios()])
 
@@ -148,7 +151,7 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def put(value: Any, path: tuple[Any, ...], new: Any) -> None:
-    """Put something into a part's place."""
+    """Replace a part."""
     at(value, path[:-1])[path[-1]] = new
 
 
@@ -367,7 +370,7 @@ OF_TEXT: dict[str, Callable[[bytearray, random.Random], None]] = {
 
 
 def mutated(draw: random.Random) -> Case:
-    """Return a scenario with one to three things wrong, beside the tiny tables that it may name."""
+    """Return a scenario with one to three mistakes, and its tiny tables."""
     document, kind = copy.deepcopy(draw.choice(shapes())), draw.choice([*OF_STRUCTURE, *OF_TEXT])
     for number in range(draw.choice([1, 1, 2, 3])):
         name = kind if number == 0 and kind in OF_STRUCTURE else draw.choice(list(OF_STRUCTURE))
@@ -386,5 +389,5 @@ def written(document: Any) -> bytes:
 
 
 def case(kind: str, text: bytes, run: bool = True) -> Case:
-    """Return a scenario beside the tiny tables."""
+    """Return a scenario with its tiny tables."""
     return Case(kind, {**plain_tables(), "s.yaml": text}, secrets(plain_tables(), text), run=run)

@@ -1,4 +1,4 @@
-"""Mutations of tables, as CSV text and as Parquet; every cell is a canary, which nothing else looks like."""
+"""Mutations of CSV and Parquet tables; every cell is a canary."""
 
 from __future__ import annotations
 
@@ -189,7 +189,10 @@ def canaries(draw: random.Random) -> Rows:
 
 @cache
 def plain_tables() -> Mapping[str, bytes]:
-    """Return the tables that mutated scenarios may name: `t.csv`, `t.parquet`, a copy `y.csv`, a covariance `noise.csv`."""
+    """Return the tables that mutated scenarios may name.
+
+    `t.csv`, `t.parquet`, a copy `y.csv` and a covariance `noise.csv`.
+    """
     draw = random.Random(14)
     rows = canaries(draw)
     numbers = np.array([[float(cell) for cell in row[:3]] for row in rows[1:]])
@@ -498,7 +501,7 @@ OF_PARQUET: dict[str, Callable[[pa.Table, random.Random], bytes]] = {
 
 
 def mutated(draw: random.Random) -> Case:
-    """Return a mutated table, with a scenario or a command that asks for it."""
+    """Return a mutated table, with a scenario or a command that reads it."""
     kind, rows = draw.choice([*OF_RECORDS, *OF_TEXT, *OF_PARQUET]), canaries(draw)
     way, run = draw.choice(WAYS), draw.random() < 0.1
     if kind in OF_PARQUET:
@@ -522,7 +525,10 @@ def mutated(draw: random.Random) -> Case:
 def asked(
     kind: str, name: str, content: bytes, way: str, run: bool = True, before: bytes = b""
 ) -> Case:
-    """Return a case in which a table is asked for: as a scenario's data, as a copy, to be perturbed, or where a scenario is due."""
+    """Return a case that reads a table.
+
+    As a scenario's data, as a copy, for `perturb`, or in place of a scenario.
+    """
     hidden = secrets({"now": content, "before": before}, b"")
     if way in COMMANDS:
         return Case(

@@ -1,16 +1,19 @@
-"""The rows of fidelity.yaml: what five papers state, where it lives here and what measures it; read, and checked to be complete.
+"""Rows of fidelity.yaml: statements of five papers and our evidence.
 
-========== ===================================================================================================
-``at``      the places in the paper: ``Theorem 4``, ``Figure 2``, ``Equation 15``, ``Section 6.2``
-``claim``   what the paper says there, in one plain sentence
-``prints``  the numbers or the formula that it prints
-``lives``   the files of this repository that do it
+==========
+===================================================================================================
+``at``      places in the paper: ``Theorem 4``, ``Figure 2``, ``Equation 15``, ``Section 6.2``
+``claim``   the paper's statement, in one plain sentence
+``prints``  its printed numbers or formula
+``lives``   files of this repository with the implementation
 ``measured`` figures of scenario runs (`Selector`), filled in by make_fidelity.py
-``tests``   tests that hold it, where it is a statement to prove and not a figure to measure
-``page``    a page of docs/ with what no scenario measures, made by a command that it names
-``erratum`` what is printed wrongly, and what is right
-``todo``    why something is not measured; a row needs it, ``measured``, ``tests`` or ``page``
-========== ===================================================================================================
+``tests``   tests of statements that need a proof and no measurement
+``page``    a page of docs/ that no scenario measures, with the command that writes it
+``erratum`` the misprint and its correction
+``todo``    reason for a missing measurement; a row needs ``todo``, ``measured``, ``tests`` or
+``page``
+==========
+===================================================================================================
 """
 
 from __future__ import annotations
@@ -29,14 +32,14 @@ DECLARED = Path(__file__).resolve().parent / "fidelity.yaml"
 
 @dataclass(frozen=True)
 class Selector:
-    """One figure of a scenario's results, or one line of figures.
+    """One figure, or one line of figures, of a scenario's results.
 
-    What is looked for is one of: a ``metric``, an ``expectation`` by name, a moment (``figure``:
-    mean, variance, rows) of a ``column``. Of measurements the other fields say which; what is left
-    out may be anything, but a single cell must be left, unless ``along`` names the field
-    (``coalition``: by its size; ``level``: of copies alone) or the swept path that tells several
-    apart (``only`` some of its values), or ``of`` asks for the ``largest`` or the ``smallest`` of
-    all.
+    It selects a ``metric``, an ``expectation`` by name, or a moment (``figure``: mean, variance,
+    rows)
+    of a ``column``. The other fields restrict measurements to a single cell. ``along`` names the
+    field
+    of a line: ``coalition`` by size, ``level`` of single copies, or a swept path (``only`` some
+    values). ``of`` selects the ``largest`` or the ``smallest`` figure.
     """
 
     scenario: str
@@ -57,7 +60,7 @@ class Selector:
 
     @property
     def problem(self) -> str:
-        """What is wrong with it; empty where nothing is."""
+        """The selector's mistake; empty if it is valid."""
         if sum(map(bool, (self.metric, self.expectation, self.column))) != 1:
             return "must name one of metric, expectation and column"
         if self.of not in ("", "largest", "smallest"):
@@ -88,12 +91,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """How the row is called in messages."""
+        """The row's name in messages."""
         return f"{self.paper}, {'; '.join(self.at) or '?'}"
 
     @cached_property
     def problems(self) -> list[str]:
-        """What is missing in it, or leads nowhere."""
+        """Missing fields, and links without a target."""
         found = [
             f"{needed} is empty"
             for needed in ("at", "claim", "prints", "lives")
@@ -115,7 +118,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper: its title, the names its scenarios begin with, and all that it numbers (listed once from its text, by hand)."""
+    """A paper: title, prefixes of its scenarios, and all numbered items.
+
+    Items are listed by hand from its text.
+    """
 
     key: str
     title: str
@@ -125,7 +131,7 @@ class Paper:
 
     @property
     def problems(self) -> list[str]:
-        """What of the paper no row is about, what is wrong with its rows, and which of its scenarios none of them uses."""
+        """Items without a row, mistakes of rows, and unused scenarios."""
         covered = {place for row in self.rows for place in row.at}
         missing = [
             f"{self.key}, {kind} {number}: no row"
@@ -158,12 +164,12 @@ def is_test(node: str) -> bool:
 
 
 def papers(file: Path = DECLARED) -> list[Paper]:
-    """Return what is declared.
+    """Return the declared papers.
 
     Raises
     ------
     ValueError
-        A row or a selector has a field that there is not, or lacks one.
+        A row or a selector has an unknown field, or lacks one.
     """
     declared = yaml.safe_load(file.read_text(encoding="utf-8"))
     return [_paper(key, given) for key, given in declared.items()]

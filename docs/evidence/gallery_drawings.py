@@ -1,4 +1,7 @@
-"""Pictures of the gallery that are no chart of a report: distributions of the data, the comparison as a table, the semicircle law."""
+"""Pictures of the gallery that no report draws.
+
+Distributions of the data, the comparison as a table, and the semicircle law.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ P = 500
 
 
 def census(_: AuditResult | None) -> Any:
-    """Draw the distribution of Age and Income in the stand-in for the census extract (li2012, Fig. 1)."""
+    """Draw the distribution of Age and Income in the replacement of the census extract (li2012, Fig. 1)."""
     table = load_table(
         "census-like", columns=["age", "income"], rows=100_000, rng=np.random.default_rng(SEED)
     )
@@ -103,7 +106,7 @@ DRAWINGS: dict[str, Callable[[AuditResult | None], Any]] = {
 
 
 def drawing(name: str, result: AuditResult | None) -> Any:
-    """Return one of the gallery's own pictures as an Altair chart in the colours of the reports."""
+    """Return one picture as an Altair chart in the reports' colours."""
     import json
 
     made = DRAWINGS[name](result).to_dict()

@@ -1,4 +1,4 @@
-"""What the gallery shows: each figure of the papers, what the paper claims of it, and the pictures that answer it."""
+"""Entries of the gallery: figures of the papers and our pictures."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Picture:
-    """One chart: a method of ``result.plot`` (or a drawing of the gallery's own), the choices made above it, and what it shows."""
+    """One chart: a method of ``result.plot`` or a drawing, with its choices."""
 
     plot: str
     caption: str
     choices: tuple[tuple[str, str], ...] = ()
 
     def name(self, entry: str) -> str:
-        """Return the file's name, made of what was chosen."""
+        """Return the file's name, from the choices."""
         told = "-".join([entry, self.plot, *(value for _, value in self.choices)])
         plain = "".join(c if c.isascii() and (c.isalnum() or c == "-") else "-" for c in told)
         return "-".join(part for part in plain.split("-") if part)[:90] + ".png"
@@ -22,7 +22,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure, table or worked example of a paper; ``scenario`` is empty for a picture that no audit is needed for."""
+    """One figure, table or worked example of a paper.
+
+    ``scenario`` is empty for a picture without an audit.
+    """
 
     scenario: str
     title: str

@@ -40,17 +40,17 @@ every scenario. *Held* are statements to prove, by tests that passed when this p
 """
 
 
-class Missing(Exception):  # noqa: N818 - nothing is at fault but the list
-    """A selector matches nothing, or more than it should."""
+class Missing(Exception):  # noqa: N818 - only the list is at fault
+    """No match for a selector, or too many."""
 
 
 def measured(selector: Selector, result: AuditResult) -> str:
-    """Return what a selector finds, as text.
+    """Return a selector's figure as text.
 
     Raises
     ------
     Missing
-        It finds nothing, or several cells where one is meant.
+        No cell matches, or several cells do.
     """
     if selector.expectation:
         return _judged(selector, result)
@@ -194,7 +194,7 @@ def _moment(selector: Selector, result: AuditResult) -> str:
 
 
 class Results:
-    """The results of scenarios in a folder, each read once and let go: some have hundreds of thousands of measurements."""
+    """Results of scenarios in a folder, each loaded once and released."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -202,7 +202,10 @@ class Results:
     def fill(
         self, selectors: Sequence[Selector]
     ) -> tuple[dict[int, str], dict[str, AuditResult], list[str]]:
-        """Return what each selector finds, by its id; the results without measurements, by scenario; and what is missing."""
+        """Return figures by selector, results by scenario, and missing figures.
+
+        The results are without measurements.
+        """
         texts, runs, missing = {}, {}, []
         for scenario in sorted({selector.scenario for selector in selectors}):
             if not (self.folder / scenario / "results.json").is_file():
@@ -264,7 +267,7 @@ def _line(row: Row, texts: dict[int, str]) -> str:
 
 
 def places(at: Sequence[str]) -> str:
-    """Return places as they are written: those of one kind together, ``Theorem 4; Equations 14, 15``."""
+    """Return places by kind, for example ``Theorem 4; Equations 14, 15``."""
     kinds: dict[str, list[str]] = {}
     for place in at:
         kind, _, number = place.partition(" ")
@@ -277,7 +280,7 @@ def places(at: Sequence[str]) -> str:
 
 
 def _sentence(test: str) -> str:
-    """Return a test's name as words, which wrap, and its file."""
+    """Return a test's name as words, and its file."""
     file, _, name = test.partition("::")
     return f"{safe(name.removeprefix('test_').replace('_', ' '))} (`{file}`)"
 

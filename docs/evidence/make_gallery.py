@@ -1,4 +1,4 @@
-"""Make docs/evidence/gallery.md and its pictures: claims of the papers' figures, and the outcomes.
+"""Write docs/evidence/gallery.md and its pictures: claims and outcomes.
 
 Run ``python docs/evidence/make_gallery.py`` from the checkout. ``--results DIR`` names a folder of
 results to reuse. Other scenarios are run: about four processor minutes.
@@ -29,7 +29,7 @@ COLOURS = 48
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the pictures and the page."""
+    """Draw the pictures and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--results", type=Path, help="folder of results to reuse")
     results = parser.parse_args(arguments).results
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for picture in entry.pictures
     }
     for old in folder.glob("*.png"):
-        if old.name not in made:  # only now: what breaks on the way leaves the gallery as it was
+        if old.name not in made:  # last, so that a failure leaves the gallery unchanged
             old.unlink()
     (DOCS / "gallery.md").write_text("\n".join([INTRODUCTION, *parts]), encoding="utf-8")
 

@@ -295,7 +295,7 @@ def sweep(reading: Reading, prefix: str, path: str, place: int, *, timed: bool) 
             shown,
             _point_label(at, paths),
             series=str(setting.attack) if by_attack and setting.attack else "",
-            adversary=known if setting.attack else "",
+            adversary=(known if setting.attack else "", ""),
             figure=(f"{metric}, {attribute_text(name)}", title),
             x=_axis_value(at[path]),
             o=clean(", ".join(f"{key} = {plain(at[key])}" for key in paths if key != path)),

@@ -217,18 +217,16 @@ class Rows:
     ) -> None:
         """Add one row.
 
-        ``figure`` and ``coalition`` are pairs of an option and the axis title that belongs to it.
+        ``figure``, ``coalition``, ``release`` and ``adversary`` are pairs of an option and its axis title.
         """
         series = clean(series or setting.scheme)
         itself = "" if setting.attack is None else label(self.reading, setting)
         texts = {
-            "figure": fields.pop("figure", ("", "")),
-            "coalition": fields.pop("coalition", ("", "")),
-            "release": fields.pop("release", ("", "")),
             "attribute": (attribute_text(attribute), fields.pop("title", "")),
-            "adversary": (fields.pop("adversary", itself), ""),
+            "adversary": (itself, ""),
             "point": (self.reading.point_text(setting.point) or "–", ""),
         }
+        texts |= {name: fields.pop(name) for name in FIELDS if name in fields}
         place = {FIELDS[name]: self._number(name, *texts[name]) for name in self.options}
         bars = shown.low is None or shown.high is None
         self.rows.append(

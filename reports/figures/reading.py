@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from auditor.results.model import AuditResult
-from auditor.results.records import cells, grouped, in_clear
+from auditor.results.records import AttributeSummary, DataSummary, cells, grouped, in_clear
 
 from .figures import Figure, figure, student
 
@@ -131,16 +131,17 @@ class Reading:
                         lambda value, theirs=theirs, share=share: (value - theirs) / share  # type: ignore[misc]
                     )
 
+    def _table(self, point: int) -> DataSummary | None:
+        return next((one for one in self.result.data if self.point_of(one.sweep) == point), None)
+
+    def _attribute(self, point: int, name: str) -> AttributeSummary | None:
+        table = self._table(point)
+        return next((one for one in table.attributes if one.name == name), None) if table else None
+
     def _variances(self, point: int) -> dict[str, float]:
-        tables = [
-            table for table in self.result.data if self.point_of(table.sweep) == point
-        ] or self.result.data[:1]
-        return {
-            one.name: one.variance
-            for table in tables[:1]
-            for one in table.attributes
-            if one.variance is not None
-        }
+        table = self._table(point) or next(iter(self.result.data), None)
+        held = table.attributes if table else []
+        return {one.name: one.variance for one in held if one.variance is not None}
 
     def _key(self, sweep: dict[str, Any]) -> str:
         key = repr(sweep)
@@ -195,37 +196,21 @@ class Reading:
 
     def rows_of(self, point: int) -> int:
         """Return the number of records at a sweep point; 0 if unknown."""
-        return next(
-            (table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0
-        )
-
-    def unit_of(self, point: int, attribute: str) -> float | None:
-        """Return a standardized attribute's standard deviation, else 1.
-
-        The result is None if the standard deviation is unknown.
-        """
-        table = next(
-            (table for table in self.result.data if self.point_of(table.sweep) == point), None
-        )
-        data = self.result.scenario.get("data")
-        if not (isinstance(data, dict) and data.get("standardize")):
-            return 1.0
-        return (
-            next((one.unit for one in table.attributes if one.name == attribute), None)
-            if table
-            else None
-        )
+        table = self._table(point)
+        return table.rows if table else 0
 
     def deviation_of(self, point: int, attribute: str) -> float | None:
         """Return an attribute's standard deviation in its own units; None if unknown."""
-        variance, unit = self._variances(point).get(attribute), self.unit_of(point, attribute)
+        variance, one = self._variances(point).get(attribute), self._attribute(point, attribute)
+        data = self.result.scenario.get("data")
+        standardized = isinstance(data, dict) and data.get("standardize")
+        unit = (one.unit if one else None) if standardized else 1.0
         return None if variance is None or unit is None else math.sqrt(variance) * unit
 
     def mean_of(self, point: int, attribute: str) -> float:
         """Return an attribute's mean; 0 if it is standardized or unknown."""
-        tables = [table for table in self.result.data if self.point_of(table.sweep) == point]
-        found = (one.mean for table in tables for one in table.attributes if one.name == attribute)
-        return next(found, None) or 0.0
+        one = self._attribute(point, attribute)
+        return one.mean or 0.0 if one else 0.0
 
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return the number of copies of a scheme at a sweep point."""

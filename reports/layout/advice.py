@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from auditor.results.advice import Advice, Tried
+from auditor.results.records import Advice, Tried
 from auditor.results.renderer import clean
 
 from ..charts.chart import Chart
@@ -132,13 +132,13 @@ def advice_document(advice: Advice) -> Document:
                     "plain",
                     "Loss of use.",
                 ),
-                *(
-                    [Paragraph(f"{GUARANTEE} Here δ is {advice.delta:g}.", "plain", "ε.")]
-                    if taken.epsilon is not None
-                    else []
+                Paragraph(
+                    f"{GUARANTEE} Here δ is {advice.delta:g}." if taken.epsilon else "",
+                    "plain",
+                    "ε.",
                 ),
                 Paragraph(_searched(advice), "plain", "Search."),
-                *([Items([(Name(note),) for note in advice.notes])] if advice.notes else []),
+                Items([(Name(note),) for note in advice.notes]),
             ],
         ),
     ]

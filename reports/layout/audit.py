@@ -8,11 +8,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from auditor.results.advice import Advice
 from auditor.results.comparison import Comparison
 from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
 from auditor.results.model import AuditResult, PluginSummary
-from auditor.results.records import Measurement
+from auditor.results.records import Advice, Measurement
 from auditor.results.renderer import Renderer, clean, escaped
 
 from ..charts.audit_charts import charts
@@ -59,10 +58,33 @@ from ..wording.words import (
     rows_text,
     scenario_yaml,
 )
-from . import document as tree
 from .advice import advice_document
 from .changes import changes_document
 from .diagnosis import noise, shown_columns
+from .document import (
+    MARKDOWN,
+    PAGE,
+    TERMINAL,
+    TEXT,
+    Adversary,
+    Bars,
+    Block,
+    Checks,
+    Code,
+    Detail,
+    Document,
+    Figure,
+    First,
+    Graded,
+    Items,
+    Matrix,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    Terms,
+    sentence,
+)
 
 BARS = 12
 """Exposures on the first level, most exposed first within a scheme."""
@@ -71,8 +93,9 @@ FACTS = 20
 """Facts of a cell in text."""
 OPTIONS = 6
 """Metrics of a chart that get a table in text."""
-ROWS = {tree.TERMINAL: 12, tree.MARKDOWN: 50, tree.PAGE: 100}
-BOUNDS = {tree.TERMINAL: 24, tree.MARKDOWN: 60, tree.PAGE: 300}
+ROWS = {TERMINAL: 12, MARKDOWN: 50, PAGE: 100}
+CHANGES = {TERMINAL: 40, MARKDOWN: 100}
+BOUNDS = {TERMINAL: 24, MARKDOWN: 60, PAGE: 300}
 WHOLE = "--full prints everything; report.html has every cell and chart."
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 COMPARED = (
@@ -87,7 +110,7 @@ STAYS = (
 )
 
 
-def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False) -> tree.Document:
+def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False) -> Document:
     """Return the report on an audit.
 
     Parameters
@@ -99,72 +122,64 @@ def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False)
         Whether to leave out charts, details and method.
     """
     reading, id = Reading(result), f"audit-{number}"
-    found, first = verdicts(reading), headline(reading, verdicts(reading))
-    drawn = [] if brief else charts(reading, id)
-    paper = reproduces_a_figure(result)
-    shown = [one for one in drawn if one.id.endswith("-values")]
-    use, others = _leading_chart([one for one in drawn if one not in shown], paper=paper)
+    found = verdicts(reading)
+    first, paper = headline(reading, found), reproduces_a_figure(result)
+    drawn = {one.id.removeprefix(f"{id}-"): one for one in ([] if brief else charts(reading, id))}
+    shown = drawn.pop("values", None)
+    swept = [key for key in drawn if key.startswith("sweep-")]
+    lead = [*(swept if paper else ["frontier"] * ("frontier" in drawn)), *drawn][:1]
+    leading = [_chart(key, drawn.pop(key), first=True) for key in lead]
     expected = _expectations(result, brief=brief, first=paper)
     bars = _exposure(reading, found, brief=brief, first=not paper)
-    data, leading = _values(reading, shown, first=not paper), _charts(use, first=True)
+    data = _values(reading, shown, first=not paper)
     sections = [
         *([*leading, expected, bars, *data] if paper else [*data, bars, *leading, expected]),
         _comparison(reading, brief=brief),
-        *([_gaps(reading, failed=True)] if brief else _rest(reading, found, others)),
+        *([_gaps(reading, failed=True)] if brief else _rest(reading, found, drawn)),
     ]
     if brief:
-        sections.append(tree.Section("whole", "", [tree.Paragraph(WHOLE, "note")]))
+        sections.append(Section("whole", "", [Paragraph(WHOLE, "note")]))
     came, lowest = outcome(result), most_telling(found)
     strongest = f"{lowest.strongest} against {lowest.scheme}" if lowest else "–"
     part = f" ({came})" if came in ("partial", "failed") else ""
     cells = (f"{first.mark} {first.gate}{part}", counts(result), strongest)
-    alert = [tree.Paragraph(partial_text(result), "alert")] if result.partial else []
-    return tree.Document(
+    made = result.provenance
+    start = made.start[:16].replace("T", " ") + " UTC" * made.start.endswith("+00:00")
+    version = f"auditor {made.versions.get('auditor', '')}".strip()
+    return Document(
         id,
         "audit",
         result.title,
         first.gate,
         came,
         first.mark,
-        [*alert, tree.First(first)],
-        [section for section in sections if section.blocks],
-        list(filter(None, (rows_text(result), *_made(result)))),
-        tree.Row(result.title, cells, target=id),
+        [Paragraph(partial_text(result), "alert"), First(first)],
+        sections,
+        [fact for fact in (rows_text(result), start, version) if fact],
+        Row(result.title, cells, target=id),
     )
 
 
-def _made(result: AuditResult) -> list[str]:
-    made = result.provenance
-    start = made.start[:16].replace("T", " ") + " UTC" * made.start.endswith("+00:00")
-    return [start, f"auditor {made.versions.get('auditor', '')}".strip()]
-
-
-def _leading_chart(drawn: Sequence[Chart], *, paper: bool) -> tuple[list[Chart], list[Chart]]:
-    swept = [one for one in drawn if "-sweep-" in one.id] if paper else []
-    utility = [one for one in drawn if one.id.endswith("-frontier")]
-    first = (swept or [*utility, *drawn] if not paper else swept or list(drawn))[:1]
-    return first, [one for one in drawn if one not in first]
-
-
-def _rest(reading: Reading, found: Sequence[Verdict], drawn: Sequence[Chart]) -> list[tree.Section]:
+def _rest(reading: Reading, found: Sequence[Verdict], drawn: Mapping[str, Chart]) -> list[Section]:
     result = reading.result
-    cited = ((one.key, one.text) for one in result.references)
+    cited = _terms(((one.key, one.text) for one in result.references), "references")
+    more = [_chart(*one, first=False) for one in drawn.items()]
     return [
         _schemes(reading, found),
-        tree.Section("diagnosis", "Noise of the copies", noise(reading)),
-        tree.Section("columns", "Shown columns", shown_columns(reading)),
-        tree.Section("guarantees", "Guarantees", _guarantees(reading)),
-        tree.Section("more", "More charts and measures", [*_charts(drawn), _measures(reading)]),
+        Section("diagnosis", "Noise of the copies", noise(reading)),
+        Section("columns", "Shown columns", shown_columns(reading)),
+        Section("guarantees", "Guarantees", _guarantees(reading)),
+        Section("more", "More charts and measures", [*more, _measures(reading)]),
         _gaps(reading),
-        tree.Section(
+        Section(
             "audit",
             "Method, data and scenario",
             [
                 _method(reading, categories=any(one.guesses for one in found)),
-                tree.Section("plugins", "Attacks and schemes", _plugins(result.plugins)),
-                tree.Section("data", "Data and provenance", _data(result)),
+                Section("plugins", "Attacks and schemes", [_plugins(result.plugins)]),
+                Section("data", "Data and provenance", _data(result)),
                 _scenario(result),
-                tree.Section("references", "References", _terms(cited, "references")),
+                Section("references", "References", [cited]),
             ],
         ),
     ]
@@ -173,30 +188,28 @@ def _rest(reading: Reading, found: Sequence[Verdict], drawn: Sequence[Chart]) ->
 # -- pictures
 
 
-def _exposure(
-    reading: Reading, found: Sequence[Verdict], *, brief: bool, first: bool
-) -> tree.Section:
+def _exposure(reading: Reading, found: Sequence[Verdict], *, brief: bool, first: bool) -> Section:
     bars = exposures(reading, found)
     shown = sorted(sorted(bars, key=lambda bar: bar.left.value)[:BARS], key=bars.index)
-    notes = [tree.Paragraph(text, "note") for text in left_out(reading.result)]
+    notes = [Paragraph(text, "note") for text in left_out(reading.result)]
     if len(bars) > BARS:
         rest = f"{counted(len(bars) - BARS, 'less exposed attribute')}: see «Attacks by strength»."
-        notes.append(tree.Paragraph(rest, "note"))
+        notes.append(Paragraph(rest, "note"))
     lead = "share unknown to the strongest attack" if brief else STAYS
-    blocks = [tree.Paragraph(lead, "lead"), tree.Bars(shown), *notes] if shown else notes
-    return tree.Section("exposure", "Exposure by attribute", blocks, first)
+    blocks = [Paragraph(lead, "lead"), Bars(shown), *notes] if shown else notes
+    return Section("exposure", "Exposure by attribute", blocks, first)
 
 
-def _values(reading: Reading, drawn: Sequence[Chart], *, first: bool) -> list[tree.Section]:
+def _values(reading: Reading, chart: Chart | None, *, first: bool) -> list[Section]:
+    drawn = _on_page(chart, (PAGE,)) if chart else []
     return [
-        tree.Section(
+        Section(
             "values",
             "Values before and after",
             [
-                *(tree.Paragraph(chart.caption, "lead", media=(tree.PAGE,)) for chart in drawn),
-                *(tree.Figure(chart, media=(tree.PAGE,)) for chart in drawn),
-                tree.Paragraph(described(reading, one), "lead", media=tree.TEXT),
-                tree.Items(values_lines(one), media=tree.TEXT),
+                *drawn,
+                Paragraph(described(reading, one), "lead", media=TEXT),
+                Items(values_lines(one), media=TEXT),
             ],
             first,
         )
@@ -204,53 +217,45 @@ def _values(reading: Reading, drawn: Sequence[Chart], *, first: bool) -> list[tr
     ]
 
 
-def _charts(drawn: Sequence[Chart], *, first: bool = False) -> list[tree.Section]:
-    return [
-        tree.Section(
-            one.id.partition("-")[2].partition("-")[2],
-            one.title,
-            [
-                tree.Paragraph(one.caption, "lead", media=(tree.PAGE,)),
-                tree.Figure(one, media=(tree.TERMINAL, tree.PAGE)),
-                *_tables(one),
-            ],
-            first,
-        )
-        for one in drawn
-    ]
+def _on_page(chart: Chart, media: tuple[str, ...]) -> list[Block]:
+    return [Paragraph(chart.caption, "lead", media=(PAGE,)), Figure(chart, media=media)]
 
 
-def _tables(chart: Chart) -> list[tree.Block]:
+def _chart(key: str, one: Chart, *, first: bool) -> Section:
+    return Section(key, one.title, [*_on_page(one, (TERMINAL, PAGE)), *_tables(one)], first)
+
+
+def _tables(chart: Chart) -> list[Block]:
     options = next((one.options for one in chart.controls if one.name == "figure"), [""])
     who = [one.options[one.chosen] for one in chart.controls if one.name in WHOSE]
-    made: list[tree.Block] = []
+    made: list[Block] = []
     for place, option in enumerate(options[:OPTIONS]):
         table = data_table(chart, place if option else None)
         said = ", ".join(filter(None, (option or chart.note, *who)))
-        note = tree.Paragraph(tree.sentence(said), "note", media=tree.TEXT)
-        made += [note, replace(table, media=tree.TEXT)] if table.rows else []
+        note = Paragraph(sentence(said), "note", media=TEXT)
+        made += [note, replace(table, media=TEXT)] if table.rows else []
     return made
 
 
-def data_table(chart: Chart, figure: int | None = None) -> tree.Table:
+def data_table(chart: Chart, figure: int | None = None) -> Table:
     """Return a chart's default rows, optionally of another metric, as a table."""
     names, cells = chart.table(figure)
-    rows = [tree.Row(name, [row.get(one, "–") for one in names]) for name, row in cells.items()]
-    return tree.Table(chart.first, names, rows, "schemes", most=ROWS)
+    rows = [Row(name, [row.get(one, "–") for one in names]) for name, row in cells.items()]
+    return Table(chart.first, names, rows, "schemes", most=ROWS)
 
 
 # -- the comparison
 
 
-def _comparison(reading: Reading, *, brief: bool) -> tree.Section:
+def _comparison(reading: Reading, *, brief: bool) -> Section:
     rows = [row for row in matrix(reading) if row.reported]
     if not rows:
-        return tree.Section("comparison", "Attacks by strength", [])
+        return Section("comparison", "Attacks by strength", [])
     rows.sort(key=_strength(rows))
     found, kinds = marks(reading, rows), reading.result.attack_kinds
     names = {one.id: one.name for one in reading.result.plugins if one.kind == "attack"}
     compared = [
-        tree.Adversary(
+        Adversary(
             row.attack,
             row.knowledge,
             kinds.get(names.get(row.attack, ""), ""),
@@ -262,18 +267,16 @@ def _comparison(reading: Reading, *, brief: bool) -> tree.Section:
         for row in rows
     ]
     lead = "normalized error: 0 exact, 1 a mere guess" if brief else COMPARED
-    blocks: list[tree.Block] = [
-        tree.Paragraph(lead, "lead"),
-        tree.Paragraph(
-            "A cell opens its detail; a heading sorts by its column.", "hint", media=(tree.PAGE,)
-        ),
-        tree.Matrix(reading.schemes, compared),
+    blocks: list[Block] = [
+        Paragraph(lead, "lead"),
+        Paragraph("A cell opens its detail; a heading sorts by its column.", "hint", media=(PAGE,)),
+        Matrix(reading.schemes, compared),
     ]
     blocks += [] if brief else _notes(reading, rows, marked=bool(found))
-    return tree.Section("comparison", "Attacks by strength", blocks)
+    return Section("comparison", "Attacks by strength", blocks)
 
 
-def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list[tree.Block]:
+def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list[Block]:
     result = reading.result
     given = ", ".join(unique(row.knowledge for row in rows if row.given))
     singled = any(cell.exposed for row in rows for cell in row.cells)
@@ -306,15 +309,9 @@ def _notes(reading: Reading, rows: Sequence[MatrixRow], *, marked: bool) -> list
         if any(cell.measured for _, cell in cells)
     ]
     return [
-        *(tree.Paragraph(note, "note") for note in notes if note),
-        *(
-            [tree.Section("untried", "Attacks that apply and were not tried", [tree.Items(lines)])]
-            if lines
-            else []
-        ),
-        tree.Section(
-            "details", "In detail", [tree.Items(details)] if details else [], media=tree.TEXT
-        ),
+        *(Paragraph(note, "note") for note in notes),
+        Section("untried", "Attacks that apply and were not tried", [Items(lines)]),
+        Section("details", "In detail", [Items(details)], media=TEXT),
     ]
 
 
@@ -334,14 +331,12 @@ def _strength(rows: Sequence[MatrixRow]) -> Callable[[MatrixRow], tuple[float, f
     return order
 
 
-def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, mark: str) -> tree.Graded:
+def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, mark: str) -> Graded:
     if not cell.measured:
         gap = {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
         why = f"{'Failed' if cell.status == 'failed' else 'Not applicable'}: {cell.reason}"
         missing = cell.status == "missing"
-        return tree.Graded(
-            gap, detail=None if missing else tree.Detail(row.attack, cell.scheme, why=why)
-        )
+        return Graded(gap, detail=None if missing else Detail(row.attack, cell.scheme, why=why))
     right = f"{share(cell.guesses.right)} right" if cell.guesses else ""
     below = [right] if cell.worst and right else []
     below += [f"single {with_error(cell.single)}"] if cell.pooled else []
@@ -349,17 +344,15 @@ def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, mark: str) -> tr
         [f"{clipped(cell.exposed[0], 24)} {with_error(cell.exposed[1])}"] if cell.exposed else []
     )
     figure = with_error(cell.worst) if cell.worst else right
-    return tree.Graded(
-        "", cell.severity, figure, below, mark, cell.order, _detail(reading, row, cell)
-    )
+    return Graded("", cell.severity, figure, below, mark, cell.order, _detail(reading, row, cell))
 
 
-def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> tree.Detail:
+def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> Detail:
     assumed = assumptions(reading, row.attack, cell.scheme)
-    return tree.Detail(row.attack, cell.scheme, facts(reading, row.knowledge, cell), assumed)
+    return Detail(row.attack, cell.scheme, facts(reading, row.knowledge, cell), assumed)
 
 
-def _detail_text(one: tree.Detail) -> str:
+def _detail_text(one: Detail) -> str:
     line = "; ".join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in one.facts[:FACTS])
     return f"{one.attack} against {one.scheme}. {line}."
 
@@ -367,48 +360,24 @@ def _detail_text(one: tree.Detail) -> str:
 # -- further sections
 
 
-def _schemes(reading: Reading, found: Sequence[Verdict]) -> tree.Section:
+def _schemes(reading: Reading, found: Sequence[Verdict]) -> Section:
     numbers = any(one.worst is not None for one in found)
     categories = any(one.guesses is not None for one in found)
-    changes = remedies(reading, found)
-    return tree.Section(
-        "schemes",
-        "Each scheme",
-        [
-            *(
-                tree.Section(
-                    f"scheme-{place}",
-                    f"{one.mark} {one.scheme}: {one.label}",
-                    [tree.Items(one.reasons or [one.sentence])],
-                )
-                for place, one in enumerate(found)
-            ),
-            *(
-                [tree.Paragraph(terms(numbers=numbers, categories=categories), "note")]
-                if numbers or categories
-                else []
-            ),
-            *(
-                [
-                    tree.Section(
-                        "changes",
-                        "What would change it",
-                        [
-                            tree.Items(
-                                [(Name(line),) for line in changes],
-                                {tree.TERMINAL: 40, tree.MARKDOWN: 100},
-                            )
-                        ],
-                    )
-                ]
-                if changes
-                else []
-            ),
-        ],
-    )
+    changes = Items([(Name(line),) for line in remedies(reading, found)], CHANGES)
+    schemes = [
+        Section(
+            f"scheme-{place}",
+            f"{one.mark} {one.scheme}: {one.label}",
+            [Items(one.reasons or [one.sentence])],
+        )
+        for place, one in enumerate(found)
+    ]
+    note = Paragraph(terms(numbers=numbers, categories=categories), "note")
+    change = Section("changes", "What would change it", [changes])
+    return Section("schemes", "Each scheme", [*schemes, note, change])
 
 
-def _measures(reading: Reading) -> tree.Section:
+def _measures(reading: Reading) -> Section:
     point, found = reference_point(reading), dict[tuple[str, str], dict[str, str]]()
     for setting, metric, attribute in reading.keys():
         elsewhere = base(metric) in SHOWN_ELSEWHERE or attribute != EVERYTHING
@@ -418,61 +387,55 @@ def _measures(reading: Reading) -> tree.Section:
             cells[setting.scheme] = with_error(shown)
     order = unique(who for who, _ in found)
     rows = [
-        tree.Row(metric, [found[who, metric].get(one, "–") for one in reading.schemes], group=who)
+        Row(metric, [found[who, metric].get(one, "–") for one in reading.schemes], group=who)
         for who, metric in sorted(found, key=lambda key: order.index(key[0]))
     ]
-    lead = tree.Paragraph("Of the largest coalition.", "lead")
-    table = tree.Table("measure", reading.schemes, rows, group="of")
-    return tree.Section("measures", "Other measures", [lead, table] if rows else [])
+    lead = Paragraph("Of the largest coalition.", "lead")
+    table = Table("measure", reading.schemes, rows, group="of")
+    return Section("measures", "Other measures", [lead, table])
 
 
-def _expectations(result: AuditResult, *, brief: bool, first: bool) -> tree.Section:
+def _expectations(result: AuditResult, *, brief: bool, first: bool) -> Section:
     made = [*map(check, result.expectations)]
     open_ = [one for one in made if one.status != "holds"]
     title = f"Expectations of the scenario: {counts(result)}"
     shown = open_ if brief else [*open_, *(one for one in made if one.status == "holds")]
-    return tree.Section("expectations", title, [tree.Checks(shown)] if made else [], first)
+    return Section("expectations", title, [Checks(shown)] if made else [], first)
 
 
-def _gaps(reading: Reading, *, failed: bool = False) -> tree.Section:
-    made: list[tree.Block] = []
+def _gaps(reading: Reading, *, failed: bool = False) -> Section:
+    made: list[Block] = []
     for status, word in (("failed", "✗ failed"), ("not-applicable", "not applicable")):
         groups = [one for one in gathered(reading.gaps) if one[0] == status]
-        lines = tree.Items([(Name(name), ": ", reason) for _, name, reason in groups], ROWS)
+        lines = Items([(Name(name), ": ", reason) for _, name, reason in groups], ROWS)
         if groups and (status == "failed" or not failed):
-            made.append(tree.Section(status, f"{word} ({counted(len(groups), 'reason')})", [lines]))
-    return tree.Section("gaps", "Cells without a figure", made)
+            made.append(Section(status, f"{word} ({counted(len(groups), 'reason')})", [lines]))
+    return Section("gaps", "Cells without a figure", made)
 
 
-def _method(reading: Reading, *, categories: bool) -> tree.Section:
+def _method(reading: Reading, *, categories: bool) -> Section:
     bars = _terms((f"± {kind}", meaning) for kind, meaning in error_bars(reading))
     scale = _terms(
         (f"{step.bars} {step.word}", f"{step.meaning} (normalized error {step.bound})")
         for step in SCALE
     )
-    guessed = [tree.Paragraph(GUESSES)] if categories else []
-    return tree.Section(
+    return Section(
         "method",
         "Method",
         [
-            *(tree.Paragraph(text, "plain", term) for term, text in prose(categories=categories)),
-            tree.Section(
-                "metrics", "Definitions of the metrics", [tree.Terms(metric_definitions(reading))]
-            ),
-            tree.Section(
-                "bars", "Where the error bars come from", [*bars, tree.Paragraph(REPLICATES)]
-            ),
-            tree.Section("scale", "Severity scale", [*scale, *guessed]),
+            *(Paragraph(text, "plain", term) for term, text in prose(categories=categories)),
+            Section("metrics", "Definitions of the metrics", [Terms(metric_definitions(reading))]),
+            Section("bars", "Where the error bars come from", [bars, Paragraph(REPLICATES)]),
+            Section("scale", "Severity scale", [scale, Paragraph(GUESSES * categories)]),
         ],
     )
 
 
-def _terms(found: Iterable[tuple[str, str]], role: str = "definitions") -> list[tree.Block]:
-    made = [Definition(term, "", meaning) for term, meaning in found]
-    return [tree.Terms(made, role)] if made else []  # type: ignore[arg-type]
+def _terms(found: Iterable[tuple[str, str]], role: str = "definitions") -> Terms:
+    return Terms([Definition(term, "", meaning) for term, meaning in found], role)  # type: ignore[arg-type]
 
 
-def _plugins(plugins: Sequence[PluginSummary]) -> list[tree.Block]:
+def _plugins(plugins: Sequence[PluginSummary]) -> Terms:
     made = []
     for one in plugins:
         settings = ", ".join(
@@ -481,23 +444,23 @@ def _plugins(plugins: Sequence[PluginSummary]) -> list[tree.Block]:
         )
         said = {"Assumes": one.assumes, "Reference": one.reference, "Parameters": settings}
         heads = (f"{head}: {text}" for head, text in said.items() if text)
-        text = " ".join(map(tree.sentence, filter(None, (one.summary, one.wins, *heads))))
+        text = " ".join(map(sentence, filter(None, (one.summary, one.wins, *heads))))
         kind = f"{one.kind} {one.name}" if one.name != one.id else one.kind
         made.append((one.id, f"({kind}) {text}"))
     return _terms(made)
 
 
-def _data(result: AuditResult) -> list[tree.Block]:
-    command = tree.Code("command", "sh", clean(reproduce(result)), "Reproduce in one line")
-    note = tree.Paragraph(ELSEWHERE, "note", media=tree.TEXT)
-    return [*_terms(provenance_terms(result), "provenance"), command, note]
+def _data(result: AuditResult) -> list[Block]:
+    command = Code("command", "sh", clean(reproduce(result)), "Reproduce in one line")
+    note = Paragraph(ELSEWHERE, "note", media=TEXT)
+    return [_terms(provenance_terms(result), "provenance"), command, note]
 
 
-def _scenario(result: AuditResult) -> tree.Section:
+def _scenario(result: AuditResult) -> Section:
     text = escaped(json.dumps(plain_scenario(result.scenario), indent=2, ensure_ascii=False))
-    read = tree.Code("yaml", "yaml", scenario_yaml(result.scenario))
-    held = tree.Code("json", "json", text, media=(tree.PAGE,))
-    return tree.Section("scenario", "Scenario as run", [read, held])
+    read = Code("yaml", "yaml", scenario_yaml(result.scenario))
+    held = Code("json", "json", text, media=(PAGE,))
+    return Section("scenario", "Scenario as run", [read, held])
 
 
 # -- guarantees
@@ -511,7 +474,7 @@ HEADS = ("μ", "ρ", "ε", "ε at δ", "audited")
 Bounds = Mapping[tuple[str, tuple[int, ...]], dict[str, Measurement]]
 
 
-def _guarantees(reading: Reading) -> list[tree.Block]:
+def _guarantees(reading: Reading) -> list[Block]:
     asked = reading.result.scenario.get("data")
     if not (isinstance(asked, dict) and asked.get("bounds")):
         return []
@@ -532,13 +495,11 @@ def _guarantees(reading: Reading) -> list[tree.Block]:
                 found.setdefault((record.scheme, record.coalition), {}).setdefault(metric, record)
     order = {scheme: place for place, scheme in enumerate(reading.schemes)}
     cells = sorted(found, key=lambda cell: (order.get(cell[0], 0), len(cell[1]), cell[1]))
-    rows = [
-        tree.Row(braces(held), _cells(found[scheme, held]), group=scheme) for scheme, held in cells
-    ]
+    rows = [Row(braces(held), _cells(found[scheme, held]), group=scheme) for scheme, held in cells]
     delta = ", ".join(f"δ = {name.partition('(')[2].rstrip(')')}" for name in unique(deltas))
-    table = tree.Table("copies", HEADS, rows, "plain", group="scheme", most=BOUNDS)
-    lead = tree.Paragraph(LEAD.format(delta or "the stated δ"), "lead")
-    return [lead, table, *_infinite(found)] if rows else []
+    table = Table("copies", HEADS, rows, "plain", group="scheme", most=BOUNDS)
+    lead = Paragraph(LEAD.format(delta or "the stated δ"), "lead")
+    return [lead, table, *_infinite(found)]
 
 
 def _cells(figures: dict[str, Measurement]) -> tuple[str, ...]:
@@ -556,15 +517,13 @@ def _bound(record: Measurement | None) -> str:
     return f"{'≤ ' if above else ''}{number(record.value)}"
 
 
-def _infinite(found: Bounds) -> list[tree.Block]:
+def _infinite(found: Bounds) -> list[Block]:
     reasons: dict[str, str] = {}
     for (scheme, coalition), figures in found.items():
         record = figures.get("epsilon_at_delta")
         if record is not None and _bound(record) == "∞" and record.reason:
             reasons.setdefault(scheme, f"{braces(coalition)}: {record.reason}")
-    return [
-        tree.Paragraph((Name(name), f", copies {why}."), "note") for name, why in reasons.items()
-    ]
+    return [Paragraph((Name(name), f", copies {why}."), "note") for name, why in reasons.items()]
 
 
 class DocumentRenderer(Renderer):
@@ -573,7 +532,7 @@ class DocumentRenderer(Renderer):
     brief = False
 
     @abstractmethod
-    def written(self, documents: Sequence[tree.Document]) -> str:
+    def written(self, documents: Sequence[Document]) -> str:
         """Write one or several documents."""
 
     def render(self, results: Sequence[AuditResult]) -> str:

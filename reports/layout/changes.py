@@ -81,9 +81,9 @@ def _blocks(part: Part) -> list[Block]:
     groups = grouped(((one.metric, one.group or one.cell), one) for one in part.changes)
     rows = [_row(held[0], len(held) - 1) for held in groups.values()]
     heads = ("old", "new", "change")
-    lines = [Items([(Name(clean(line)),) for line in part.lines], MOST)] if part.lines else []
+    lines = Items([(Name(clean(line)),) for line in part.lines], MOST)
     table = Table("cell", heads, rows, "figures", "differences", most=MOST)
-    return [*lines, *([table] if rows else [])]
+    return [lines, table]
 
 
 def _row(change: Change, more: int) -> Row:

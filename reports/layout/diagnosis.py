@@ -9,12 +9,12 @@ from auditor.results.metrics import base
 from ..figures.figures import clipped, copies, number, percent
 from ..figures.matrix import reference_point
 from ..figures.reading import Reading
-from . import document as tree
+from .document import MARKDOWN, PAGE, TERMINAL, Block, Paragraph, Row, Table
 
 ALONE = {"values_equal": "kept", "noise_on_value": "follows the value", "rounding_step": "step"}
 PAIRS = {"noise_correlation": "correlation", "noise_ratio": "ratio of sizes"}
 SHOWN = {"column_equal": "kept", "column_unique": "unique"}
-MOST = {tree.TERMINAL: 24, tree.MARKDOWN: 60, tree.PAGE: 300}
+MOST = {TERMINAL: 24, MARKDOWN: 60, PAGE: 300}
 MOST_TOLD = 6
 """Audited columns of a cell, the best told first."""
 NOISE = (
@@ -29,27 +29,26 @@ Key = tuple[str, str, str]
 """Variant of a metric, scheme and copies, and attribute."""
 
 
-def noise(reading: Reading) -> list[tree.Block]:
+def noise(reading: Reading) -> list[Block]:
     """Return the noise of each copy, and of each pair of copies, by column."""
     tables = []
     for heads in (ALONE, PAIRS):
         rows = [
-            tree.Row(where, [cells.get(one, "–") for one in heads], group=name)
+            Row(where, [cells.get(one, "–") for one in heads], group=name)
             for (_, where, name), cells in _cells(reading, heads)
         ]
-        if rows:
-            columns = list(heads.values())
-            tables.append(tree.Table("copies", columns, rows, "plain", group="column", most=MOST))
-    return [tree.Paragraph(NOISE, "lead"), *tables] if tables else []
+        columns = list(heads.values())
+        tables.append(Table("copies", columns, rows, "plain", group="column", most=MOST))
+    return [Paragraph(NOISE, "lead"), *tables]
 
 
-def shown_columns(reading: Reading) -> list[tree.Block]:
+def shown_columns(reading: Reading) -> list[Block]:
     """Return each column that copies show, and its share of the audited columns' variance."""
     told = dict[tuple[str, str], list[tuple[float, str]]]()
     for (column, where, name), (_, value) in _values(reading, ("column_tells",)):
         told.setdefault((column, where), []).append((value, name))
     rows = [
-        tree.Row(
+        Row(
             clipped(column, 40),
             [
                 *(cells.get(one, "–") for one in SHOWN),
@@ -66,8 +65,8 @@ def shown_columns(reading: Reading) -> list[tree.Block]:
         for (column, where, _), cells in _cells(reading, SHOWN)
     ]
     heads = [*SHOWN.values(), "tells"]
-    table = tree.Table("shown column", heads, rows, "plain", group="first shown by", most=MOST)
-    return [tree.Paragraph(COLUMNS, "lead"), table] if rows else []
+    table = Table("shown column", heads, rows, "plain", group="first shown by", most=MOST)
+    return [Paragraph(COLUMNS, "lead"), table]
 
 
 def _cells(reading: Reading, heads: Iterable[str]) -> Iterable[tuple[Key, dict[str, str]]]:

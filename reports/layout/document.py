@@ -31,6 +31,10 @@ class Block:
 
     media: tuple[str, ...] = field(default=EVERYWHERE, kw_only=True)
 
+    def content(self, medium: str) -> object:
+        """Return rows or text, which are false in an empty block."""
+        return getattr(self, "rows", getattr(self, "text", True))
+
 
 @dataclass(frozen=True)
 class Paragraph(Block):
@@ -48,7 +52,7 @@ class Paragraph(Block):
 class Items(Block):
     """A list; ``most`` limits its lines by medium."""
 
-    lines: Sequence[Text]
+    rows: Sequence[Text]
     most: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -56,7 +60,7 @@ class Items(Block):
 class Terms(Block):
     """Terms and their definitions."""
 
-    terms: Sequence[Definition]
+    rows: Sequence[Definition]
     role: Literal["definitions", "provenance", "references"] = "definitions"
 
 
@@ -154,6 +158,10 @@ class Table(Block):
         ]
         return [self.first, *groups, *self.columns], lines, more
 
+    def table(self) -> Table:
+        """Return the table."""
+        return self
+
 
 @dataclass(frozen=True)
 class Matrix(Block):
@@ -197,11 +205,10 @@ class First(Block):
 class Bars(Block):
     """Exposure by scheme and attribute, against the target."""
 
-    found: Sequence[Bar]
+    rows: Sequence[Bar]
 
-    @property
     def table(self) -> Table:
-        """The bars as a table of text."""
+        """Return the bars as a table of text."""
         heads = ("stays unknown", "from", "best copy alone", "target")
         rows = [
             Row(
@@ -214,7 +221,7 @@ class Bars(Block):
                 ),
                 group=bar.scheme,
             )
-            for bar in self.found
+            for bar in self.rows
         ]
         return Table("attribute", heads, rows, "plain", group="scheme")
 
@@ -225,9 +232,8 @@ class Checks(Block):
 
     found: Sequence[Check]
 
-    @property
     def table(self) -> Table:
-        """The expectations as a table of text."""
+        """Return the expectations as a table of text."""
         rows = [
             Row(
                 one.stated + one.where,
@@ -253,6 +259,10 @@ class Section(Block):
     title: str
     blocks: Sequence[Block]
     first: bool = False
+
+    def content(self, medium: str) -> object:
+        """Return the medium's blocks."""
+        return shown(self.blocks, medium)
 
 
 @dataclass(frozen=True)
@@ -288,12 +298,10 @@ def _charts(blocks: Iterable[Block]) -> list[Chart]:
 
 
 def shown(blocks: Iterable[Block], medium: str) -> list[Block]:
-    """Return a medium's blocks, without empty sections."""
-    return [
-        one
-        for one in blocks
-        if medium in one.media and (not isinstance(one, Section) or shown(one.blocks, medium))
-    ]
+    """Return a medium's blocks that are not empty; none if all are leads."""
+    found = [one for one in blocks if medium in one.media and one.content(medium)]
+    leads = [one for one in found if isinstance(one, Paragraph) and one.role == "lead"]
+    return found if len(leads) < len(found) else []
 
 
 def cut(

@@ -139,6 +139,7 @@ class Verdict:
     kept: tuple[str, Figure] | None = None
     believed: Figure | None = None
     understated: bool = False
+    unused: bool = False
     beside_errors: bool = False
     target: float = HALF
     asked: str = ""
@@ -152,6 +153,7 @@ class Verdict:
             f"Exposure {self.grade}{self._to_given} · {found}" if self.grade else say.capital(found)
         )
         label += " · some values known exactly" if self.kept else ""
+        label += " · a shown column was not used" if self.unused else ""
         return f"{label} · what was left out is more exposed" if self.understated else label
 
     @property
@@ -173,7 +175,11 @@ class Verdict:
         pooled = self.finding in ("no-gain", "gain") or (
             self.finding == "alone" and self.total == 1
         )
-        return "good" if sure and pooled and self.asked in ("", "holds") else "open"
+        return (
+            "good"
+            if sure and pooled and not self.unused and self.asked in ("", "holds")
+            else "open"
+        )
 
     @property
     def exposures(self) -> list[Figure]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
 
-from auditor.results.advice import Remedy
-from auditor.results.causes import causes
+from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
+from auditor.results.records import Remedy
 
 from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
 from ..figures.matrix import untried_kinds, untried_text
@@ -168,7 +168,7 @@ def _why_open(result: AuditResult, one: Verdict, bar: Bar) -> str:
     if bar.state == "open":
         interval = f"{percent(max(0.0, bar.left.low or 0.0))} to {percent(bar.left.high or 1.0)}"
         return f"the interval {interval} includes the target {percent(bar.target)}"
-    if one.finding == "alone":
+    if one.finding == "alone" and one.total > 1:
         return "pooled copies were not tried"
     return (
         "whether pooling helps is open" if one.finding == "undecided" else "`exposure` is undecided"
@@ -345,7 +345,7 @@ def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
 def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     """State the levels that would leave half unknown.
 
-    An estimate is the closed form scaled to the measured error (`auditor.runs.remedies`).
+    An estimate is the closed form scaled to the measured error (`auditor.runs.result_parts`).
     """
     what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
     basis = "estimate" if remedy.estimated else f"{clipped(remedy.attack, 40)}, closed form"

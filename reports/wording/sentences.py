@@ -402,6 +402,5 @@ def prose(*, categories: bool) -> list[tuple[str, str]]:
 
 def terms(*, numbers: bool, categories: bool) -> str:
     """Explain the verdicts' figures for numbers, categories or both."""
-    return " ".join(
-        [*([_NUMBERS] if numbers else []), *([_CATEGORIES] if categories else []), _POOLING]
-    )
+    kinds = [_NUMBERS] * numbers + [_CATEGORIES] * categories
+    return " ".join([*kinds, _POOLING]) if kinds else ""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
+from auditor.results.metrics import unused_columns
 from auditor.results.records import BELIEVED, KEPT, SHOWN, ExpectationRecord
 
 from ..figures.figures import SCALE, Z95, Figure, braces, clipped, severity
@@ -49,9 +50,9 @@ none."""
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
 DISCLOSED, NEWS = "disclosed", "disclosed_beyond_chance"
-SMALLEST = "anonymity_k"
 WITHOUT_COPIES = "error_without_copies"
-GUARANTEES = {"epsilon": "ε", "gaussian_dp": "μ"}
+BESIDE_ERRORS = {"anonymity_k": "", "epsilon": "ε", "gaussian_dp": "μ"}
+"""Measures of a release beside errors, and the symbol of a guarantee."""
 
 
 def verdicts(reading: Reading) -> list[Verdict]:
@@ -67,12 +68,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
     judge = _Judge(reading, setting)
     decided = judge.pooling(judge.base())
     if decided.finding in ("no-gain", "undecided"):
-        steps = (
-            judge.in_one_attribute,
-            judge.to_another_attack,
-            judge.in_classes,
-            judge.in_guarantees,
-        )
+        steps = judge.in_one_attribute, judge.to_another_attack, judge.beside_errors
         decided = next(filter(None, (step(decided) for step in steps)), decided)
     return heeding(decided, reading.result.expectations, judge.numbers.leaves(judge.worst))
 
@@ -152,6 +148,9 @@ class _Judge:
             self.most(KEPT),
             _sure(reading.figures(setting, BELIEVED).get(coalition)),
             any(one.understated for one in releases if one.scheme == setting.scheme),
+            bool(
+                unused_columns(r for r in reading.result.measurements if r.scheme == setting.scheme)
+            ),
             target=target,
             asked=asked,
             total=self.total,
@@ -260,38 +259,20 @@ class _Judge:
                 return replace(decided, finding="gain", sentence=said)
         return None
 
-    def in_classes(self, decided: Verdict) -> Verdict | None:
-        found = [
-            (shown, single)
-            for figures in (self.reading.figures(one, SMALLEST) for one in self.here(SMALLEST))
-            for shown in figures.values()
-            if len(shown.coalition) > 1
-            and (single := best_single(figures, shown.coalition)) is not None
-            and shown.value < single.value
-        ]
-        if not found:
-            return None
-        pair = min(found, key=lambda one: (one[0].value, len(one[0].coalition)))
-        said = say.smaller_classes(*pair, self.total)
-        return replace(decided, finding="gain", sentence=said, beside_errors=True)
+    def beside_errors(self, decided: Verdict) -> Verdict | None:
+        """Return the verdict that pooled copies have smaller classes or weaker guarantees.
 
-    def in_guarantees(self, decided: Verdict) -> Verdict | None:
-        """Return the verdict that pooled copies guarantee less than each copy.
-
-        The margin is relative. Guarantees are exact, so they count even if no attack measures a
-        gain.
+        Both are exact, so they count even if no attack measures a gain.
         """
-        for metric, symbol in GUARANTEES.items():
-            weaker = [
-                (shown, alone)
-                for figures in (self.reading.figures(one, metric) for one in self.here(metric))
-                for shown in figures.values()
-                if (alone := _weakest(figures, shown.coalition)) is not None
-                and shown.value > alone.value * (1.0 + MARGIN)
-            ]
-            if weaker:
-                pair = max(weaker, key=lambda one: (one[0].value, -len(one[0].coalition)))
-                said = say.weaker_guarantee(symbol, *pair, self.total)
+        for metric, symbol in BESIDE_ERRORS.items():
+            sign = 1 if symbol else -1
+            held = [self.reading.figures(one, metric) for one in self.here(metric)]
+            if (pair := _pooled_worse(held, sign)) is not None:
+                said = (
+                    say.weaker_guarantee(symbol, *pair, self.total)
+                    if symbol
+                    else say.smaller_classes(*pair, self.total)
+                )
                 return replace(decided, finding="gain", sentence=said, beside_errors=True)
         return None
 
@@ -355,9 +336,21 @@ def _paying(bounds: list[Bound]) -> list[Figure]:
     ]
 
 
-def _weakest(figures: dict[tuple[int, ...], Figure], coalition: tuple[int, ...]) -> Figure | None:
-    alone = [figures[(copy,)] for copy in coalition if (copy,) in figures]
-    return max(alone, key=lambda one: one.value) if len(alone) == len(coalition) > 1 else None
+def _pooled_worse(
+    held: list[dict[tuple[int, ...], Figure]], sign: int
+) -> tuple[Figure, Figure] | None:
+    """Return the worst coalition's figure and its worst member's, if pooling makes it worse."""
+    worse = []
+    for figures in held:
+        for shown in figures.values():
+            alone = [figures[(copy,)] for copy in shown.coalition if (copy,) in figures]
+            single = max(alone, key=lambda one: sign * one.value, default=shown)
+            margin = MARGIN * single.value * (sign > 0)
+            if len(alone) == len(shown.coalition) and sign * (shown.value - single.value) > margin:
+                worse.append((shown, single))
+    return max(
+        worse, key=lambda pair: (sign * pair[0].value, -len(pair[0].coalition)), default=None
+    )
 
 
 def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str) -> Verdict:

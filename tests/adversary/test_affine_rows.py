@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.adversary.affine import Affine
+from auditor.adversary.attack import Affine
 from auditor.numerics.combination import best_unbiased_combination
 from auditor_attacks.llse import llse_weights
 
@@ -70,7 +70,7 @@ def test_far_from_zero_an_estimate_is_as_exact_as_the_copies():
     copies = [centre + rng.standard_normal((20, 2)) for _ in levels]
     F = np.array([[0.9, 0.3], [-0.2, 0.8]])
     out = write_estimates(np.kron(w, F), np.zeros(2), centre, copies, np.empty((20, 2)))
-    # Every stored value is off by up to half its last digit; what that comes to in an estimate:
+    # Every stored value is off by up to half its last digit; the effect on an estimate:
     inherent = np.abs(np.kron(w, F)) @ np.spacing(np.abs(np.tile(centre, 2))) / 2
     for row in range(20):
         y = [Fraction(copy[row, j]) - Fraction(centre[j]) for copy in copies for j in range(2)]

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.adversary.published_rules import check_knowledge
-from auditor.adversary.published_tree import LinearModel, least_squares, with_model
+from auditor.adversary.published import LinearModel, check_knowledge, least_squares, with_model
 from auditor.base.errors import DataError
 from auditor.data.microdata import as_table
 from auditor.scenario.read_knowledge import parse_knowledge

@@ -11,10 +11,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import auditor
 from auditor.adversary.knowledge import PublishedRules, Tree
-from auditor.adversary.published_rules import (
+from auditor.adversary.published import (
     PublishedTable,
     check_knowledge,
-    grown,
+    grown_tree,
     maximum_entropy,
     published_prior,
 )
@@ -87,11 +87,11 @@ def test_a_tree_by_hand():
     own = np.zeros((2, 3, 2))
     own[:, 0, 0], own[:, 1, 1] = 0.2, 0.15
     own[0, 2, 0], own[1, 2, 1] = 0.2, 0.1
-    cells, _ = grown(Tree("c", ("a", "b"), 2), ABC, own.ravel(), ())
+    cells, _ = grown_tree(Tree("c", ("a", "b"), 2), ABC, own.ravel(), ())
     leaves = cells.reshape(2, 3, 2)[:, :, 0] // 2
     assert (leaves[0, :2] == leaves[1, :2]).all()
     assert len({*leaves.ravel()}) == 4
-    assert len({*(grown(Tree("c", ("a", "b"), 1), ABC, own.ravel(), ())[0] // 2)}) == 3
+    assert len({*(grown_tree(Tree("c", ("a", "b"), 1), ABC, own.ravel(), ())[0] // 2)}) == 3
 
 
 @given(seed=st.integers(0, 2**32 - 1), depth=st.integers(1, 3))
@@ -103,7 +103,7 @@ def test_of_columns_of_two_values_it_is_the_tree_that_scikit_learn_grows(seed, d
     peer = DecisionTreeClassifier(criterion="entropy", max_depth=depth).fit(
         X[:, :3], X[:, 3], sample_weight=own
     )
-    cells, shares = grown(Tree("d", ("a", "b", "c"), depth), columns, own, ())
+    cells, shares = grown_tree(Tree("d", ("a", "b", "c"), depth), columns, own, ())
     found = np.bincount(cells, own, shares.size).reshape(-1, 2)[cells // 2]
     np.testing.assert_allclose(
         found / found.sum(axis=1, keepdims=True), peer.predict_proba(X[:, :3]), atol=1e-9

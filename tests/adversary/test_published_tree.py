@@ -8,8 +8,7 @@ from scipy.stats import norm
 
 import auditor
 from auditor.adversary.knowledge import Leaf, Split
-from auditor.adversary.published_rules import check_knowledge
-from auditor.adversary.published_tree import RegressionTree, TreeMoments, grown, stated
+from auditor.adversary.published import RegressionTree, TreeMoments, check_knowledge, grown, stated
 from auditor.base.errors import DataError
 from auditor.data.microdata import as_table
 from auditor.numerics.moments import Moments
@@ -103,7 +102,7 @@ def test_they_are_moments_whatever_the_estimate(seed, rank):
     mean, K = knowing(tree).completed(rng.normal(size=4), A @ A.T)
     assert np.isfinite(mean).all()
     assert np.linalg.eigvalsh(K).min() > -1e-6 * np.abs(K).max()
-    # predictors of rank 1 have no inverse to take them through
+    # predictors of rank 1 have no inverse
     assert mean[3] == pytest.approx(tree.share @ tree.mean, abs=1e-4)
     assert K[3, 3] == pytest.approx(
         tree.share @ (tree.variance + tree.mean**2) - mean[3] ** 2, rel=1e-4
@@ -129,11 +128,8 @@ def test_columns_that_a_tree_names_and_no_table_has():
     table = as_table(np.arange(20.0).reshape(10, 2))
     leaf = {"mean": 0, "variance": 1}
     tree = {
-        "split": "x1",
-        "at": 0,
-        "below": leaf,
-        "above": {"split": "y2", "at": 0, "below": leaf, "above": leaf},
-    }
+        "split": "x1", "at": 0, "below": leaf, "above": {"split": "y2", "at": 0, "below": leaf, "above": leaf},
+    }  # fmt: skip
     with pytest.raises(DataError, match="did you mean 'x2'") as error:
         check_knowledge(
             parse_knowledge({"model": {"target": "x2", "rows": 5, "tree": tree}}), table

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def table(n: int, eigenvalues: list[float], seed: int = 1, mean: float = 0.0) -> np.ndarray:
-    """Rows whose covariance (divisor n) has exactly these eigenvalues."""
+    """Rows with exactly these eigenvalues of the covariance (divisor n)."""
     rng = np.random.default_rng(seed)
     N = len(eigenvalues)
     scores = rng.standard_normal((n, N))

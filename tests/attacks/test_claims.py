@@ -5,13 +5,13 @@ from functools import cache
 import yaml
 
 from auditor import registry
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from auditor.scenario.read import read_scenario
 
 
 @cache
 def judged() -> dict[str, set[str]]:
-    """Return the scenarios whose expectations are about each attack."""
+    """Return the scenarios with expectations on each attack."""
     found: dict[str, set[str]] = {}
     for path in shipped_scenarios():
         uses = {use.id: use.name for use in read_scenario(path).attacks}

@@ -21,7 +21,7 @@ SCENARIO = {
 
 
 def test_every_cell_of_a_sweep_is_between_its_bounds(monkeypatch):
-    monkeypatch.setattr(linear, "REDRAWS", 2)  # nobody looks at error bars here
+    monkeypatch.setattr(linear, "REDRAWS", 2)  # error bars are not tested here
     cells = defaultdict(dict)
     for r in auditor.run(SCENARIO).measurements:
         if r.attribute == "*" and r.attack is not None:

@@ -88,7 +88,7 @@ def test_regions_by_hand():
     mass[0, 3] = 0.01
     y = np.array([[0.5, 3.5], [0.5, 0.5], [3.5, 3.5], [0.5, 2.5]])
     found = by_hand(mass, rare=0.02).regions([y])
-    # the last lies where nothing can be
+    # the last lies in an impossible place
     assert found.claims.tolist() == [True, False, False, False]
     assert (np.abs(found.low[0] - y[0]) < 0.05).all()
     assert (found.low[0] < y[0]).all()
@@ -110,14 +110,8 @@ def test_strangers_are_found_by_two_attributes_and_not_by_one(tmp_path):
 
 @pytest.mark.parametrize(
     "parameters",
-    [
-        {"dimensions": 3, "bins": 41},
-        {"bins": 257},
-        {"dimensions": 4},
-        {"rare": 0.0},
-        {"confidence": 1.0},
-    ],
-)
+    [{"dimensions": 3, "bins": 41}, {"bins": 257}, {"dimensions": 4}, {"rare": 0.0}, {"confidence": 1.0}],
+)  # fmt: skip
 def test_grids_that_are_too_large_are_refused(parameters):
     with pytest.raises(ValidationError) as refused:
         JointDistributionAnalysis.Parameters(**parameters)

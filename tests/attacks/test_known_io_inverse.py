@@ -28,7 +28,7 @@ def test_hand_value_one_line_through_three_points():
         learnt(np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]])), [[0.5]]
     )
     noisy = learnt(np.array([[0.0], [0.0], [2.0], [2.0]]), np.array([[0.0], [2.0], [4.0], [6.0]]))
-    np.testing.assert_allclose(noisy, [[0.5]])  # where the regression of x on y gives 0.4
+    np.testing.assert_allclose(noisy, [[0.5]])  # the regression of x on y gives 0.4
 
 
 @given(seed=st.integers(0, 2**32 - 1), N=st.integers(1, 3), k=st.integers(1, 3))

@@ -70,7 +70,7 @@ def test_measured_success_is_the_exact_curve(c, tolerance):
     )
     p = guess.chances([x @ M.T], tolerance)[0]
     assert abs(hits.mean() - p) <= norm.isf(0.00005) * np.sqrt(p * (1 - p) / hits.size) + 1e-12
-    # The adversary computes from the copy what needs lengths and distances of the original.
+    # The copy has the lengths and distances of the original.
     V = np.linalg.qr(X_p.T)[0]
     assert p == pytest.approx(
         chance(np.linalg.norm(x), np.linalg.norm(x - x @ V @ V.T), tolerance, c), abs=1e-9

@@ -86,7 +86,7 @@ def test_the_sample_is_not_among_the_rows_that_are_attacked():
     rows = chosen_rows(KnownSample(100), 500, 0, 1)
     changed[rows] += 0.0
     poisoned = release.copies[0].copy()
-    poisoned[rows] = 1e3  # what the adversary would see of its own sample, if it saw it
+    poisoned[rows] = 1e3  # visible only to an adversary who reads these rows
     other = type(release)(X, (poisoned,), release.levels, release.scheme)
     one = attack("known-sample", release, knowledge={"known-sample": 100}, coalition=[1])
     two = attack("known-sample", other, knowledge={"known-sample": 100}, coalition=[1])

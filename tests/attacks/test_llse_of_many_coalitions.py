@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from auditor import registry
-from auditor.adversary.affine import AffineStack
+from auditor.adversary.attack import AffineStack
 from auditor.adversary.knowledge import Estimated, PublishedModel
-from auditor.adversary.published_tree import ModelledMoments
+from auditor.adversary.published import ModelledMoments
 from auditor.adversary.view import SampleMoments, View
 from auditor.base.errors import NotApplicable
 from auditor.numerics.linear_algebra import EPS

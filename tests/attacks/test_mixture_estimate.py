@@ -119,7 +119,7 @@ def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():
     found = learn(start, in_normal_noise(u, s), np.eye(1), 8)
     atoms = found.covariances[:, 0, 0] < 1e-12
     assert found.weights[atoms].sum() == pytest.approx(0.4, abs=4 * np.sqrt(0.24 / n) + 0.02)
-    assert np.abs(found.means[atoms]).max() < 0.1  # beside noise of 0.22
+    assert np.abs(found.means[atoms]).max() < 0.1  # noise is 0.22
     exact = Posterior(
         Mixture(np.array([0.4, 0.6]), np.array([[0.0], [2.0]]), np.array([[[0.0]], [[1.0]]])), s
     ).mean(u)
@@ -132,7 +132,7 @@ def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():
 @pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 40}}], ids=str)
 def test_one_component_is_the_bayes_estimate_to_rounding(scheme, knowledge):
     X = table(90, [400.0, 90.0, 25.0], mean=1e6)
-    # a total beside its parts: K_X is singular
+    # a total and its parts: K_X is singular
     release = auditor.perturb(np.column_stack([X, X.sum(axis=1)]), scheme, [0.3, 1.0], seed=4)
     bayes = auditor.attack("bayes-estimate", release, knowledge=knowledge)
     found = auditor.attack("mixture-estimate", release, knowledge=knowledge, components=1)

@@ -30,15 +30,12 @@ def test_what_is_turned_is_told_by_signs_and_shapes(turned: tuple[int, ...], sca
 
 
 NOISES = {
-    "none": lambda rng, x: x,
-    "half": lambda rng, x: x + np.sqrt(0.5) * x.std(axis=0) * rng.standard_normal(x.shape),
+    "none": lambda rng, x: x, "half": lambda rng, x: x + np.sqrt(0.5) * x.std(axis=0) * rng.standard_normal(x.shape),
     "four": lambda rng, x: x + 2.0 * x.std(axis=0) * rng.standard_normal(x.shape),
     "factors": lambda rng, x: x * np.exp(0.5 * rng.standard_normal(x.shape)),
-    "swapped": lambda rng, x: rng.permuted(x, axis=0),
-    "rounded": lambda rng, x: np.round(x / x.std(axis=0)),
-    "logarithms": lambda rng, x: np.log1p(x),
-    "squares": lambda rng, x: x**2,
-}
+    "swapped": lambda rng, x: rng.permuted(x, axis=0), "rounded": lambda rng, x: np.round(x / x.std(axis=0)),
+    "logarithms": lambda rng, x: np.log1p(x), "squares": lambda rng, x: x**2,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.adversary.affine import Affine, check_affine
+from auditor.adversary.attack import Affine, check_affine
 from auditor.audit.numeric.moment_pass import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.base.errors import AuditorError, PluginError

@@ -54,7 +54,7 @@ def test_estimated_covariance_equals_a_naive_transcription(noise: dict[str, Any]
 
 @pytest.mark.parametrize("p", [1, 6])
 def test_error_is_the_discarded_variance_and_theorem_5_2s_share_of_the_noise(p: int) -> None:
-    # "δ² = σ² p/m" (8), and what the components dropped held
+    # "δ² = σ² p/m" (8), and the variance of dropped components
     X = table(2000, SPECTRUM)
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=4)
     estimate = auditor.attack("pca-filter", release, components=p)

@@ -64,11 +64,8 @@ def test_odds_are_the_formula_written_out(seed):
     rng = np.random.default_rng(seed)
     root, noise = rng.normal(size=(3, 3)), rng.normal(size=(6, 6))
     K_X, mu, K, K_Z = (
-        root @ root.T + 0.1 * np.eye(3),
-        rng.normal(size=3),
-        [0, 2],
-        noise @ noise.T + 0.1 * np.eye(6),
-    )
+        root @ root.T + 0.1 * np.eye(3), rng.normal(size=3), [0, 2], noise @ noise.T + 0.1 * np.eye(6),
+    )  # fmt: skip
     known, copies = rng.normal(size=(4, 2)), [rng.normal(size=(5, 3)), rng.normal(size=(5, 3))]
     found = fitted(K_X, mu, DenseNoise(K_Z, 3), K, copies=2).likeness(known, copies)
     H = np.tile(np.eye(3), (2, 1))

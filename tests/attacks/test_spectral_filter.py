@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.numerics.random_matrix import aspect, noise_edge, noise_median, noise_variance
+from auditor.numerics.linear_algebra import aspect, noise_edge, noise_median, noise_variance
 
 
 def two_levels(
@@ -49,7 +49,7 @@ def test_noise_alone_stays_below_the_edge_and_has_the_laws_median() -> None:
     n, N = 2000, 400
     values = np.linalg.eigvalsh(np.cov(np.random.default_rng(7).standard_normal((n, N)).T))
     # The largest eigenvalue fluctuates by n^(−2/3)(1+√N/√n)(1/√n+1/√N)^(1/3)·… ≈ 0.02
-    # (Tracy–Widom); five of those.
+    # (Tracy–Widom); five scales.
     assert values[-1] < noise_edge(n, N, 1.0) + 0.1
     assert values[-1] > noise_edge(n, N, 1.0) - 0.1
     # Eigenvalues are rigid: each sits within a few spacings, (b − a)/N, of its quantile.

@@ -90,7 +90,7 @@ def test_nor_does_any_attack_from_a_second_copy_of_another_process(
 ) -> None:
     """Gains are exactly 0; fresh noise of one law is the control."""
     monkeypatch.setattr(opened, "ROW_REDRAWS", 2)
-    # more components take a minute
+    # more components need a minute
     tried = [{"name": each, "components": 2} if each == "mixture-estimate" else each for each in every()]  # fmt: skip
     data = {"source": "cps", "columns": ["age", "household_size"], "rows": 300}
     asked = {"data": data, "knowledge": ["perfect"], "attacks": tried, "replicates": 1}

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 
 import auditor
 from auditor.adversary.knowledge import Leaf, Split
-from auditor.adversary.published_tree import RegressionTree, TreeMoments, stated
+from auditor.adversary.published import RegressionTree, TreeMoments, stated
 from auditor.numerics.moments import Moments
 from auditor_attacks.tree_estimate import leaf_posteriors, posterior_mean
 

@@ -129,8 +129,6 @@ LEAKS = {
     "blocks of 100 turned round": Leak(skewed, lambda rng, X: [by_blocks(X, 100, True)], (0.35, 0.35)),
     "blocks of 1,000 shifted": Leak(skewed, lambda rng, X: [by_blocks(X, 1_000, False)], (0.35, 0.35)),
     "blocks of 20 shifted": Leak(skewed, lambda rng, X: [by_blocks(X, 20, False)], (0.4, 0.4)),
-    "blocks of 1,000 shifted, with noise": Leak(
-        skewed, lambda rng, X: [by_blocks(X + 0.1 * rng.standard_normal(X.shape), 1_000, False)], (0.4, 0.4)),
     "two halves in turn": Leak(skewed, lambda rng, X: [riffle(X)], (0.3, 0.3)),
     "two halves in turn, in other units": Leak(skewed, lambda rng, X: [np.log(riffle(X))], (0.3, 0.3)),
     "dealt to seven": Leak(skewed, dealt, (0.35, 0.35)),

@@ -88,7 +88,7 @@ def test_belief_in_one_value_by_hand():
     sums = Sums(3, 1)
     sums.counts, prior = np.array([30.0, 60.0, 10.0]), np.array([0.3, 0.6, 0.1])
     # of ten records nothing is told
-    sums.means["reconstruction_probability"] = np.array([30 * 0.65, 60 * 0.7, 10 * 0.9])
+    sums.believed = np.array([30 * 0.65, 60 * 0.7, 10 * 0.9])
     sums.squares = np.array([15 * 0.6**2 + 15 * 0.7**2, 60 * 0.5, 10 * 0.81])
     assert sums.most_believed(prior) == (
         pytest.approx(0.5),

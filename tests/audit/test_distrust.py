@@ -5,8 +5,7 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.adversary.affine import Affine, AffineStack
-from auditor.adversary.attack import LinearAttack, Reconstruction, RowAttack
+from auditor.adversary.attack import Affine, AffineStack, LinearAttack, Reconstruction, RowAttack
 from auditor.base.errors import AuditorError
 from auditor.registry import register
 from auditor.schemes.corner_wave import CornerWave

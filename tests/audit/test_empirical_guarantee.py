@@ -15,9 +15,8 @@ from auditor.scenario.read import read_scenario
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.corner_wave import CornerWave, Correlated
 from auditor.schemes.divisible_noise import GeometricMultilevel, LaplaceMultilevel
-from auditor.schemes.independent import Correlated
 
 K = np.array([[1.0, 0.5], [0.5, 2.0]])
 SPANS = np.array([10.0, 16.0])

@@ -121,6 +121,24 @@ def test_redraws_of_known_records_are_about_the_mean():
     np.testing.assert_allclose(bars[1], bars[0], rtol=1e-4)
 
 
+def test_redraws_of_runs_with_fits_held_have_the_spread_of_theory():
+    """A normal prior is linear, so its bars have a closed form; 16 degrees of freedom, 5 errors."""
+    document = {
+        "seed": 2**40 + 7, "data": {"source": "gaussian", "rows": 9_000, "spectrum": [2.0, 0.5]},
+        "schemes": [{"name": "independent", "levels": [0.5, 0.8]}, {"name": "corner-wave", "levels": [0.5, 0.8]}],
+        "coalitions": ["singles", "all"], "attacks": ["llse", {"name": "mixture-estimate", "components": 1}],
+    }  # fmt: skip
+    frame = auditor.run(document).frame()
+    frame = frame[frame.metric == "distortion"].set_index(
+        ["attack", "scheme", "coalition", "attribute"]
+    )
+    ours, exact = frame.loc["mixture-estimate"], frame.loc["llse"]
+    np.testing.assert_allclose(ours.value, exact.value, rtol=0.02)
+    off = np.log(ours.std_error / exact.std_error)
+    assert np.abs(off).max() < 5 / np.sqrt(2 * 16)
+    assert np.abs(off.mean()) < 5 / np.sqrt(2 * 16 * 4)
+
+
 FAMILIES = ["independent records", "independent moments", "independent priors"]
 
 

@@ -96,3 +96,10 @@ def test_an_attack_far_worse_than_a_guess_has_a_lower_end(tmp_path):
     found = from_groups([(1,)], sums, [100] * 32, np.ones(1)).distortion
     assert (found.value - found.below > 0.85).all()
     assert (found.std_error > 5).all()
+
+
+def test_interval_of_an_error_that_is_all_rounding_ends_after_it_begins():
+    sums = np.full((5, 1, 1), 1e-22) * np.arange(1.0, 6.0)[:, None, None]
+    figure = from_groups([(1,)], sums, [10] * 5, np.array([1e8])).distortion
+    assert (figure.value == 0.0).all()
+    assert (figure.below >= 0.0).all()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.audit.categorical.posterior_measures import Frame, error_without_copies
-from auditor.audit.measures.known_alone import errors_alone
+from auditor.audit.measures.privacy import errors_alone
 
 
 def test_the_linear_error_is_the_residual_of_a_regression():

@@ -6,7 +6,6 @@ import pytest
 
 import auditor
 from auditor.audit.categorical.other_rows import elsewhere
-from auditor.audit.categorical.other_rows import sharing as cells_of_shared_noise
 
 RNG = np.random.default_rng
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.base.errors.AuditorWarning")
@@ -98,21 +97,3 @@ def test_noise_that_several_rows_share_is_no_safe_copy(rows, tmp_path):
     result = audit(tmp_path, x, [sharing(x, rows, 31, p=0.69)])
     assert told(result).value < 0.49 < 0.51 < told(result, attack="posterior").value
     assert result.expectations[0].status == "fails"
-
-
-def laid(kind, seed, n):
-    x = values(seed, n)
-    if kind == "series":
-        x = x[np.maximum.accumulate(np.where(RNG(seed).random(n) < 0.2, np.arange(n), 0))]
-    return np.sort(x) if kind == "sorted" else x
-
-
-@pytest.mark.parametrize("kind", ["in no order", "series", "sorted"])
-def test_no_noise_is_shared_in_honest_copies(kind):
-    for seed in range(10):
-        x = laid(kind, seed, 1_000)
-        for share in (0.05, 0.95):
-            y = np.where(
-                RNG(seed + 50).random(1_000) < share, x, RNG(seed + 70).integers(0, 4, 1_000)
-            )
-            assert cells_of_shared_noise(x, y, 4, np.arange(4)) == []

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor_reports.markdown import Markdown
 from tests.audited import written
 
 RNG = np.random.default_rng(2**41 + 9)
@@ -147,3 +148,42 @@ def test_a_grade_gives_close_guesses_in_spite_of_a_long_tail(tmp_path, leaks):
     figures = insider.set_index("metric").value
     assert (figures["close"] > 0.5) == leaks
     assert (figures["median_error_ratio"] < 0.2) == leaks
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_columns_shown_beside_a_stated_law_are_used(tmp_path, leaks):
+    table = pd.DataFrame(RNG.normal(50, 9, (N, 2)), columns=["pay", "age"])
+    place = table["pay"].rank() if leaks else RNG.permutation(N)
+    names = written(tmp_path, table, [noisy(table, ["pay", "age"]).assign(place=place)])
+    scheme = {"name": "published", "copies": names, "law": {"scheme": "independent"}, "levels": [3]}
+    record = audited(tmp_path, scheme).expectations[0]
+    assert record.status == ("fails" if leaks else "holds")
+
+
+@pytest.mark.parametrize(
+    ("text", "knowledge", "why"),
+    [
+        (lambda k: f"P{k:05}", "perfect", ""),
+        (lambda k: np.base_repr(k * 7919**2 % 36**6, 36), "perfect", "have a text of their own"),
+        (lambda k: f"P{k:05}", {"estimated": {"rows": 400}}, "needs `perfect` knowledge"),
+    ],
+)
+def test_a_tick_needs_an_attack_that_could_use_each_shown_column(tmp_path, text, knowledge, why):
+    table = pd.DataFrame(RNG.normal(50, 9, (N, 2)), columns=["pay", "age"])
+    copy = noisy(table, ["pay", "age"]).assign(name=[text(k) for k in RNG.permutation(N)], unit="m")
+    scheme = {"name": "published", "copies": written(tmp_path, table, [copy])}
+    result = audited(tmp_path, scheme, knowledge)
+    record = result.expectations[0]
+    assert record.status == ("undecided" if why else "holds")
+    assert ("no attack could use the shown column 'name'" in record.why) == bool(why)
+    assert why in record.why
+    assert ("a shown column was not used" in Markdown().render([result])) == bool(why)
+
+
+def audited(folder, scheme, knowledge="perfect"):
+    return auditor.run(
+        {
+            "schema": 1, "title": "shown columns", "data": str(folder / "table.csv"), "schemes": [scheme],
+            "knowledge": [knowledge], "coalitions": ["all"], "attacks": ["llse"], "expect": [EXPOSURE],
+        }
+    )  # fmt: skip

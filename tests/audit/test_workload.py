@@ -31,7 +31,9 @@ def outlined(here: Scenario) -> str:
 def seconds(**changes: Any) -> float:
     here = scenario(**changes)
     ((_, table),) = check_data(here)
-    return workload(here, table, here.schemes[0], release_copies(here.schemes[0], here)).seconds
+    pooling = any(one.expectation.needs_pooling for one in here.expect)
+    copies = release_copies(here.schemes[0], here)
+    return workload(here, table, here.schemes[0], copies, pooling).seconds
 
 
 def test_coalitions_are_those_that_the_attack_is_tried_on_and_their_members() -> None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from auditor import registry
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from tests.programs import ROOT, python
 
 HOLDS = """\

@@ -1,6 +1,6 @@
 import pytest
 
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from tests.programs import environment, python
 
 

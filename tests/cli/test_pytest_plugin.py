@@ -1,7 +1,7 @@
 """The pytest plugin."""
 
 import pytest
-import scipy.linalg  # noqa: F401 - pytester forgets what is imported inside, and numpy cannot be imported twice
+import scipy.linalg  # noqa: F401 - pytester forgets imports inside, and numpy cannot be imported twice
 
 import auditor.runs.api  # noqa: F401
 from auditor import registry

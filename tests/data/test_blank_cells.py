@@ -14,8 +14,8 @@ import pytest
 import auditor
 from auditor.audit.measures.released_as_is import guessed
 from auditor.base.errors import AuditorWarning
+from auditor.data.columns.categorical_table import Hierarchy
 from auditor.data.columns.checks import missing_codes
-from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.load import file_notes, load_table
 from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise
@@ -44,7 +44,7 @@ def load(source, **options):
 
 
 def filled(x, low, high):
-    """Largest sum of all changes, when one record takes any value or none; x with NaN for none."""
+    """Largest sum of all changes, if one record has any value or none; NaN in x means none."""
     most = 0.0
     for i, new in itertools.product(range(len(x)), (low, high, math.nan)):
         y = x.copy()
@@ -86,16 +86,9 @@ def test_mu_of_filled_cells_is_the_length_of_the_worst_change(records):
 
 def test_a_guarantee_counts_the_cells_that_one_record_moves(folder):
     audit = {
-        "schema": 1,
-        "data": {
-            "source": "t.csv",
-            "columns": ["pay"],
-            "missing": "mean",
-            "bounds": {"pay": [0, 90]},
-        },
-        "schemes": [{"name": "laplace", "levels": {"epsilon": [1]}}],
-        "attacks": ["ndr"],
-    }
+        "schema": 1, "data": {"source": "t.csv", "columns": ["pay"], "missing": "mean", "bounds": {"pay": [0, 90]}},
+        "schemes": [{"name": "laplace", "levels": {"epsilon": [1]}}], "attacks": ["ndr"],
+    }  # fmt: skip
     blank = load("t.csv", columns=["pay"], missing="mean").blanks.sum()
     for data, expected in ((audit["data"], 1 + blank / (400 - blank)), ({"missing": "drop"}, 1.0)):
         frame = auditor.run(audit | {"data": audit["data"] | data}).frame()

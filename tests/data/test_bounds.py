@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from auditor.base.errors import ScenarioError
-from auditor.runs.check import check_data
-from auditor.runs.tables import table_of
+from auditor.runs.check import check_data, table_of
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import read_scenario, rebuild
 

@@ -144,7 +144,7 @@ def test_a_large_file_is_parsed_once_into_a_file_without_a_name(tmp_path, monkey
     np.testing.assert_array_equal(table.read(17, 900), values[17:900])
     np.testing.assert_allclose(table.moments()[0], values.mean(axis=0))
     assert len(parsed) == number
-    # another process of this user reads the same records, and no name leads to them
+    # another process of this user reads the same records, under no name
     assert list((tmp_path / "scratch").iterdir()) == []
     (tmp_path / "sent").write_bytes(pickle.dumps(table.content))
     program = (

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import auditor
 from auditor.base.errors import AuditorWarning, DataError
 from auditor.data.formats import file_kinds
-from auditor.data.formats.parts import pieces_of, whole_frame
-from auditor.data.formats.readers import header
+from auditor.data.formats.parts import header, pieces_of, whole_frame
 from auditor.data.formats.text_files import Marks, as_numbers, marks_of
 from auditor.data.load import file_notes, load_table
 from auditor.runs.copy_files import write_copies

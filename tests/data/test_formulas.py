@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.data.formats.readers import header
+from auditor.data.formats.parts import header
 
 NAMES = ["=1+1", "@sum", "+pay", "-tax", " =x", "age"]
 

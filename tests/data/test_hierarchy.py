@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from auditor.base.errors import ScenarioError
-from auditor.data.columns.hierarchy import hierarchy_of
+from auditor.data.columns.categorical_table import hierarchy_of
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario

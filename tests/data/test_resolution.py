@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.data.columns.resolution import resolution
+from auditor.data.columns.scan import resolution
 
 RNG = np.random.default_rng(8)
 

@@ -11,28 +11,14 @@ from auditor.plugin import AdditiveScheme, Affine, LinearAttack, Moments, Step, 
 from auditor.registry import lent
 from auditor.results.evidence import Evidence, ReleaseEvidence
 from auditor.results.records import Measurement
+from tests.audited import record
 
 ROWS = 5000  # √(2/n) is 2 %
 
 
-def record(value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
-    fields: dict[str, Any] = {
-        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (0.5,), "replicate": 1,
-        "attribute": "*", "metric": "normalized_error", "value": value, "std_error": error, "ci_low": None, "ci_high": None, "theory": None,
-        "status": "ok", "reason": None, "error_bar": "closed-form",
-    }  # fmt: skip
-    return Measurement(**(fields | changes))
-
-
 def floor(value: float, **changes: Any) -> Measurement:
-    return record(
-        value,
-        None,
-        **(
-            {"metric": "error_floor", "attack": None, "knowledge": None, "error_bar": "none"}
-            | changes
-        ),
-    )
+    release = {"metric": "error_floor", "attack": None, "knowledge": None, "error_bar": "none"}
+    return record(value, None, **(release | changes))
 
 
 def judged(*records: Measurement, **parameters: Any) -> Any:
@@ -48,10 +34,10 @@ def judged(*records: Measurement, **parameters: Any) -> Any:
         (0.60, 0.01, "holds"),
         (0.50, 0.0, "holds"),  # met exactly, as by the best linear attack on normal records
         (0.49, 0.0, "holds"),  # one standard error of the table's own luck, √(2/5000)·½ = 0.01
-        (0.45, 0.0, "fails"),  # five of them
+        (0.45, 0.0, "fails"),  # five standard errors
         (0.45, 0.05, "holds"),  # ± 0.1 is a fifth of the bound, and within it
-        (0.45, 0.2, "undecided"),  # ± 0.4 tells nothing
-        (1.20, 0.2, "holds"),  # but what is far above is
+        (0.45, 0.2, "undecided"),  # ± 0.4 is too wide
+        (1.20, 0.2, "holds"),  # but far above the bound
     ],
 )
 def test_an_error_beside_what_no_attack_can_leave(value: float, error: float, status: str) -> None:
@@ -59,10 +45,8 @@ def test_an_error_beside_what_no_attack_can_leave(value: float, error: float, st
 
 
 def test_who_knows_attributes_sees_more_than_copies_and_is_not_judged_by_what_they_leave() -> None:
-    assert (
-        judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5)).why
-        == "no selected cell has a bound"
-    )
+    found = judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5))
+    assert found.why == "no selected cell has a bound"
 
 
 @pytest.mark.parametrize(
@@ -75,12 +59,12 @@ def test_a_theorem_on_one_attack_is_held_to_rounding_whatever_the_error_bar(
     own = {"attack": "llse", "knowledge": "perfect"}
     bounds = [floor(low, **own), floor(high, metric="error_ceiling", **own)]
     assert judged(record(0.5, 0.2), *bounds).status == status
-    # it says nothing of another attack
+    # another attack is not covered
     assert judged(record(0.5, 0.2, attack="other"), *bounds).status == "undecided"
 
 
 class Stated(AdditiveScheme):
-    """Fresh white noise of the levels that are asked for, as stated."""
+    """Fresh white noise of the requested levels, as stated."""
 
     name = "stated"
     quiet = 1.0

@@ -10,15 +10,12 @@ from auditor import registry
 from auditor.base.errors import ScenarioError
 from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement
+from tests import audited
 
 
 def record(attribute: str, value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
-    fields: dict[str, Any] = dict(
-        sweep={}, scheme="s", knowledge="perfect", attack="llse", coalition=(1,), levels=(1.0,), replicate=1, attribute=attribute,
-        metric="normalized_error", value=value, std_error=error, ci_low=None, ci_high=None, theory=None, status="ok", reason=None,
-        error_bar="closed-form" if error is not None else "replicates-needed",
-    )  # fmt: skip
-    return Measurement(**(fields | changes))
+    bar = "closed-form" if error is not None else "replicates-needed"
+    return audited.record(value, error, **({"attribute": attribute, "error_bar": bar} | changes))
 
 
 def judge(records: list[Measurement], **parameters: Any) -> Any:
@@ -58,11 +55,8 @@ def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(
 
 
 def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_most() -> None:
-    others = [
-        record("age", 0.8),
-        record("age", 0.8, coalition=(1, 2)),
-        record("age", 0.2, attack="ica", coalition=(1, 2)),
-    ]
+    others = [record("age", 0.8), record("age", 0.8, coalition=(1, 2))]
+    others.append(record("age", 0.2, attack="ica", coalition=(1, 2)))
     found = judge(others)
     assert (found.status, found.observed) == ("fails", 0.2)
     assert "ica, perfect, copies 1, 2, age" in found.why
@@ -88,9 +82,8 @@ def scenario(level: float, expect: Any) -> dict[str, Any]:
 def test_theory_refutes_it_in_a_real_audit_and_bears_it_out() -> None:
     """Llse leaves level/(1 + level) of every attribute."""
     bound = {"exposure": {"unknown": {"at-least": 0.5}}}
-    assert [
-        auditor.run(scenario(level, bound)).expectations[0].status for level in (2.0, 0.25)
-    ] == ["holds", "fails"]
+    for level, status in ((2.0, "holds"), (0.25, "fails")):
+        assert auditor.run(scenario(level, bound)).expectations[0].status == status
 
 
 @pytest.mark.parametrize(("unknown", "message"), [

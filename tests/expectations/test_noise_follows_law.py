@@ -13,7 +13,7 @@ from auditor.expectations.noise_follows_law import NoiseFollowsLaw
 from auditor.results.evidence import Evidence, LawTest, ReleaseEvidence
 from auditor.runs.perturb import make_plugin
 from auditor.runs.run_scenario import IMPLICIT_LEVEL
-from auditor.schemes.base.plans import ORIGINAL, Step
+from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.scheme import Key
 from auditor_reports.figures.reading import Reading
 from auditor_reports.wording.verdict import verdicts

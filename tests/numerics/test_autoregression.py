@@ -45,7 +45,7 @@ def test_continued_is_the_naive_recursion_and_innovations_undo_it(law):
 @pytest.mark.parametrize("law", LAWS)
 def test_what_was_drawn_from_its_past_and_led_to_its_end_has_the_exact_law(law):
     p, b = law.order, 60
-    # a column for each normal: those of the past, of the rows, of the end
+    # a column for each normal: of the past, of the rows, of the end
     normals = np.eye(p + b + p)
     past, end = law.stationary(normals[:p]), law.stationary(normals[p + b :])
     rows = law.continued(past, normals[p : p + b])
@@ -59,13 +59,13 @@ def test_what_was_drawn_from_its_past_and_led_to_its_end_has_the_exact_law(law):
 @settings(max_examples=50, deadline=None)
 def test_yule_walker_finds_the_coefficients_that_made_the_autocorrelations(partial):
     phi = np.zeros(0)
-    # partial autocorrelations within (-1, 1) make stationary coefficients (Levinson, Durbin)
+    # partial autocorrelations within (-1, 1) give stationary coefficients (Levinson, Durbin)
     for k in partial:
         phi = np.append(phi - k * phi[::-1], k)
     law = Autoregression(tuple(phi))
     found = yule_walker(law.autocorrelations(9), 10**9)
     np.testing.assert_allclose(found, phi[: len(found)], atol=1e-5)
-    # what is too little to be told from none is left out
+    # insignificant correlations are left out
     assert np.abs(phi[len(found) :]).max(initial=0.0) < 1e-3
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.numerics.random_matrix import projection_error_range
+from auditor.numerics.linear_algebra import projection_error_range
 
 draws = settings(max_examples=60, deadline=None, derandomize=True)
 

@@ -43,7 +43,9 @@ def run(experiment: int, exact: bool = False) -> AuditResult:
 def without_redraws(name: str, overrides: dict[str, Any]) -> AuditResult:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear, "REDRAWS", 2)  # the fewest that have a spread
-        patch.setattr(result_parts, "remedy_of", lambda *_: None)  # two fifths of what is left
+        patch.setattr(
+            result_parts, "remedy_of", lambda *_: None
+        )  # two fifths of the remaining time
         return auditor.run(name, overrides=overrides)
 
 
@@ -127,7 +129,7 @@ def test_udr_is_its_closed_form_too(experiment: int) -> None:
         assert 0.93 * bound < replicates[0].theory <= bound * (1 + 1e-9)
 
 
-# Section 7.1: the estimated curves, against the procedure written down as it stands
+# Section 7.1: the estimated curves, against a transcription of the procedure
 
 
 def one_data_set(experiment: int, x: float, rng: np.random.Generator) -> dict[str, float]:
@@ -155,15 +157,12 @@ def one_data_set(experiment: int, x: float, rng: np.random.Generator) -> dict[st
     values, V = np.maximum(values[::-1], 0.0), V[:, ::-1]
     kept = V[:, : principal(values)]
     pca = mu + (Y - mu) @ kept @ kept.T
-    # BE-DR, equation 13, in the form that a singular estimate stands
+    # BE-DR, equation 13, in the form that allows a singular estimate
     Sigma_x = V @ np.diag(values) @ V.T
     be = mu + (Y - mu) @ np.linalg.inv(Sigma_x + Sigma_r) @ Sigma_x
     return {
-        "udr": error(udr),
-        "spectral-filter": error(sf),
-        "pca-filter": error(pca),
-        "bayes-estimate": error(be),
-    }
+        "udr": error(udr), "spectral-filter": error(sf), "pca-filter": error(pca), "bayes-estimate": error(be),
+    }  # fmt: skip
 
 
 POINTS = {1: (10, 100), 2: (2, 100), 3: (1, 50), 4: (0.0, 1.0)}

@@ -78,5 +78,5 @@ def test_theorems_5_1_and_8_2_the_copys_covariance_is_the_datas_and_the_noises(n
     both = np.outer(k, r)
     spread = np.sqrt((both + both.T + 2 * K_X * Sigma_r + np.outer(r, r) + Sigma_r**2) / n)
     assert (np.abs(K_Y - K_X - Sigma_r) < 4.5 * spread).all()
-    # «All we need to do is to subtract σ²»: what the filters take for the data's covariance
+    # «All we need to do is to subtract σ²»: the filters' estimate of the data's covariance
     assert (np.abs(estimated_covariance(K_Y, Sigma_r) - K_X) < 4.5 * spread).all()

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
+from auditor.schemes.base.additive import implied_level_covariance
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
-from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.corner_wave import CornerWave
 from auditor_attacks.llse import llse_weights
 from tests.llse_error import llse_error
@@ -21,7 +21,7 @@ properties = settings(max_examples=60, deadline=None, derandomize=True)
 REGULAR = np.array([[4.0, 1.5, 0.2], [1.5, 2.0, -0.4], [0.2, -0.4, 1.0]])
 PARTS = np.array([[1.0, 0.3], [0.3, 2.0]])
 TOTAL = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-SINGULAR = TOTAL @ PARTS @ TOTAL.T  # a total beside its parts
+SINGULAR = TOTAL @ PARTS @ TOTAL.T  # a total and its parts
 SCALE = np.diag([1e-3, 1.0, 1e5])
 ILL_CONDITIONED = (
     SCALE @ np.array([[1.0, 0.999999, 0.2], [0.999999, 1.0, 0.2], [0.2, 0.2, 1.0]]) @ SCALE
@@ -100,7 +100,7 @@ def test_errata_theorem_3_error_stays_away_from_zero_when_the_precisions_have_a_
     assert error[0, 0] == pytest.approx(0.5, abs=1e-11)
 
 
-MISSION_LEVELS = [0.6, 0.25, 1.0, 0.25, 0.0625, 0.6, 2.5]  # out of order, two of them repeated
+MISSION_LEVELS = [0.6, 0.25, 1.0, 0.25, 0.0625, 0.6, 2.5]  # out of order, two levels repeated
 
 
 def drawn_after_requests(algorithm, levels, cuts):

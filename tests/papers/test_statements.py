@@ -5,7 +5,7 @@ import pytest
 
 import auditor
 from auditor.data.sources.categories import DiscretisedGaussian
-from auditor.schemes.base.plans import min_covariance
+from auditor.schemes.base.additive import min_covariance
 from auditor.schemes.generalisation.partition import Rules, mondrian
 from auditor.schemes.replacement.law import UniformLaw, odds_ratio
 from auditor_attacks.posterior import Bayes
@@ -89,7 +89,7 @@ def test_liu2008_section_5_with_many_quasi_identifiers_k_anonymity_leaves_little
         parts = mondrian(Q, np.zeros(len(Q), dtype=np.intp), Rules(5))
         left[attributes] = sum(len(rows) * Q[rows].var(axis=0) for rows in parts).mean() / len(Q)
     assert left[1] < 0.01 < left[4] < 0.5 < left[16] < 0.69
-    # by the sides of their means alone: everybody is alone, or nobody
+    # by the sides of their means only: every record is unique, or none
     for attributes, alone in ((4, 0.0), (16, (1 - 2**-16) ** 2047)):
         counts = np.unique(X[:, :attributes] > 0, axis=0, return_counts=True)[1]
         assert (counts == 1).sum() / len(X) == pytest.approx(alone, abs=0.02)

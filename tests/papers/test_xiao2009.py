@@ -33,11 +33,8 @@ def reconstruction(
 @pytest.fixture(scope="module")
 def drawn() -> AuditResult:
     changes = {
-        "data.rows": 1000,
-        "replicates": 8,
-        "expect": [],
-        "sweep": {"schemes[*].levels.count": [1, 7]},
-    }
+        "data.rows": 1000, "replicates": 8, "expect": [], "sweep": {"schemes[*].levels.count": [1, 7]},
+    }  # fmt: skip
     return auditor.run("xiao2009-fig7", overrides=changes)
 
 
@@ -70,7 +67,7 @@ def test_every_replicate_draws_levels_anew_and_both_schemes_have_the_same(
     assert len({r.levels for r in fresh}) == 8
     # more recipients only add to fewer
     assert [r.levels[:1] for r in fresh] == [r.levels for r in line(drawn, "uniform", 1)]
-    # the first are what all would share
+    # the first are the shared ones
     assert fresh[0].levels == parse_levels({**RANGE, "each-replicate": False}).resolve(2009)
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from auditor.adversary.affine import Affine
 from auditor.adversary.attack import (
+    Affine,
     CategoricalAttack,
     Inference,
     LinearAttack,
@@ -69,7 +69,7 @@ class Linear(Odd, LinearAttack):
 
 
 class Rowwise(Odd, RowAttack):
-    """Takes the first copy as it is."""
+    """The first copy as the estimate."""
 
     name = kind_here = "odd-rows"
 
@@ -93,7 +93,7 @@ class Guess(Inference):
 
 
 class Categorical(Odd, CategoricalAttack):
-    """Learns nothing."""
+    """A constant estimate."""
 
     name = kind_here = "odd-categorical"
 

@@ -33,7 +33,7 @@ from auditor.cli import main
 from auditor.process.containment import WITHHELD, contained, known
 from auditor.process.interrupt import CtrlC, own_interrupt
 from auditor.results.measurements import Measurements
-from auditor.runs import tables
+from auditor.runs import check
 from tests.plugin_packages import install
 from tests.process.misbehaving import NOW, PLUGINS, Manners
 from tests.programs import PATIENCE, environment, python
@@ -214,7 +214,7 @@ def audit(tmp_path, monkeypatch, capfd):
         Path("x.yaml").write_text(yaml.safe_dump(SCENARIOS[kind]))
         for name, value in vars(Manners(kind, **manners)).items():
             monkeypatch.setattr(NOW, name, value)
-        tables._table.cache_clear()
+        check._table.cache_clear()
         capfd.readouterr()
         with pytest.raises(SystemExit) as done:
             main([command, "x.yaml", *options])
@@ -502,7 +502,7 @@ ATTACK = '''
     import ctypes, os, threading, time
     import numpy as np
     from auditor.adversary.attack import LinearAttack
-    from auditor.adversary.affine import Affine
+    from auditor.adversary.attack import Affine
     from auditor.registry import register
 
     @register

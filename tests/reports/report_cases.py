@@ -5,15 +5,17 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from auditor.results.advice import Advice, Exposed, Tried
 from auditor.results.model import AuditResult, PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import (
+    Advice,
     AttributeSummary,
     DataSummary,
     Distribution,
     ExpectationRecord,
+    Exposed,
     Measurement,
     Picture,
+    Tried,
 )
 from auditor_reports.charts.chart import inflated
 

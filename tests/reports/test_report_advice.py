@@ -1,7 +1,7 @@
 import pytest
 
-from auditor.results.advice import Remedy
 from auditor.results.model import SchemeSummary
+from auditor.results.records import Remedy
 from auditor_reports.html import Html
 from auditor_reports.markdown import Markdown
 from auditor_reports.terminal import Terminal

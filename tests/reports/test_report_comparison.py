@@ -91,7 +91,7 @@ def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the
 @pytest.mark.parametrize("width", [60, 160])
 def test_every_format_says_the_same(worse, width):
     (part,) = parts(worse)
-    (table,) = _blocks(part)
+    *_, table = _blocks(part)
     text = Terminal(width=width).render_comparison(worse)
     assert max(map(len, text.splitlines())) <= width
     for document in (text, Markdown().render_comparison(worse), Html().render_comparison(worse)):

@@ -267,11 +267,8 @@ STEERING = "\x1b[31m\x9b2J\u202eevil\u2066\x07"
 @pytest.mark.slow
 def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart):
     plain = report_cases.Case(
-        attributes=(STEERING, "גיל"),
-        schemes=(f"s{STEERING}", "b", "c", "d"),
-        coalitions="prefixes",
-        replicates=1,
-    ).result(title=STEERING, name=STEERING)
+        attributes=(STEERING, "גיל"), schemes=(f"s{STEERING}", "b", "c", "d"), coalitions="prefixes", replicates=1,
+    ).result(title=STEERING, name=STEERING)  # fmt: skip
     records = [r._replace(reason=STEERING) if r.status != "ok" else r for r in plain.measurements]
     hostile = plain.model_copy(update={"measurements": records})
     changed = compare_results(hostile, quickstart)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.expectations.metric import judge_bounds
-from auditor.results.causes import causes
+from auditor.results.metrics import causes
 from auditor_reports.figures.figures import Figure
 from auditor_reports.figures.reading import Reading
 from auditor_reports.terminal import Terminal
@@ -51,18 +51,11 @@ def test_exactly_is_said_of_rounding_errors_alone(value):
 
 def first_screen(folder, table, copies):
     names = written(folder, table, copies)
-    result = auditor.run(
-        {
-            "schema": 1,
-            "title": "sentences",
-            "data": {"source": str(folder / "table.csv")},
-            "schemes": [{"name": "published", "copies": names}],
-            "knowledge": ["perfect"],
-            "coalitions": ["subsets"],
-            "attacks": ["llse", "ndr"],
-            "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-        }
-    )
+    result = auditor.run({
+        "schema": 1, "title": "sentences", "data": {"source": str(folder / "table.csv")},
+        "schemes": [{"name": "published", "copies": names}], "knowledge": ["perfect"], "coalitions": ["subsets"],
+        "attacks": ["llse", "ndr"], "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+    })  # fmt: skip
     return result, Terminal(width=80, full=False).render([result])
 
 

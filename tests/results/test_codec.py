@@ -158,7 +158,10 @@ def test_what_is_wrong_in_a_long_table_is_said(long):
     for changes, shown in [
         ({"std_error": -1.0}, "std_error must be at least 0"),
         ({"value": 1e200}, "value must be at most 1e+150"),
-        ({"ci_low": 2.0, "ci_high": 1.0}, "an interval ends before it begins"),
+        (
+            {"ci_low": 2.0, "ci_high": 1.0},
+            "measurements[0] has an interval that ends before it begins",
+        ),
         ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be ascending"),
         (
             {"status": Coded(np.array([0]), ["fine"])},
@@ -172,10 +175,7 @@ def test_what_is_wrong_in_a_long_table_is_said(long):
         stored(long, storage.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
         with pytest.raises(AuditorError) as caught:
             AuditResult.load(long)
-        assert (
-            str(caught.value)
-            == f"{long / 'results.parquet'}: not the results of an audit ({shown})"
-        )
+        assert str(caught.value).endswith(f": not the results of an audit ({shown})")
 
 
 def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escaped_in_the_file():

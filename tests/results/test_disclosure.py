@@ -13,7 +13,7 @@ from auditor.results.comparison import compare_results
 from auditor.results.disclosure import FEWEST_RECORDS, half_step
 from auditor.results.measurements import NUMBERS
 from auditor.results.model import AuditResult
-from auditor.runs.tables import table_of
+from auditor.runs.check import table_of
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import table_moments
 from auditor_reports.charts.chart import inflated

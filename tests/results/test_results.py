@@ -7,7 +7,7 @@ import pytest
 
 import auditor
 from auditor.base.errors import AuditorError
-from auditor.registry.field_paths import parse_path
+from auditor.registry.parameters import parse_path
 from auditor.results.model import AuditResult
 from auditor.results.records import SCHEMA_VERSION
 from auditor.scenario.yaml_document import scalar

@@ -9,16 +9,16 @@ from auditor.audit.law_tests import categorical as law_tests
 from auditor.audit.numeric import redraws as numeric_redraws
 from auditor.data import file_rows as streamed
 from auditor.numerics import blocks
-from auditor.runs import tables
+from auditor.runs import check
 
 
 @pytest.fixture
 def large(monkeypatch):
     """Every table of a file is large, from here on."""
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tables._table.cache_clear()
+    check._table.cache_clear()
     yield
-    tables._table.cache_clear()
+    check._table.cache_clear()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from auditor.process.interrupt import Interrupted
-from auditor.results.advice import Advice
+from auditor.results.records import Advice
 from auditor.runs.advice import audits, columns
 from auditor.runs.advice.advise import advise
 from auditor.runs.advice.columns import Request

@@ -1,4 +1,4 @@
-"""A budget of work: the same audit on any machine, and a report of what it leaves out."""
+"""A budget of work: equal audits on all machines, and a report of omitted work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_budget_is_kept_and_states_what_it_leaves_out() -> None:
         within, took = cut(budget)
         assert took <= budget
         assert bool(within.left_out) == (budget < work)
-        # what an expectation names stays
+        # attacks that an expectation names stay
         assert "udr" in {use.id for use in within.attacks}
         assert any(entry.matches((2, 3), 5) for entry in within.coalitions)
         sizes.append((len(within.attacks), within.data.rows))

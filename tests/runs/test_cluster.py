@@ -13,7 +13,7 @@ import pytest
 import auditor
 from auditor.base.errors import AuditorError
 from auditor.data import file_rows as streamed
-from auditor.runs import tables, workers
+from auditor.runs import check, workers
 from auditor.runs.workers import Crew
 from tests.programs import PATIENCE, wait_for
 
@@ -88,25 +88,19 @@ def cluster(started):
 @pytest.fixture
 def document(tmp_path, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tables._table.cache_clear()
+    check._table.cache_clear()
     rng = np.random.default_rng(8)
     path = tmp_path / "table.parquet"
     pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(20_000) for k in range(40)}).to_parquet(
         path, row_group_size=4_999
     )
     yield {
-        "title": "on a cluster",
-        "seed": 11,
-        "data": {"source": str(path)},
-        "schemes": [
-            {"name": "independent", "levels": [0.3, 1.0]},
-            {"name": "corner-wave", "levels": [0.3, 1.0]},
-        ],
-        "knowledge": ["perfect", {"known-records": 5}],
-        "attacks": ["ndr", "llse"],
+        "title": "on a cluster", "seed": 11, "data": {"source": str(path)},
+        "schemes": [{"name": "independent", "levels": [0.3, 1.0]}, {"name": "corner-wave", "levels": [0.3, 1.0]}],
+        "knowledge": ["perfect", {"known-records": 5}], "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
-    }
-    tables._table.cache_clear()
+    }  # fmt: skip
+    check._table.cache_clear()
 
 
 def without_clock(result):

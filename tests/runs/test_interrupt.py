@@ -209,12 +209,9 @@ def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback
 def members(program):
     """The command lines of a program and all that came of it."""
     found = subprocess.run(
-        ["ps", "-ww", "-o", "args=", "-g", str(program.pid)],
-        capture_output=True,
-        text=True,
-        check=False,
+        ["ps", "-ww", "-o", "args=", "-g", str(program.pid)], capture_output=True, text=True, check=False,
         timeout=PATIENCE,
-    )
+    )  # fmt: skip
     return [line for line in found.stdout.splitlines() if "<defunct>" not in line]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import append_copies, write_copies
-from auditor.runs.finished_copies import Treatment
+from auditor.runs.drawn_copies import Treatment
 
 RNG = np.random.default_rng(2**40 + 21)
 
@@ -59,7 +59,7 @@ def test_records_of_a_unit_have_one_noise_where_the_unit_has_one_value(table, tm
         noise = copy[["rent", "age"]] - table[["rent", "age"]]
         assert (noise.rent.groupby(table.hid).nunique() == 1).all()
         assert (noise.age.groupby(table.hid).nunique() == 4).all()
-        # averaging over the members buys nothing: 300 draws of variance 0.5 or 2, ± 4 deviations
+        # averaging over the members gains no accuracy: 300 draws of variance 0.5 or 2, ± 4 deviations
         means = noise.rent.groupby(table.hid).mean()
         expected = level * table.rent.var(ddof=0)
         assert abs(means.var() / expected - 1) < 4 * np.sqrt(2 / 300)

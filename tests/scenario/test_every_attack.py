@@ -3,8 +3,7 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.base.errors import ScenarioError
-from auditor.scenario.read import read_scenario
-from auditor.scenario.sections import EVERY
+from auditor.scenario.read import EVERY, read_scenario
 
 NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60}
 

@@ -42,9 +42,9 @@ attacks: [{name: llse, power: 3}] ~ attacks[0].power is not a known field
 measures: [speed] ~ measures[0] must be a measure; got 'speed'
 measures: [{error-distribution: {bins: 2.5}}] ~ measures[0].error-distribution.bins must be an integer; got 2.5
 sweep: {"data.rows": []} ~ sweep["data.rows"] must be a list of values to try; got []
-sweep: {sweep: [{}]} ~ sweep.sweep cannot be swept: it is what sweeps; any other section can
+sweep: {sweep: [{}]} ~ sweep.sweep cannot be swept; any section except sweep and expect can
 sweep: {title: [a, 3]} ~ sweep.title[1] makes an invalid scenario: title must be text; got 3
-sweep: {"expect[3].distortion": [1]} ~ sweep["expect[3].distortion"] is not a path of this file: expect is not given, so it has no item [3]
+sweep: {"expect[3].distortion": [1]} ~ sweep["expect[3].distortion"] cannot be swept
 sweep: {"schemes[*].levels[0]": [1, 2], "schemes[0].levels": [[3]]} ~ sweep["schemes[0].levels"] would overwrite what schemes[*].levels[0] has set: put it first, or leave one 
 expect: [within] ~ expect[0] needs a bound: at-least, at-most or between
 expect: [{distortion: {at-least: .nan}}] ~ expect[0].distortion.at-least must be a finite number; got nan

@@ -206,11 +206,15 @@ def test_a_scenario_for_an_original_and_its_copies_runs(here, command):
     table = pd.DataFrame({
         "id": rng.permutation(400), "pay": rng.lognormal(7, 0.4, 400).round(2),
         "age": rng.normal(40, 9, 400).round(2), "region": rng.choice(list("abcd"), 400),
+        "member": rng.integers(2, size=400),
     })  # fmt: skip
     table.to_csv("staff.csv", index=False)
     for number in (1, 2):
-        noise = rng.normal(size=(400, 2)) * 2 * table[["pay", "age"]].std().to_numpy()
-        copy = table.assign(pay=table["pay"] + noise[:, 0], age=table["age"] + noise[:, 1])
+        names = ["pay", "age", "member"]
+        noise = rng.normal(size=(400, 3)) * 2 * table[names].std().to_numpy()
+        copy = table.assign(
+            **{name: table[name] + Z for name, Z in zip(names, noise.T, strict=True)}
+        )
         copy.drop(columns=["age"] if number == 2 else []).to_csv(f"copy-{number}.csv", index=False)
     order = ("new", "audit.yaml", "--data", "staff.csv", "--copies", "copy-1.csv", "copy-2.csv")
     assert command(*order)[0] == 0
@@ -219,6 +223,7 @@ def test_a_scenario_for_an_original_and_its_copies_runs(here, command):
     assert "key: id" in text
     assert "'age' is not in every copy" in text
     assert "'region' is in a copy as it is" in text
+    assert "- member                     # whole numbers" in text  # 0 and 1, but not in the copies
     assert command("check", "audit.yaml")[0] == 0
     for wrong in (order[:2] + order[4:], ("new", "a.yaml", "b.yaml", *order[2:])):
         status, _, err = command(*wrong)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.base.errors import AuditorError, ScenarioError
-from auditor.process.shipped import shipped_scenarios
+from auditor.process.environment import shipped_scenarios
 from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild
@@ -410,13 +410,9 @@ def parts(tmp_path, monkeypatch):
 
 def of_source(source):
     return {
-        "schema": 1,
-        "title": "t",
-        "seed": 1,
-        "data": {"source": source},
-        "schemes": [{"name": "correlated", "levels": [1.0]}],
-        "attacks": ["ndr"],
-    }
+        "schema": 1, "title": "t", "seed": 1, "data": {"source": source},
+        "schemes": [{"name": "correlated", "levels": [1.0]}], "attacks": ["ndr"],
+    }  # fmt: skip
 
 
 WRITTEN = {"relative": lambda path: "parts/", "slash": lambda path: f"{path}/"}

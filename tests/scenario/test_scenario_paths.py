@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.base.errors import AuditorError
-from auditor.registry.field_paths import MAX_DEPTH, format_path, parse_path, set_at
+from auditor.registry.parameters import MAX_DEPTH, format_path, parse_path, set_at
 
 paths = st.lists(
     st.text() | st.integers() | st.text(st.sampled_from("a0.[]\"'\\-_ ")), max_size=8
@@ -69,16 +69,10 @@ def test_a_hostile_path_is_refused_fast_and_briefly():
 
 def scenario():
     return {
-        "seed": 1,
-        "data": {"source": "census-like", "rows": 100},
-        "empty": None,
-        "schemes": [
-            "corner-wave",
-            {"name": "uniform", "levels": [0.5]},
-            {"name": "uniform", "id": "second"},
-        ],
+        "seed": 1, "data": {"source": "census-like", "rows": 100}, "empty": None,
+        "schemes": ["corner-wave", {"name": "uniform", "levels": [0.5]}, {"name": "uniform", "id": "second"}],
         "attacks": ["llse", "llse"],
-    }
+    }  # fmt: skip
 
 
 def test_set_at():

@@ -2,8 +2,7 @@
 
 from bisect import bisect_left
 
-from auditor.schemes.replacement.base import Copies, stream_of
-from auditor.schemes.replacement.draws import Draws, coins
+from auditor.schemes.replacement.base import Copies, Draws, coins, stream_of
 
 
 class Bridge(Copies):

@@ -7,8 +7,15 @@ import numpy as np
 
 from auditor.base.types import Codes
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import HORIZON, SEGMENTS, STEP, ProcessCopies, Segment
-from auditor.schemes.replacement.draws import Coin, Draws
+from auditor.schemes.replacement.base import (
+    HORIZON,
+    SEGMENTS,
+    STEP,
+    Coin,
+    Draws,
+    ProcessCopies,
+    Segment,
+)
 
 
 class EveryOutcome(Draws):
@@ -17,7 +24,7 @@ class EveryOutcome(Draws):
     def __init__(
         self, outcomes: np.ndarray, size: int, weight: np.ndarray, pi: np.ndarray | None = None
     ) -> None:
-        # 0 heads, 1 tails, 2 + y stands and draws y
+        # 0 heads, 1 tails, 2 + y keeps and draws y
         self._outcomes, self._size, self.weight = outcomes, size, weight
         self._share = np.full(size, 1 / size) if pi is None else pi
 
@@ -36,7 +43,7 @@ class EveryOutcome(Draws):
         self._coin = np.where(heads, u / 2, np.where(tails, u + v / 2, (u + v + 1) / 2))
         possible = chance > 1e-15
         self.weight[:] *= np.where(possible, chance, 0.0)
-        # an outcome without chance must still take a valid branch
+        # an outcome without chance must still use a valid branch
         self._coin = np.where(possible, self._coin, 0.0)
         bar = u + v if right is not None else np.full(left.size, equal.left)
         self._fresh = np.maximum(self._outcomes - 2, 0)[self._coin >= bar].astype(left.dtype)
@@ -76,7 +83,7 @@ def enumerate_requests(
             np.array(algorithm.release(level, EveryOutcome(outcomes[k], size, weight, pi)))
         )
         if level in levels[:k]:
-            weight *= outcomes[k] == 0  # nothing is drawn: one outcome is enough
+            weight *= outcomes[k] == 0  # no draw: one outcome is enough
     return joint(size, original, copies, weight), copies, algorithm, original, weight
 
 

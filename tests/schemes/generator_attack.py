@@ -43,7 +43,7 @@ def state_of(uniforms, counter=COUNTER):
 
 def _states(uniforms, counter):
     o = [int(u * 2**53) << HIDDEN for u in uniforms]
-    slack = 10 << HIDDEN  # what the hidden bits of o_{i+2} and 9·o_i can add to or take off F
+    slack = 10 << HIDDEN  # largest effect of the hidden bits of o_{i+2} and 9·o_i on F
     low = [
         (o[i + 2] - 9 * o[i] - counter - i - 2 - (9 << HIDDEN)) % 2**64 for i in range(len(o) - 2)
     ]
@@ -63,7 +63,7 @@ def candidates(low, slack):
     for start in range(0, 2**24, 2**16):
         top = np.arange(start, start + 2**16, dtype=U) << U(40)
         for borrow in (0, 1):
-            # F = f(u) + (9c mod 2⁴⁰)·2²⁴ + 9·(c >> 40): its upper 24 bits give those of u's lower
+            # F = f(u) + (9c mod 2⁴⁰)·2²⁴ + 9·(c >> 40): its upper 24 bits determine u's lower
             # 40
             next24 = ((U(low + slack // 2 & 2**64 - 1) - f(top)) >> U(40)) - U(borrow) & U(
                 2**24 - 1
@@ -93,9 +93,6 @@ def generator(state):
     """numpy's generator in a given state."""
     bits = np.random.SFC64()
     bits.state = {
-        "bit_generator": "SFC64",
-        "state": {"state": np.array(state, dtype=U)},
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
+        "bit_generator": "SFC64", "state": {"state": np.array(state, dtype=U)}, "has_uint32": 0, "uinteger": 0,
+    }  # fmt: skip
     return np.random.Generator(bits)

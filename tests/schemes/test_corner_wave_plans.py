@@ -10,22 +10,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.base.errors import PluginError
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
-from auditor.schemes.base.plans import (
+from auditor.schemes.base.additive import (
     ORIGINAL,
     Step,
     bridge_plan,
     check_plan,
     implied_level_covariance,
 )
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.corner_wave import CornerWave, conditional_gaussian
-from auditor.schemes.independent import Correlated, Independent, LinearlyDependent
+from auditor.schemes.corner_wave import (
+    CornerWave,
+    Correlated,
+    Independent,
+    LinearlyDependent,
+    conditional_gaussian,
+)
 
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
 EPS = np.finfo(float).eps
 
-# A grid gives repeated levels and zeros often, and levels that dense linear algebra can tell apart.
+# A grid gives repeated levels and zeros often, and levels that dense linear algebra can distinguish.
 grid_levels = st.lists(st.integers(0, 24).map(lambda k: k / 8), min_size=1, max_size=9)
 any_levels = st.lists(
     st.one_of(
@@ -127,7 +132,7 @@ rational_arrivals = st.lists(
 @given(arrivals=rational_arrivals)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_bridge_plan_carries_out_equations_17_and_18(arrivals):
-    # as floats hold them, so that only the plan's own rounding is left
+    # as floats, so that only the plan's own rounding is left
     levels = [Fraction(float(s)) for s in arrivals]
     for k, step in enumerate(bridge_plan([float(s) for s in levels])):
         weights, variance = conditional_exactly(levels[:k], levels[k])
@@ -138,7 +143,7 @@ def test_bridge_plan_carries_out_equations_17_and_18(arrivals):
 
 
 def test_dense_conditional_agrees_with_rationals():
-    """Equations 17 and 18 for two new copies at once; copies at 1 and 1.5 come between them."""
+    """Equations 17 and 18 for two new copies at once; copies at 1 and 1.5 lie between."""
     given_levels, new = [Fraction(1), Fraction(3, 2), Fraction(1, 4)], [Fraction(1, 2), Fraction(2)]
     weights, covariance = conditional_gaussian(np.array(given_levels, float), np.array(new, float))
     exact = [conditional_exactly(given_levels, s) for s in new]

@@ -12,12 +12,9 @@ LEVELS = [0.6, 0.2, 1.0, 0.4]
 ROWS = 33_000  # more than one block of rows
 MATRIX = [[2.0, -0.7], [-0.7, 0.5]]
 SHAPES = {
-    "data": "data",
-    "white": "white",
-    "variance": {"variance": 3.0},
-    "spectrum": {"spectrum": [5.0, 0.25]},
+    "data": "data", "white": "white", "variance": {"variance": 3.0}, "spectrum": {"spectrum": [5.0, 0.25]},
     "matrix": {"matrix": MATRIX},
-}
+}  # fmt: skip
 # Algorithm 2 draws in order of level, so a batch must be known at once
 
 
@@ -133,7 +130,7 @@ def test_level_asked_twice_gives_the_very_same_copy(algorithm):
 
 def test_two_alternative_extensions_share_no_noise():
     release = perturb(table(4000), "corner-wave", [1.0], seed=9, noise={"variance": 1.0})
-    # what is new in each copy, given its neighbours X and Y_1
+    # innovation of each copy, given its neighbours X and Y_1
     new = [
         release.extend([s], seed=10).copies[1] - (1 - s) * release.original - s * release.copies[0]
         for s in (0.4, 0.6)

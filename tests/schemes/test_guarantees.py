@@ -81,7 +81,7 @@ def test_pure_epsilon_of_geometric_noise_is_where_the_accountants_delta_ends(rat
     assert pure == pytest.approx(3 * rate, rel=1e-9)
     assert (delta > 0) == (epsilon < pure - 1e-12)
     mu = shift_mu(NoiseDensity("geometric", math.sqrt(2 * q) / (1 - q)), 3.0)
-    assert gaussian_delta(mu, epsilon) >= delta - 1e-12  # what μ promises of it is true
+    assert gaussian_delta(mu, epsilon) >= delta - 1e-12  # the promise of μ is true
 
 
 @pytest.mark.parametrize(("sigmas", "order", "divergence"), ACCOUNTANT["gaussian_rdp"])

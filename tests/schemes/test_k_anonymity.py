@@ -118,7 +118,7 @@ def test_earth_mover_against_its_definition_as_a_transport_problem():
         assert found == pytest.approx(best, abs=1e-9), name
 
 
-# its answers, those of 1.3.5; it rounds entropy ℓ down, takes numbers by rank and text as unordered
+# answers of its version 1.3.5; it rounds entropy ℓ down, takes numbers by rank and text as unordered
 
 
 @given(
@@ -147,12 +147,9 @@ def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, 
 
 
 def small() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "age": [20, 21, 22, 23, 50, 51, 52, 53, 80, 81, 82, 83.0],
-            "pay": [7, 7, 7, 7, 1, 2, 1, 3, 1, 5, 9, 7.0],
-        }
-    )
+    return pd.DataFrame({
+        "age": [20, 21, 22, 23, 50, 51, 52, 53, 80, 81, 82, 83.0], "pay": [7, 7, 7, 7, 1, 2, 1, 3, 1, 5, 9, 7.0],
+    })  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +177,7 @@ def test_homogeneity_learns_the_class_of_one_mind(found):
 
 def test_similarity_and_skewness_by_hand(found):
     everything = found("similarity", edges=[20])
-    # one group of all values says nothing, and is always right
+    # one group of all values is always right
     assert (everything["disclosed"], everything["disclosed_beyond_chance"]) == (1, 0)
     assert found("similarity", edges=[6.5], confidence=0.6)["disclosed"] == pytest.approx(8 / 12)
     skew = found("skewness", factor=1.5, least=0.6)
@@ -223,9 +220,9 @@ def test_promises_are_kept_by_one_copy_and_broken_by_two_whose_classes_cross():
     assert halves["anonymity_t"] == pytest.approx((1 / 8 + 2 / 8) / 2)
     assert found["both", (1,), "anonymity_k"] == 2  # pairs
     assert found["both", (2,), "anonymity_k"] == 3  # 1–3 and 4–6; 7 and 8 are suppressed
-    # 3 and 4 are told apart, 7–8 known by the first copy
+    # 3 and 4 are distinguished, 7–8 known by the first copy
     assert found["both", (1, 2), "anonymity_k"] == 1
-    # nobody names a row that is not there
+    # no attack can name a missing row
     assert found["both", (2,), "linkage"] == pytest.approx(6 / 8 / 3)
     assert found["both", (1, 2), "linkage"] == pytest.approx((2 / 2 + 1 + 1 + 2 / 2 + 2 / 2) / 8)
 

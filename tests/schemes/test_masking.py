@@ -11,7 +11,7 @@ from auditor.base.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.masking import multiplicative_noise
+from auditor.schemes.masking import masked
 from auditor.schemes.masking.groups import in_deviations, mdav, means
 from auditor.schemes.masking.masked import partners, rounded
 from auditor.testing import ContractError, check_scheme
@@ -77,12 +77,12 @@ def test_noise_has_the_covariance_of_the_law_over_draws_of_one_table(logs):
 
 def test_factors_other_than_those_stated_are_found_out(monkeypatch):
     check_scheme(get("scheme", "multiplicative-noise"), {"logs": True})
-    drawn = multiplicative_noise.factors
+    drawn = masked.factors
     for wrong in (
         lambda level, *more: drawn(1.1 * level, *more),
         lambda level, shape, *more: drawn(level, (shape[0], 1), *more),
     ):
-        monkeypatch.setattr(multiplicative_noise, "factors", wrong)
+        monkeypatch.setattr(masked, "factors", wrong)
         with pytest.raises(ContractError, match="follows its law"):
             check_scheme(get("scheme", "multiplicative-noise"))
 

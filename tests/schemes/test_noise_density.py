@@ -1,4 +1,4 @@
-"""Noise distributions against scipy, and processes of them."""
+"""Noise distributions against scipy, and their processes."""
 
 import numpy as np
 import pytest

@@ -10,7 +10,7 @@ import auditor
 from auditor.base.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.schemes.masking.pram import invariant
-from auditor.schemes.replacement.draws import sent_through
+from auditor.schemes.replacement.base import sent_through
 from auditor.schemes.replacement.law import MatrixLaw, UniformLaw
 
 P = np.array([[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.0, 0.25, 0.75]])
@@ -60,7 +60,7 @@ def test_an_invariant_matrix_keeps_shares():
     np.testing.assert_allclose(q @ T, q)
     np.testing.assert_allclose(T.sum(axis=1), 1.0)
     assert (T >= 0).all()
-    # categories that nobody has
+    # empty categories
     np.testing.assert_allclose(invariant(P, np.array([1.0, 0.0, 0.0])).sum(axis=1), 1.0)
 
 

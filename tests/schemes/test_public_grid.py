@@ -1,4 +1,4 @@
-"""Public grids, and Laplace noise on them."""
+"""Laplace noise on public grids."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ PRAM = np.array(
 
 
 class Folder:
-    """An original of one column, and copies as they are put there."""
+    """An original of one column, and its copies."""
 
     def __init__(self, path, rows, seed=1):
         self.path, self.rng = path, np.random.default_rng(seed)

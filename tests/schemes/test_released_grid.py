@@ -153,12 +153,12 @@ def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_fol
     pd.DataFrame({"a": [1.0, 2.0, 5.0]}).to_csv(source, index=False)
     out.mkdir()
     (out / "copy-1.csv").touch()
-    (out / "copy-1.csv").chmod(0o640)  # one that is there is replaced, permissions and all
+    (out / "copy-1.csv").chmod(0o640)  # an existing copy is replaced, with its permissions
     for _ in range(2):
         write_copies(str(source), "corner-wave", [0.5], None, out, force=True)
     assert {stat.S_IMODE(path.stat().st_mode) for path in out.glob("copy-*")} == {0o600}
     shared = 0o666 & ~umask
-    # the file that was there, files in the making, a copy, the manifest
+    # the earlier file, unfinished files, a copy, the manifest
     assert sorted(modes) == sorted([0o640, 0o600, 0o600, 0o600, shared])
     assert stat.S_IMODE((out / "release.json").stat().st_mode) == shared
 

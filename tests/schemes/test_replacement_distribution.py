@@ -15,9 +15,9 @@ from auditor.data.microdata import as_categories
 from auditor.numerics.random_streams import ReleaseKey
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.draws import coins
+from auditor.schemes.replacement.base import coins
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.schemes.replacement.multi_pert import MultiPertCopies
+from auditor.schemes.uniform import MultiPertCopies
 
 LEVELS = (0.7, 0.5, 0.3, 0.05)
 PI = {2: np.array([0.9, 0.1]), 3: np.array([0.7, 0.25, 0.05])}

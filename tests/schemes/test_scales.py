@@ -1,4 +1,4 @@
-"""Attributes in units far apart."""
+"""Attributes in very different units."""
 
 import numpy as np
 import pytest

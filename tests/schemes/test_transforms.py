@@ -54,7 +54,7 @@ def test_rotation_noise_undone_is_the_additive_release(noise, rotations):
     scale = np.trace(table_moments(table).covariance) / 5
     Sigma = np.diag(levels) if noise == "fresh" else np.minimum.outer(levels, levels)
     K = Z.T @ Z / 300
-    # Entries of a covariance of 300 draws: 5 standard errors, 225 of them.
+    # Entries of a covariance of 300 draws: 225 entries, 5 standard errors.
     np.testing.assert_allclose(
         K, np.kron(Sigma, np.eye(5)) * scale, atol=5 * scale * 0.6 * np.sqrt(2 / 300)
     )

@@ -8,10 +8,9 @@ from bridge_oracle import Bridge
 from enumeration import enumerate_process, enumerate_requests
 
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import ProcessCopies
-from auditor.schemes.replacement.draws import coins
+from auditor.schemes.replacement.base import ProcessCopies, coins
 from auditor.schemes.replacement.law import UniformLaw, history_size, transition_matrix
-from auditor.schemes.replacement.multi_pert import History, MultiPertCopies
+from auditor.schemes.uniform import History, MultiPertCopies
 
 LEVELS = (0.7, 0.5, 0.3, 0.05)
 ORDERS = list(itertools.permutations(LEVELS))
@@ -92,7 +91,7 @@ def test_requests_have_the_exact_joint_law_and_return_what_was_released(make):
 
 
 def test_printed_history_rule_returns_values_never_released():
-    """ERRATA: .5 A, .3 A, then .4 B; the look-up at .3 gives B."""
+    """ERRATA: .5 A, .3 A, then .4 B; the look-up at .3 returns B."""
     _, copies, algorithm, _, weight = enumerate_requests(PrintedMultiPert, (0.5, 0.3, 0.4), 2)
     wrong = algorithm.history.value(0.3) != copies[1]
     assert ((copies[0] == copies[1]) & (copies[2] != copies[0]))[wrong & (weight > 0)].all()
@@ -127,8 +126,8 @@ def test_joint_law_of_the_process_is_exact_in_every_order_of_requests(size):
 def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a_chain_however_many(
     size,
 ):
-    # Induction for any number of copies in any order: if those that are out are the chain of the
-    # law, a draw from its two neighbours alone with the chain's own P(y | y_l, y_r) makes a chain
+    # Induction for any number of copies in any order: if released copies are the chain of the
+    # law, a draw from its two neighbours alone with the chain's own P(y | y_l, y_r) extends the chain
     # again. So three levels at a time prove the joint law of any set.
     draws = np.random.default_rng(size).random((200, 3))
     edges = [(1.0, 0.5, 0.0), (1.0, 0.999, 0.998), (0.3, 0.3 - 1e-12, 0.1), (1.0, 1e-9, 1e-12)]
@@ -143,7 +142,7 @@ def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a
             drawn[y_r] += coin.right
             assert drawn.min() > -1e-12
             np.testing.assert_allclose(drawn, chain / chain.sum(), rtol=0, atol=1e-12)
-        # beyond the last one there is one neighbour only
+        # the last copy has only one neighbour
         np.testing.assert_allclose(
             transition_matrix(coins(high, level, None, size)[0].left, size),
             left,

@@ -68,6 +68,7 @@ def test_attack_returns_posteriors_and_pooling_multilevel_copies_changes_nothing
     np.testing.assert_allclose(everybody.posterior, best.posterior, atol=1e-14)
     assert everybody.values.equals(best.values)
     assert everybody.domain == (tuple(DISEASES.categories),)
+    assert everybody.theory is None  # as `attack` answers for numbers without a closed form
     fresh = auditor.perturb(patients, "uniform", [0.4, 0.8, 0.1], seed=7)
     assert (
         auditor.attack("posterior", fresh).accuracy

@@ -15,12 +15,8 @@ from auditor.schemes.divisible_noise import GEOMETRIC, SKELLAM, rate_gap, split_
 REACH = 60
 K = np.arange(-REACH, REACH + 1)
 LEVELS = [
-    (0.0, 0.5, 2.0),
-    (0.3, 0.5, 0.50001),
-    (1e-6, 1.0, 4.0),
-    (1.0, 1.0001, 3.0),
-    (0.5, 1.0, 1.5),
-]
+    (0.0, 0.5, 2.0), (0.3, 0.5, 0.50001), (1e-6, 1.0, 4.0), (1.0, 1.0001, 3.0), (0.5, 1.0, 1.5),
+]  # fmt: skip
 
 
 def ratio(v):
@@ -85,7 +81,7 @@ def test_a_hand_worked_bridge():
     """V = 4 means q = ½."""
     none, whole, below, above, within = map(float, split_weights(np.array(0.0), 0.0, 1.5, 4.0))
     stay, g_b, g_c = 1.5 / 4, 0.5, 1 / 3
-    assert none == 0.0  # with nothing below, the first step is fresh
+    assert none == 0.0  # without an original the first step is fresh
     assert abs(whole - stay * g_b) < 1e-15
     assert abs(within - (1 - stay) * g_b * g_c) < 1e-15
     assert abs(below - (1 - stay) * g_b * g_c * (1 / 6) / (1 - 1 / 6)) < 1e-15
@@ -183,7 +179,7 @@ def right(joint, coalition):
 @pytest.mark.parametrize("law", STEP)
 def test_the_posterior_given_a_coalition_is_that_given_its_best_copy(law):
     joint = joint_of_one_process(law)
-    assert abs(joint.sum() - 1) < 1e-9  # what lies outside of the grid
+    assert abs(joint.sum() - 1) < 1e-9  # mass outside of the grid
     for size in (2, 3):
         for coalition in combinations((1, 2, 3), size):
             others = tuple(copy for copy in (1, 2, 3) if copy not in coalition)

@@ -40,7 +40,7 @@ def caught(check, cls, name, *words):
 
 
 class Average(LinearAttack):
-    """Averages the copies, and does nothing wrong."""
+    """An honest average of the copies."""
 
     name = "average"
     assumes = "Nothing at all is assumed."
@@ -51,7 +51,7 @@ class Average(LinearAttack):
 
 
 class First(RowAttack):
-    """Takes the first copy as it is, and does nothing wrong."""
+    """An honest estimate: the first copy unchanged."""
 
     name = "first"
     assumes, wins = Average.assumes, Average.wins
@@ -387,7 +387,7 @@ def test_categories_that_share_coins_are_caught():
 
 
 class Normals(Source):
-    """Two columns of normals, and nothing wrong."""
+    """An honest source: two columns of normals."""
 
     name = "normals"
     description = "Drawn"

@@ -10,7 +10,7 @@ import numpy as np
 
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
 from auditor.adversary.knowledge import Knowledge
-from auditor.adversary.published_tree import TreeMoments
+from auditor.adversary.published import TreeMoments
 from auditor.audit.attempts.linear import linear_errors, padded_maps
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import Counters, fitted_to_rows, row_errors
@@ -19,8 +19,13 @@ from auditor.audit.base.request import Attempt
 from auditor.audit.base.session import CELLS, RECORDS, JointCounts, number_cells
 from auditor.audit.measures.closeness import Baseline, closeness_records, sampled
 from auditor.audit.measures.entropy import attack_bound_records
-from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
-from auditor.audit.measures.privacy import tally_records, wanted_tally
+from auditor.audit.measures.privacy import (
+    errors_alone,
+    errors_in_leaves,
+    number_records,
+    tally_records,
+    wanted_tally,
+)
 from auditor.audit.numeric.error_bars import Errors
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.reconstruct import tally_linear, tally_rows

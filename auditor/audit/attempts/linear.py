@@ -7,8 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.affine import Affine, AffineStack, check_finite_maps, check_shape
-from auditor.adversary.attack import LinearAttack
+from auditor.adversary.attack import (
+    Affine,
+    AffineStack,
+    LinearAttack,
+    check_finite_maps,
+    check_shape,
+)
 from auditor.adversary.knowledge import Knowledge, KnownRecords
 from auditor.adversary.view import View
 from auditor.audit.attempts.opened import Opened

@@ -12,21 +12,19 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release, WhiteRelease, open_release
 from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise
-from auditor.audit.numeric.limits import MOST_AGAIN, ROWS_AGAIN
+from auditor.audit.numeric.limits import HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
 from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies, estimated_noise
 from auditor.base.errors import PluginError
-from auditor.base.types import Blocks, Coalition, Indices
+from auditor.base.types import Block, Blocks, Coalition, Indices
 from auditor.data.table import Table
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES, ErrorBar
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.noise_law import NoiseLaw
-
-RUN = 64
-"""Neighbouring records of a large table that are perturbed again together."""
+from auditor.schemes.base.scheme import Scheme
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,16 +115,22 @@ class Opened:
         return replace(self, release=release, gathered=gathered, again={})
 
     @cached_property
+    def again_places(self) -> list[slice]:
+        """Runs of the records that are perturbed again: all, or some of a large table."""
+        rows, width = self.release.table.rows, self.release.table.width
+        most = min(ROWS_AGAIN if self._steadied else MOST_AGAIN, BLOCK_VALUES // width)
+        run, apart = max(1, most // RUNS), rows // RUNS
+        if run >= apart:
+            return [slice(0, rows)]
+        return [slice(k * apart, k * apart + run) for k in range(RUNS)]
+
+    @cached_property
     def again_table(self) -> Table:
-        """The table, or runs of its records if it is large, to be perturbed again."""
-        table = self.release.table
-        most = ROWS_AGAIN if self._steadied else MOST_AGAIN
-        most = max(RUN, min(most, BLOCK_VALUES // table.width))
-        if table.rows <= most:
+        """The records that are perturbed again."""
+        table, places = self.release.table, self.again_places
+        if len(places) == 1:
             return table
-        apart = -(-table.rows // most)
-        starts = range(0, table.rows, apart * RUN)
-        rows = np.concatenate([table.read(a, min(a + RUN, table.rows)) for a in starts])
+        rows = np.concatenate([table.read(run.start, run.stop) for run in places])
         return replace(table.head(1), content=rows, units=None)
 
     @property
@@ -140,28 +144,54 @@ class Opened:
         independent = self.law is not None and self.law.tells_spread
         return independent and self.release.transformed is None
 
+    def held_again(self, knowledge: Knowledge) -> Iterator[tuple[int, Block]]:
+        """Yield the place and a redraw of each run, draw by draw, for attacks that are held fixed.
+
+        None for a small table, for errors that more records do not steady, and for adversaries who
+        know some records. Elsewhere the derivative of an error by the fit is nearly 0, so the spread
+        between fits is of second order.
+        """
+        some = len(self.again_places) > 1 and self._steadied
+        if not some or self.gathered.rows.draw(knowledge) or self._again_scheme is None:
+            return
+        for number in range(HELD_DRAWS):
+            ((index, x, copies),) = self._drawn_again(number)[1].blocks()
+            first = 0
+            for run in self.again_places:
+                stop = first + run.stop - run.start
+                yield run.start, (index, x[first:stop], [copy[first:stop] for copy in copies])
+                first = stop
+
+    @cached_property
+    def _again_scheme(self) -> Scheme | None:
+        release = self.release
+        return release.scheme.redrawn(release.levels, release.moments.scale)
+
+    def _drawn_again(self, number: int) -> tuple[Scenario, Release]:
+        release, key = self.release, self.release.key
+        other = replace(
+            self.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number)
+        )
+        parts = self.again_table, release.moments, release.use, release.levels, key.replicate
+        drawn, scheme = open_release(other, *parts), self._again_scheme
+        if scheme is not None and scheme is not release.scheme:
+            drawn = replace(drawn, scheme=scheme)
+        return other, drawn
+
     def released_again(self, draws: int | None = None) -> Iterator[Opened]:
         """Yield other draws of this release, or of some of its records.
 
         None for copies from files without a law that can be drawn from.
         """
-        release, key, draws = self.release, self.release.key, draws or ROW_REDRAWS
-        scheme = release.scheme.redrawn(release.levels, release.moments.scale)
-        if scheme is None:
+        if self._again_scheme is None:
             return
-        table = self.again_table
-        small = table.rows * table.width * release.copies * draws <= BLOCK_VALUES
+        table, draws = self.again_table, draws or ROW_REDRAWS
+        small = table.rows * table.width * self.release.copies * draws <= BLOCK_VALUES
         for number in range(draws):
             if number in self.again:
                 yield replace(self.again[number], coalitions=self.coalitions)
                 continue
-            seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
-            other = replace(self.scenario, seed=seed)
-            parts = table, release.moments, release.use, release.levels, key.replicate
-            drawn = open_release(other, *parts)
-            if scheme is not release.scheme:
-                drawn = replace(drawn, scheme=scheme)
-            made = Opened.of(other, drawn, self.coalitions)
+            made = Opened.of(*self._drawn_again(number), self.coalitions)
             if small:
                 self.again[number] = made
             yield made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.audit.numeric.error_tally import Tally, size_quantile
+from auditor.audit.numeric.limits import HELD_DRAWS, RUNS
 from auditor.audit.numeric.moment_pass import with_row_theory
 from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
@@ -40,6 +42,8 @@ from auditor.scenario.model import Scenario
 
 Starts = dict[Coalition, dict[str, Any]]
 """Fits to a coalition's copies, from which fits to redraws start."""
+Fits = tuple[list[Reconstruction], list[Coalition]]
+"""An attack fitted to every coalition, and the copies that each reads."""
 MANY_REDRAWS = 59
 """For attacks that jump: all redraws miss an event of probability 1/20 in 5 % of audits; nine miss
 it in 63 %."""
@@ -77,12 +81,13 @@ def row_errors(
 ) -> Errors:
     """Return the errors of every necessary coalition; fill the tally and the counters."""
     starts: Starts = {}
-    fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, counters, starts)
+    fits, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, counters, starts)
+    fitted, held = fits
     view, key = opened.gathered.view(knowledge), opened.release.key
     name_rows(
         counters.namings,
         fitted,
-        _held(opened, attack, knowledge, opened.needed),
+        held,
         opened.judged(knowledge)[0],
         sum(counts),
         view.known_columns,
@@ -90,7 +95,14 @@ def row_errors(
     )
     expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
-    redrawn = _redrawn(opened, attack, knowledge, tally.sample, starts)
+    redrawn = None
+    if not opened.replicated:
+        again = None if attack.jumps else _held_fixed(opened, knowledge, fits)
+        redrawn = (
+            (again, None)
+            if again is not None
+            else _redrawn(opened, attack, knowledge, tally.sample, starts)
+        )
     share = 1.0 if attack.jumps else opened.again_share
     if redrawn is None:
         errors = from_groups(opened.needed, sums, counts, variances, compared, opened.fallback)
@@ -100,7 +112,8 @@ def row_errors(
         noisy = any(opened.release.levels)
         again, hits = redrawn
         if tally.sample is not None and hits is not None:
-            tally.sample.redrawn = hits, share
+            part = share * opened.release.table.rows / tally.sample.rows
+            tally.sample.redrawn = hits, min(1.0, part)
         others = rounded_off(with_total(again), scale)
         distortion = rounded_off(with_total(mean), scale)
         errors = from_redraws(
@@ -120,13 +133,11 @@ def _over_rows(
     tally: Tally,
     counters: Counters,
     starts: Starts,
-) -> tuple[list[Reconstruction], Array, list[int], Array]:
-    fitted, held = fitted_to_rows(opened, attack, knowledge, opened.needed, starts)
+) -> tuple[Fits, Array, list[int], Array]:
+    fits = fitted_to_rows(opened, attack, knowledge, opened.needed, starts)
     blocks, counts = opened.judged(knowledge)
-    sums, expected = tally_rows(
-        fitted, held, blocks, counts, tally, counters.hits, counters.inferences
-    )
-    return fitted, sums, [count for groups in counts for count in groups if count], expected
+    sums, expected = tally_rows(*fits, blocks, counts, tally, counters.hits, counters.inferences)
+    return fits, sums, [count for groups in counts for count in groups if count], expected
 
 
 def fitted_to_rows(
@@ -135,7 +146,7 @@ def fitted_to_rows(
     knowledge: Knowledge,
     coalitions: Sequence[Coalition],
     starts: Starts,
-) -> tuple[list[Reconstruction], list[Coalition]]:
+) -> Fits:
     """Return the attack fitted to every coalition, and the copies that it reads."""
     view = opened.gathered.view(knowledge)
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
@@ -157,6 +168,23 @@ def _held(
         return list(coalitions)
     view = opened.gathered.view(knowledge)
     return [view.coalition(coalition).counting for coalition in coalitions]
+
+
+def _held_fixed(opened: Opened, knowledge: Knowledge, fits: Fits) -> Array | None:
+    """Return mean squared errors in redraws, shape (R, B, N), without fitting again.
+
+    Records then err independently, so each run of neighbours shows a spread of its own. A row of
+    the result is the mean plus the deviation of one run in one draw, as large as all runs together.
+    """
+    found, nothing = list[Array](), Tally(np.ones(opened.release.table.width))
+    for first, block in opened.held_again(knowledge):
+        counts = [[len(block[1])]]
+        found.append(tally_rows(*fits, partial(iter, [block]), counts, nothing, first=first)[0][0])
+    if not found:
+        return None
+    each = np.array(found).reshape(HELD_DRAWS, RUNS, *found[0].shape) / opened.again_table.rows
+    off = (each - each.mean(axis=0)) * np.sqrt((len(found) - 1) / (HELD_DRAWS - 1))
+    return np.asarray((each.sum(axis=1).mean(axis=0) + off).reshape(-1, *found[0].shape))
 
 
 def _redrawn(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,14 +51,14 @@ from auditor.audit.categorical.posterior_pass import (
     unknown_shares,
 )
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.measures.known_alone import METRIC
+from auditor.audit.measures.privacy import METRIC
 from auditor.base.types import Array, Coalition, Codes
 from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES, Measurement
-from auditor.schemes.replacement.draws import code_type
+from auditor.schemes.replacement.base import code_type
 from auditor.schemes.replacement.law import UniformLaw
 
 AT_ONCE = 4096
@@ -205,12 +206,12 @@ class AttackRecords:
         release, fitted = self.release, self.fitted
         self.context = release.context.under(*self.name)
         self._closed: dict[Coalition, dict[str, Expected]] = {}
-        for coalition, inference in fitted.inferences.items():
+        for coalition, (inference, frame) in fitted.fits.items():
             if inference.fixed and fitted.hidden is None and not fitted.serial:
-                law, frame = release.law.of(coalition), fitted.frames[coalition]
+                law = release.law.of(coalition)
                 if (forms := closed_forms(law, release.data, inference, frame)) is not None:
                     self._closed[coalition] = forms
-        some = len(self._closed) < len(fitted.inferences)
+        some = len(self._closed) < len(fitted.fits)
         self._bars: Mapping[Coalition, Bars] = self._error_bars() if some else {}
 
     @property
@@ -225,14 +226,18 @@ class AttackRecords:
     def _error_bars(self) -> Mapping[Coalition, Bars]:
         release, key, serial = self.release, self.release.key, self.fitted.serial
         if release.estimated:
-            return jackknifed(self.sums) if self._repeatable else {}
+            return self._jackknife if self._repeatable else {}
         replicated = release.scenario.replicates >= FEWEST_REPLICATES
         if not replicated and not (serial and release.data.rows > MOST_IN_ORDER):
             rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *self.name)
             many = ROW_REDRAWS if serial else REDRAWS
             with contained():
                 return redrawn_bars(self.view, release.data, self.sums, self.fit, rng, many)
-        return jackknifed(self.sums) if serial else {}
+        return self._jackknife if serial else {}
+
+    @cached_property
+    def _jackknife(self) -> Mapping[Coalition, Bars]:
+        return jackknifed(self.sums)
 
     def records(self, coalitions: Sequence[Coalition]) -> list[Measurement]:
         """Return the records of the coalitions that the attack tries."""
@@ -256,9 +261,9 @@ class AttackRecords:
                 bar = None if gap.std_error is None else Bar.normal(gap.std_error, "jackknife")
                 cell.add("belief_gap", gap.measured, bar, gap.computed, varies=True)
             cell.add("largest_belief_gap", gap.largest, theory=gap.largest)
-        own = closed is not None or (release.estimated and self._repeatable)
-        theory = self._gain_in_theory(coalition)
-        gain_record(cell, sums, self.sums[(best,)], theory, None if own else bars)
+        if closed is not None:
+            bars = self._jackknife[coalition]
+        gain_record(cell, sums, self.sums[(best,)], self._gain_in_theory(coalition), bars)
         return cell.records
 
     def _gain_in_theory(self, coalition: Coalition) -> float | None:
@@ -272,7 +277,7 @@ class AttackRecords:
 
     def _known_alone(self) -> list[Measurement]:
         data, context = self.release.data, self.context
-        frame = next(iter(self.fitted.frames.values()))
+        _, frame = next(iter(self.fitted.fits.values()))
         unknown = variance(unknown_shares(data, self.knowledge), data.scores)
         if frame.known is None or unknown <= 0:
             return []

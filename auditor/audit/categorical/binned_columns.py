@@ -19,7 +19,13 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.records import CellContext
-from auditor.audit.categorical.error_bars import Cell, cell_records, closed_bars, gain_record
+from auditor.audit.categorical.error_bars import (
+    Cell,
+    cell_records,
+    closed_bars,
+    gain_record,
+    jackknifed,
+)
 from auditor.audit.categorical.outcome_counts import batches
 from auditor.audit.categorical.posterior_measures import (
     Expected,
@@ -116,13 +122,14 @@ def binned_records(
         )
     found, data, records = infer(binned, blocks, law, needed), binned.data, list[Measurement]()
     errors = {c: 1.0 - forms["reconstruction_probability"].value for c, (_, forms) in found.items()}
+    bars = jackknifed({coalition: sums for coalition, (sums, _) in found.items()})
     for coalition in wanted:
         cell, (sums, closed) = Cell(context, coalition), found[coalition]
         cell_records(cell, sums, closed, closed_bars(closed), data.prior, data.scores, None)
         singles = [(copy,) for copy in coalition]
         best = min(singles, key=lambda one: found[one][0].errors.sum())
         gain = 1.0 - errors[coalition] / min(errors[one] for one in singles)
-        gain_record(cell, sums, found[best][0], gain)
+        gain_record(cell, sums, found[best][0], gain, bars[coalition])
         records += cell.records
     return records
 

@@ -18,19 +18,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.adversary.attack import CategoricalView
+from auditor.adversary.attack import CategoricalView, Inference
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.adversary.view import KnownPairs, SampleCounts
-from auditor.audit.base.records import ALL, CellContext
+from auditor.audit.base.records import ALL, CellContext, number
 from auditor.audit.categorical.outcome_counts import CodeBlock
-from auditor.audit.categorical.posterior_measures import Expected, Sums, worst_growth
+from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, worst_growth
 from auditor.audit.categorical.posterior_pass import Fit, Fitted, MeasureJob
 from auditor.audit.numeric.error_bars import redraw_bars
 from auditor.base.types import Array, Coalition, Codes
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.statistics import jackknife_error, quantile
 from auditor.results.records import BELIEVED, ErrorBar, Measurement
-from auditor.schemes.replacement.draws import code_type, replacements, sent_through
+from auditor.schemes.replacement.base import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, step
 
 PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
@@ -59,30 +59,6 @@ class Bar(NamedTuple):
 
 Bars = Mapping[str, Bar]
 """By quantity, or metric."""
-
-
-class Value(NamedTuple):
-    """A measured value, with its error bar and theory, if any."""
-
-    value: float
-    bar: Bar | None = None
-    theory: float | None = None
-
-    def over(self, scale: float) -> Value:
-        """Return the value divided by a scale."""
-        theory = None if self.theory is None else self.theory / scale
-        return Value(self.value / scale, self.bar and self.bar.times(1.0 / scale), theory)
-
-    def beyond(self, chance: float) -> Value:
-        """Return the difference from a constant."""
-        theory = None if self.theory is None else self.theory - chance
-        return Value(self.value - chance, self.bar, theory)
-
-    def root(self) -> Value:
-        """Return the square root, with a standard error by the delta method."""
-        root = math.sqrt(self.value)
-        bar = self.bar and self.bar.times(0.5 / root if root > 0 else 0.0)
-        return Value(root, bar, None if self.theory is None else math.sqrt(self.theory))
 
 
 class Cell:
@@ -121,7 +97,7 @@ class Cell:
                 value,
                 bar and bar.std_error,
                 interval,
-                theory,
+                None if theory is None else number(theory),
                 attribute=attribute,
                 reason=self._unknown if varies and bar is None else None,
                 error_bar=bar.source if bar else "none",
@@ -168,64 +144,54 @@ def cell_records(
         In a domain of several attributes, the shares of each attribute's values.
     """
     positive = (0.0, math.inf)
-    for name in sums.means:
-        theory = None if closed is None else closed[name].value
-        found, (metric, _, about) = (
-            Value(sums.mean(name), bars.get(name), theory),
-            name.partition("/"),
-        )
+    for name in sums.by_group:
+        theory = math.nan if closed is None else closed[name].value
+        value, bar, (metric, _, about) = sums.mean(name), bars.get(name), name.partition("/")
         about = about or ALL
         shares = (parts or {}).get(about, prior)
         if metric == "squared_error":
             own = None if about != ALL else scores
+            scales = {"normalized_error": variance(shares, own)}
             if about == ALL:
                 # mean over indicators without scores
-                each = found.over(1 if scores is not None else prior.size)
-                cell.add("distortion", *each, bounds=positive, varies=True)
-                cell.add("rmse", *each.root(), bounds=positive, varies=True)
-            if (whole := variance(shares, own)) > 0:
-                cell.add("normalized_error", *found.over(whole), about, positive, True)
+                size = 1 if scores is not None else prior.size
+                scales = {"distortion": size} | scales
+                root = math.sqrt(value / size)
+                slope = 0.5 / (root * size) if root > 0 else 0.0
+            for scaled, scale in scales.items():
+                if scale > 0:
+                    own_bar = bar and bar.times(1.0 / scale)
+                    cell.add(scaled, value / scale, own_bar, theory / scale, about, positive, True)
+                if scaled == "distortion":
+                    own_bar = bar and bar.times(slope)
+                    cell.add("rmse", root, own_bar, math.sqrt(theory / size), ALL, positive, True)
             continue
         bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
-        cell.add(metric, *found, about, bounds, True)
+        cell.add(metric, value, bar, theory, about, bounds, True)
         if metric == "accuracy":
-            cell.add("accuracy_gain", *found.beyond(float(shares.max())), about, varies=True)
+            usual = float(shares.max())
+            cell.add("accuracy_gain", value - usual, bar, theory - usual, about, varies=True)
     for name, growth in sums.growth.items():
-        theory = worst_growth(prior, odds) if odds is not None and name == ALL else None
-        cell.add("delta_growth", growth, None, theory, name)
+        worst = worst_growth(prior, odds) if odds is not None and name == ALL else None
+        cell.add("delta_growth", growth, None, worst, name)
 
 
 def belief_record(cell: Cell, sums: Sums, prior: Array) -> None:
     """Add the largest growth of belief in a true value, if the prior is the table's."""
-    if "mutual_information" in sums.means and prior.size == sums.counts.size:
+    if "mutual_information" in sums.by_group and prior.size == sums.counts.size:
         believed = sums.most_believed(prior)
         if believed is not None:
             cell.add(BELIEVED, believed[0], Bar.normal(believed[1], "sampling"), bounds=(0.0, 1.0))
 
 
-def gain_record(
-    cell: Cell, sums: Sums, best: Sums, theory: float | None, bars: Bars | None = None
-) -> None:
-    """Add the collusion gain in reconstruction error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``.
-
-    Without ``bars``, with a jackknife error.
-    """
-    together, alone = sums.errors, best.errors
-    total = alone.sum()
-    if total <= 0:  # the best copy is the original
-        cell.add("collusion_gain", 0.0, Bar(0.0, 0.0, "jackknife"), theory)
-        return
-    gain = float(1.0 - together.sum() / total)
-    if bars is not None:
-        cell.add("collusion_gain", gain, bars.get("collusion_gain"), theory, varies=True)
-        return
-    left = total - alone
-    left_out = 1.0 - np.divide(
-        together.sum() - together, left, out=np.ones_like(left), where=left > 0
-    )
-    error = float(jackknife_error(left_out)) if left.size > 1 else 0.0
-    bar = Bar.normal(error, "jackknife", max(1, left.size - 1))
-    cell.add("collusion_gain", gain, bar, theory)
+def gain_record(cell: Cell, sums: Sums, best: Sums, theory: float | None, bars: Bars) -> None:
+    """Add the collusion gain in reconstruction error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``."""
+    total, gain, bar = float(best.errors.sum()), 0.0, bars.get("collusion_gain")
+    if total > 0:
+        gain = 1.0 - float(sums.errors.sum()) / total
+    else:  # the best copy is the original
+        bar = Bar(0.0, 0.0, "jackknife")
+    cell.add("collusion_gain", gain, bar, theory, varies=True)
 
 
 REDRAWS = 59
@@ -300,13 +266,18 @@ def redrawn_bars(
         place = (np.argsort(np.arange(most) % GROUPS, kind="stable") + 0.5) / most
         x = np.searchsorted(np.cumsum(data.prior), place).clip(max=view.size - 1)
         panel = x.astype(code_type(view.size)), simulated(view.law, x, rng)
+    refit = fit
     if not isinstance(view.knowledge, Estimated | KnownRecords):  # the fit to redraws is equal
         alike = {coalition: fit(view, coalition) for coalition in sums}
         starts = {
             one: (inference.for_redraws(), facts) for one, (inference, facts) in alike.items()
         }
-        fit = lambda _, coalition: starts[coalition]  # noqa: E731
-    again = [_figures(_redrawn(view, data, sums, fit, rng, panel)) for _ in range(many)]
+
+        def started(_: CategoricalView, coalition: Coalition) -> tuple[Inference, Frame]:
+            return starts[coalition]
+
+        refit = started
+    again = [_figures(_redrawn(view, data, sums, refit, rng, panel)) for _ in range(many)]
     bars: dict[Coalition, Bars] = {}
     for coalition, figures in _figures(sums).items():
         found = dict[str, Bar]()
@@ -351,8 +322,7 @@ def _redrawn(
         x, copies = panel
     elif isinstance(known, KnownRecords):
         x, copies = np.delete(x, places), [np.delete(copy, places) for copy in copies]
-    fits = {coalition: fit(view, coalition) for coalition in coalitions}
-    fitted = Fitted({c: one for c, (one, _) in fits.items()}, {c: f for c, (_, f) in fits.items()})
+    fitted = Fitted({coalition: fit(view, coalition) for coalition in coalitions})
     ends = np.linspace(0, x.size, GROUPS + 1).astype(np.intp).tolist()
     groups = [(place, *ends[place : place + 2]) for place in range(GROUPS)]
     job = MeasureJob(view.size, [groups], {("", ""): fitted}, {})

@@ -44,7 +44,7 @@ from auditor.numerics.blocks import Job
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.evidence import Facts, LawTest
-from auditor.schemes.replacement.draws import MOST_COPIES, Between, between, drawn_between
+from auditor.schemes.replacement.base import MOST_COPIES, Between, between, drawn_between
 from auditor.schemes.replacement.law import (
     MatrixLaw,
     UniformLaw,
@@ -335,7 +335,7 @@ class Counting:
         self._between = between(law.levels) if few else []
         self.draws = draws_of(scenario.knowledge, data.rows, scenario.seed, replicate)
         # whether the law states each copy's transitions, from another copy or the original
-        self._stated = law.by_retention or isinstance(law, MatrixLaw)
+        self._stated = law.by_retention or (isinstance(law, MatrixLaw) and not release.estimated)
         scored = scored_copies(singles, data.rows) if self._stated and replicate == 1 else ()
         self._scored = tuple(scored)
         self.counted = release.go_through(

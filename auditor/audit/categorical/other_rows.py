@@ -8,17 +8,10 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 | sums and differences of copies modulo the number of values | values split over copies |
 | shown columns, also of adjacent rows, and shares of each value among equal codes | columns in clear, households |
 | place in the file, and its remainders | values kept in every second row |
-| cells of conspicuous other rows | moved rows, rows that share their noise |
+| cells of conspicuous other rows, and how many equal the record's | moved rows, rows that share their noise |
 
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``x``, ``y`` | values of the records and of one copy, in the table's order | (n,) |
-| ``A_k`` | agreements k rows on, ``Σ_t [x_t = y_(t+k)]``, or k from the end, ``Σ_t [x_t = y_(-t-k)]`` | (n,) |
-| ``μ``, ``v`` | mean and variance of ``A_k`` for random pairing, with a_v records and b_v cells of value v | |
-| | ``μ = Σ a_v·b_v / n``, ``v = (Σ a_v(n − a_v)b_v(n − b_v) + (Σ a_v·b_v)² − Σ (a_v·b_v)²) / (n²(n − 1))`` | |
-| ``C_k`` | ``Σ_v Σ_t e_tv e_(t+k)v``, ``e_tv = [y_t = v] − T[x_t, v]``, T the copy's shares given the original | scalar |
-
-Fourier transforms of each value's indicator count all distances at once.
+Other rows are conspicuous if their values follow the record's, or if their noise follows its noise
+``[y_t = v] − T[x_t, v]``, T the copy's shares given the original (``distances``).
 
 *Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, moved rows
 with recoded values.
@@ -26,7 +19,6 @@ with recoded values.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -35,15 +27,15 @@ import numpy as np
 
 from auditor.audit.categorical.error_bars import Bar, Cell
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.insider.features.moved_rows import LOOKED_AT, WINDOW, parts, places
+from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.fitted import fitted_records, halves_of
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
+from auditor.data.copies import characters
 from auditor.data.table import ShownColumn, Table
-from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.evidence import FITTED
 from auditor.results.records import KEPT, Measurement
-from auditor.schemes.published_categories import PublishedCategories
+from auditor.schemes.published import PublishedCategories
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200
 """Most and fewest records that trees are fitted to and judged on."""
@@ -86,7 +78,7 @@ def fitted_category_records(
     several, found = len(data.attributes) > 1, list[Measurement]()
     for one in asked[: MOST_COPIES + 1]:
         held = [copies[k] for k in one[:MOST_COPIES]]
-        others = [cells for k in one[:MOST_COPIES] for cells in moved[k]]
+        others = [moved[k] for k in one[:MOST_COPIES]]
         beside = [column for column in shown if column.copy in (0, *one)]
         for place, (attribute, x) in enumerate(
             zip(data.attributes, split(data, data.codes), strict=True)
@@ -103,7 +95,7 @@ def predicted(
     size: int,
     place: int,
     held: Sequence[Sequence[Any]],
-    others: Sequence[Sequence[Any]],
+    others: Sequence[Sequence[Sequence[Any]]],
     beside: Sequence[ShownColumn],
     rows: Indices,
 ) -> Array:
@@ -116,8 +108,9 @@ def predicted(
         Number of values.
     place : int
         Of the attribute among the columns of a copy.
-    held, others : sequences of copies, each a sequence of ndarrays of shape (n,)
-        The copies, and their cells of conspicuous other rows.
+    held : sequence of copies, each a sequence of ndarrays of shape (n,)
+    others : sequence of sequences of copies
+        Each copy's cells of conspicuous other rows.
     """
     # imported here: it costs a second
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -159,12 +152,15 @@ def features_of(
     size: int,
     place: int,
     held: Sequence[Sequence[Any]],
-    others: Sequence[Sequence[Any]],
+    others: Sequence[Sequence[Sequence[Any]]],
     beside: Sequence[ShownColumn],
     n: int,
 ) -> Features:
     """Return the columns that trees see; parameters as of ``predicted``."""
-    found: list[tuple[Any, bool]] = [(column, True) for copy in (*held, *others) for column in copy]
+    found = list[tuple[Any, bool]]()
+    for copy, rows in zip(held, others, strict=True):
+        found += [(column, True) for cells in (copy, *rows) for column in cells]
+        found.append((sum((cells[place] == copy[place] for cells in rows), np.zeros(n)), False))
     own = [copy[place].astype(np.intp) for copy in held]
     for signs in product((1, 0, -1), repeat=min(len(own), MOST_SUMMED)):
         used = [sign for sign in signs if sign]
@@ -173,6 +169,9 @@ def features_of(
             found += [(total % size, True), (-total % size, True)]
     for column in beside:
         v = column.values
+        if v.dtype.kind == "U":
+            found += [(place, True) for place in characters(v).T]
+            continue
         found += [(np.roll(v, step), v.dtype.kind in "iu") for step in (0, 1, -1)]
         if v.dtype.kind in "iu":
             counts = np.bincount(v)
@@ -181,8 +180,8 @@ def features_of(
                     np.bincount(v, y == value) / np.maximum(counts, 1) for value in range(size)
                 ]
                 found += [(share[v], False) for share in shares[:MOST_VALUES]]
-    rows = np.arange(n)
-    found += [(rows, False), *((rows % k, True) for k in REMAINDERS if n > 20 * k)]
+    number = np.arange(n)
+    found += [(number, False), *((number % k, True) for k in REMAINDERS if n > 20 * k)]
     codes = [code and int(np.max(v)) < MOST_CODES for v, code in found]
     return Features(np.column_stack([np.asarray(v, dtype=np.float64) for v, _ in found]), codes)
 
@@ -212,16 +211,8 @@ def _records(
     return cell.records
 
 
-FEWEST_TOLD = 0.01
-"""Least share of records that another row shows, beyond chance."""
-BEYOND = 1.2
-"""Least ratio of agreements with predicted cells to agreements of successive records."""
-MOST_COUNTED = 64
-"""Values whose agreements are counted, the commonest."""
-
-
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
-    """Return cells that show records elsewhere, shape (n,) each: shifted, reversed, in blocks.
+    """Return cells of other rows that show records, or share their noise, shape (n,) each.
 
     Examples
     --------
@@ -229,77 +220,14 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
     >>> [bool((cells == x).all()) for cells in elsewhere(x, np.roll(x, 3), 4)], elsewhere(x, x, 4)
     ([True], [])
     """
-    n = len(x)
-    a, b = (np.bincount(codes, minlength=size).astype(np.float64) for codes in (x, y))
-    commonest = np.argsort(-a * b, kind="stable")[:MOST_COUNTED]
-    a, b = a[commonest], b[commonest]
-    mean = float(a @ b) / n
-    variance = ((a * (n - a)) @ (b * (n - b)) + (a @ b) ** 2 - ((a * b) ** 2).sum()) / (
-        n * n * max(1, n - 1)
-    )
-    least = mean + max(FEWEST_TOLD * n, beyond_chance(n) * np.sqrt(variance))
-    agree = np.zeros((2, n))
-    for value in commonest if mean > 0 else ():
-        of_x, of_y = np.fft.rfft(x == value), np.fft.rfft(y == value)
-        # the conjugate's rows count from the end
-        agree += [np.fft.irfft(spectrum * of_x.conj(), n) for spectrum in (of_y, of_y.conj())]
-    agree[0, 0] = 0.0  # a record's own row
-    found = [
-        (step, int(counts.argmax()))
-        for step, counts in zip((1, -1), agree, strict=True)
-        if counts.max() > least
-    ]
-    cells = [y[step * (np.arange(n) + k) % n] for step, k in found]
-    return [
-        *cells,
-        *sharing(x, y, size, commonest),
-        *by_blocks(x, y, commonest, max([least, *((one == x).sum() for one in cells)])),
-    ]
-
-
-def sharing(x: Codes, y: Codes, size: int, values: Indices) -> list[Codes]:
-    """Return cells of rows that share their noise with a record, shape (n,).
-
-    ``Var C_k ≤ Σ_t Σ_uv cov(e_tu, e_tv)²``, by Cauchy, with
-    ``Σ_uv cov² = Σ_v T² − 2T³ + (Σ_v T²)²``. Rare values have Poisson tails,
-    so the bound is like Bernstein's.
-    """
-    n = len(x)
-    T = (
-        np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size)
-        / np.bincount(x, minlength=size).clip(1)[:, None]
-    )
-    squares, t = np.square(T).sum(axis=1), math.log(n / BY_CHANCE)
-    variance = float((squares - 2.0 * (T**3).sum(axis=1) + squares**2)[x].sum())
-    power = np.zeros(n // 2 + 1)
-    for value in values:
-        power += np.abs(np.fft.rfft((y == value) - T[x, value])) ** 2
-    C = np.fft.irfft(power, n)[1 : (n + 1) // 2]
-    if not C.size or C.max() <= max(FEWEST_TOLD * n, math.sqrt(2.0 * variance * t) + 2.0 * t):
-        return []
-    k = 1 + int(C.argmax())
-    before, after = np.roll(y, k), np.roll(y, -k)
-    return [np.where(before == y, before, after)]
-
-
-def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:
-    """Return cells at places that near records predict, shape (n,), if more than ``least`` agree.
-
-    In a series, more must agree than successive records do.
-    """
-    n = len(x)
-    if n < 2 * WINDOW:
-        return []
-    looks = [(x[some], y[some]) for some in parts(n, LOOKED_AT)] if n > LOOKED_AT else []
-    if looks and not any(
-        by_blocks(*look, values, least * len(look[0]) / n + 2.0 * math.sqrt(len(look[0])))
-        for look in looks
-    ):
-        return []
-    cells = y[
-        places(*(standard_ranks((codes[:, None] == values).astype(np.float64)) for codes in (x, y)))
-    ]
-    return [cells] if (cells == x).sum() > max(least, BEYOND * (x[1:] == x[:-1]).sum()) else []
+    n, a = len(x), np.bincount(x, minlength=size).astype(np.float64)
+    common = np.argsort(-a * np.bincount(y, minlength=size), kind="stable")[:MOST_VALUES]
+    of_x, of_y = ((codes[:, None] == common).astype(np.float64) for codes in (x, y))
+    shares = np.stack([np.bincount(x, part, size) for part in of_y.T], axis=1)
+    noise = of_y - (shares / np.maximum(a, 1.0)[:, None])[x]
+    centred = [part - part.mean(axis=0) for part in (of_x, of_y)]
+    found = [*distances(*centred), *distances(noise, noise)]
+    return [y[step * (np.arange(n) + k) % n] for step, k in dict.fromkeys(found)]
 
 
 def fitted_to_files(release: UniformRelease) -> list[Measurement]:

@@ -167,28 +167,30 @@ def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
 
 
 class Sums:
-    """Sums over records of one coalition's quantities, by true value and by row group.
+    """Sums over records of one coalition's quantities.
 
     Attributes
     ----------
-    means, by_group : dict
-        Sums by quantity over the records of each value, shape (s,), and each row group, shape (G,).
-    counts, sizes : ndarrays of shape (s,) and (G,)
-        Records of each value, and of each row group.
-    squares : ndarray of shape (s,)
-        Sum of ``P(x)²`` over the records of each value.
-    errors : ndarray of shape (G,)
-        Sum of ``1 − P(x)`` over each row group, for collusion gains.
+    by_group : dict
+        Sums by quantity over the records of each row group, shape (G,).
+    sizes : ndarray of shape (G,)
+        Records of each row group.
+    counts, believed, squares : ndarrays of shape (s,)
+        Records of each true value, and their sums of ``P(x)`` and ``P(x)²``.
     growth : dict
         Largest δ-growth by statement.
     """
 
     def __init__(self, size: int, groups: int) -> None:
-        self.means: dict[str, Array] = {}
         self.by_group: dict[str, Array] = {}
-        self.counts, self.squares = np.zeros(size), np.zeros(size)
-        self.sizes, self.errors = np.zeros(groups), np.zeros(groups)
         self.growth: dict[str, float] = {}
+        self.sizes = np.zeros(groups)
+        self.counts, self.believed, self.squares = np.zeros((3, size))
+
+    @property
+    def errors(self) -> Array:
+        """Sum of ``1 − P(x)`` over each row group, for collusion gains."""
+        return self.sizes - self.by_group["reconstruction_probability"]
 
     def add(
         self,
@@ -201,31 +203,28 @@ class Sums:
         """Add records: posterior rows, true values, row groups and multiplicities, shape (b,)."""
         w = np.ones(x.size) if weight is None else weight
         more = Sums(self.counts.size, self.sizes.size)
-        more.counts = _bincount(x, w, self.counts.size)
+        values = {name: lookup(places, x) for name, lookup in found.lookups.items()}
+        more.by_group = {n: _bincount(group, w * v, self.sizes.size) for n, v in values.items()}
         more.sizes = _bincount(group, w, self.sizes.size)
-        for name, lookup in found.lookups.items():
-            v = lookup(places, x)
-            more.means[name] = _bincount(x, w * v, self.counts.size)
-            more.by_group[name] = _bincount(group, w * v, self.sizes.size)
-            if name == "reconstruction_probability":
-                more.squares = _bincount(x, w * v * v, self.counts.size)
-                more.errors = _bincount(group, w * (1.0 - v), self.sizes.size)
+        P = values["reconstruction_probability"]
+        more.counts, more.believed, more.squares = (
+            _bincount(x, each, self.counts.size) for each in (w, w * P, w * P * P)
+        )
         more.growth = {name: float(each[places].max()) for name, each in found.growth.items()}
         self.join(more)
 
     def join(self, other: Sums) -> None:
         """Add the sums over later records."""
-        for mine, theirs in ((self.means, other.means), (self.by_group, other.by_group)):
-            for name, sums in theirs.items():
-                mine[name] = mine[name] + sums if name in mine else sums
-        self.counts, self.squares = self.counts + other.counts, self.squares + other.squares
-        self.sizes, self.errors = self.sizes + other.sizes, self.errors + other.errors
+        for name, sums in other.by_group.items():
+            self.by_group[name] = self.by_group.get(name, 0.0) + sums
+        for name in ("sizes", "counts", "believed", "squares"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for name, growth in other.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), growth)
 
     def mean(self, name: str) -> float:
         """Return the mean over records."""
-        return float(self.means[name].sum() / self.counts.sum())
+        return float(self.by_group[name].sum() / self.sizes.sum())
 
     def most_believed(self, prior: Array) -> tuple[float, float] | None:
         """Return the largest growth of belief in a true value, with its standard error.
@@ -238,7 +237,7 @@ class Sums:
         if not many.size:
             return None
         n, q = self.counts[many], prior[many]
-        m = self.means["reconstruction_probability"][many] / n
+        m = self.believed[many] / n
         best = int(((m - q) / (1.0 - q)).argmax())
         error = math.sqrt(max(0.0, self.squares[many][best] / n[best] - m[best] ** 2) / n[best])
         left = 1.0 - float(q[best])

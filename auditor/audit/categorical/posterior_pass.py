@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from auditor.adversary.attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
-from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.adversary.published import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, Prior, SampleCounts
 from auditor.audit.base.session import made_attack
 from auditor.audit.categorical.first_pass import Counted
@@ -36,7 +36,7 @@ from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.blocks import Job, readable, seal
 from auditor.process.containment import contained
 from auditor.scenario.model import AttackUse
-from auditor.schemes.replacement.draws import code_type
+from auditor.schemes.replacement.base import code_type
 from auditor.schemes.replacement.law import UniformLaw
 
 Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
@@ -44,8 +44,6 @@ Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
 Try = tuple[str, str]
 """An attack's id and a state of knowledge's label."""
 
-QUANTITIES = 8
-"""Measures of every record, about."""
 BLOCK_NUMBERS = 2**18
 """Numbers in a block of posteriors, which fits the cache."""
 MOST_OUTCOMES = 2**18
@@ -62,14 +60,13 @@ class Fitted:
         Name of the known rows, which are not attacked; None if there are none.
     """
 
-    inferences: Mapping[Coalition, Inference]
-    frames: Mapping[Coalition, Frame]
+    fits: Mapping[Coalition, tuple[Inference, Frame]]
     hidden: str | None = None
 
     @property
     def serial(self) -> bool:
         """Whether posteriors depend on neighbouring records, not on the outcome alone."""
-        return any(inference.serial for inference in self.inferences.values())
+        return any(inference.serial for inference, _ in self.fits.values())
 
 
 @dataclass(repr=False)
@@ -124,7 +121,7 @@ class MeasureJob(Job[Found]):
             left = slice(None) if hidden is None else self._left(hidden, block)
             x, group = block.x[left], groups[left]
             for coalition in dict.fromkeys(
-                c for fitted in by_outcome if fitted.hidden == hidden for c in fitted.inferences
+                c for fitted in by_outcome if fitted.hidden == hidden for c in fitted.fits
             ):
                 packing = self._packing(coalition)
                 columns = [*(block.copy(number)[left] for number in coalition), x, group]
@@ -151,11 +148,11 @@ class MeasureJob(Job[Found]):
         if fitted.hidden is not None:
             weight = self._left(fitted.hidden, block).astype(np.float64)
         with contained() as failure:
-            for coalition, inference in (
-                fitted.inferences.items() if name not in into.failed else ()
+            for coalition, (inference, frame) in (
+                fitted.fits.items() if name not in into.failed else ()
             ):
                 P = inference.checked(readable([block.copy(number) for number in coalition]))
-                found = quantities(P, fitted.frames[coalition])
+                found = quantities(P, frame)
                 sums = self._sums(name, coalition, into)
                 sums.add(found, np.arange(x.size), x, groups, weight)
         if failure.error is not None:
@@ -197,11 +194,11 @@ class MeasureJob(Job[Found]):
         for name, fitted in self.fitted.items():
             if fitted.serial or fitted.hidden != hidden or name in into.failed:
                 continue
-            sums = self._sums(name, coalition, into)
+            sums, (inference, frame) = self._sums(name, coalition, into), fitted.fits[coalition]
             with contained() as failure:
                 for a in range(0, first.size, rows):
-                    P = fitted.inferences[coalition].checked([part[a : a + rows] for part in table])
-                    found = quantities(P, fitted.frames[coalition])
+                    P = inference.checked([part[a : a + rows] for part in table])
+                    found = quantities(P, frame)
                     some = slice(*np.searchsorted(place, (a, a + rows)))
                     sums.add(found, place[some] - a, x[some], group[some], weight[some])
             if failure.error is not None:
@@ -296,9 +293,7 @@ def fitted_parts(
         needed = [one for one in needed if len(one) == 1 or use.tries(one, M)]
 
     def fitted(seen: CategoricalView, hidden: str | None) -> Fitted:
-        found = {coalition: fit(seen, coalition) for coalition in needed}
-        inferences = {c: inference for c, (inference, _) in found.items()}
-        return Fitted(inferences, {c: frame for c, (_, frame) in found.items()}, hidden)
+        return Fitted({coalition: fit(seen, coalition) for coalition in needed}, hidden)
 
     # known records are the source of the estimates themselves
     if isinstance(knowledge, KnownRecords):

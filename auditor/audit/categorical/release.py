@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -22,17 +22,12 @@ from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, r
 from auditor.numerics.random_streams import stream
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.published_categories import PublishedCategories
-from auditor.schemes.replacement.base import Copies, UniformScheme, fork
-from auditor.schemes.replacement.estimated_law import EstimatedLaw
-from auditor.schemes.replacement.law import UniformLaw
+from auditor.schemes.published import PublishedCategories
+from auditor.schemes.replacement.base import Copies, UniformScheme
+from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
 
 KEEP_BYTES = 2**29
 """Copies up to this size stay in memory for the next pass; others are drawn again."""
-
-MOST_REPEATS = 5
-LONG_ENOUGH = 0.2
-"""Repetitions of a timing, and seconds from which one is precise enough."""
 
 
 class Half(NamedTuple):
@@ -109,7 +104,7 @@ class UniformRelease:
             return ()
         rng, halves = stream(self.scenario.seed, "halves", self.key.replicate), []
         for number, rows in enumerate(np.array_split(rng.permutation(self.data.rows), 2), start=1):
-            law = self.scheme.estimated(np.sort(rows), self.needed).of(self.singles)
+            law = self.scheme.estimated(np.sort(rows)).of(self.singles)
             halves.append(Half(f"learnt from half {number}", Draw.of(rows, clear=True), law))
         return tuple(halves)
 
@@ -145,14 +140,12 @@ class UniformRelease:
         copies = self.scheme.copies(x, self.data.size, replace(self.key, block=index))
         for level in early:
             copies.skip(level)
-        seconds = 0.0
         if timed and early:
             copies.warm(levels)  # set-up belongs to the first request
-            seconds = min(_timings(copies, levels))
         start = time.thread_time()
         for level in levels:
-            copies.ask(level) if timed and not early else copies.skip(level)
-        return copies, seconds or time.thread_time() - start
+            copies.ask(level) if timed else copies.skip(level)
+        return copies, time.thread_time() - start
 
 
 def checked_codes(codes: Any, rows: int, size: int) -> Codes:
@@ -169,14 +162,3 @@ def checked_codes(codes: Any, rows: int, size: int) -> Codes:
     if rows and not (0 <= found.min() and found.max() < size):
         raise PluginError(f"the scheme drew codes outside the domain of {size} values")
     return found
-
-
-def _timings(copies: Copies, levels: Sequence[float]) -> Iterator[float]:
-    for _ in range(MOST_REPEATS):
-        twin = fork(copies)
-        start = time.thread_time()
-        for level in levels:
-            twin.ask(level)
-        yield (seconds := time.thread_time() - start)
-        if seconds >= LONG_ENOUGH:
-            return

@@ -1,21 +1,41 @@
-"""Engine for releases of categories: a few passes, with sums by outcome."""
+"""Engine for releases of categories: a few passes, with sums by outcome.
+
+Records of a release of categories itself, and evidence on pooling.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
 from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session, cell_context, cells_of
 from auditor.audit.categorical.attack_records import AttackRecords, Gap, GapJob, belief_gap
-from auditor.audit.categorical.first_pass import Counting
+from auditor.audit.categorical.error_bars import Bar, Cell
+from auditor.audit.categorical.first_pass import (
+    Counted,
+    Counting,
+    chances,
+    gap_of_chances,
+    off_law,
+    retention,
+    share_gap,
+)
 from auditor.audit.categorical.other_rows import fitted_to_files
 from auditor.audit.categorical.outcome_counts import MOST_CELLS, batches, possible_cells
+from auditor.audit.categorical.posterior_measures import (
+    growth_bound,
+    largest_retention_for_breach,
+    largest_retention_for_growth,
+)
 from auditor.audit.categorical.posterior_pass import (
     Fit,
     Fitted,
@@ -29,20 +49,150 @@ from auditor.audit.categorical.posterior_pass import (
     view_of,
 )
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.categorical.release_records import pooling_evidence, release_records
+from auditor.audit.insider.category_gain import category_gains
+from auditor.audit.insider.learner import MOST_ROWS
+from auditor.audit.measures.diagnosis import unused_figures
 from auditor.audit.numeric.moment_pass import Draw
 from auditor.base.errors import AuditorError, NotApplicable
-from auditor.base.types import Coalition
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.base.types import Coalition, Codes
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, split
 from auditor.data.source import noise_seed
-from auditor.numerics.blocks import readable
+from auditor.numerics.blocks import readable, row_blocks
 from auditor.process.containment import contained
-from auditor.results.evidence import ReleaseEvidence
+from auditor.results.evidence import Pooling, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import AttackUse
-from auditor.schemes.base.scheme import Key
+from auditor.schemes.base.scheme import Key, schemes_held_against
+from auditor.schemes.published import PublishedCategories
 from auditor.schemes.replacement.base import categories_of
+from auditor.schemes.replacement.law import history_size
+
+LEARNT_BLOCKS = 4
+"""Blocks of a long table that the insider's rows are taken from."""
+
+
+def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
+    """Return time, history size, distances of copies from their law, and bounds on leakage."""
+    asked, everybody = release.scenario.measure, release.context.everybody
+    cells = [whole := Cell(release.context, everybody)]
+    if asked("seconds"):
+        whole.add("seconds", counted.seconds)
+    if counted.history.size:
+        _add_history(whole, release, counted.history)
+    for number in release.singles:
+        cells.append(cell := Cell(release.context, (number,)))
+        pairs = counted.dense(0, number, release.data.size)
+        if asked("marginal-gap"):
+            gap, error = gap_of_chances(pairs, chances(release, number))
+            cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
+        if asked("share-gap") and release.scheme.by_retention:
+            found = share_gap(pairs, release.law.levels[number - 1], release.law.pi)
+            bar = None if release.estimated else Bar.normal(found.std_error, "closed-form")
+            mean = None if release.estimated else found.mean
+            cell.add("share_gap", found.value, bar, mean, bounds=(0.0, 2.0))
+    for coalition in release.coalitions if not release.estimated else ():
+        cells.append(cell := Cell(release.context, coalition))
+        law = release.law.of(coalition)
+        unit = 1 if release.table is None else release.table.unit_size
+        if math.isfinite(epsilon := law.epsilon() * unit):
+            cell.add("epsilon", epsilon, theory=epsilon)
+        if asked("delta-growth"):
+            bound = growth_bound(law.odds())
+            cell.add("growth_bound", bound, theory=bound)
+    if asked("empirical-epsilon") and release.scheme.makes_copies:
+        cells += _empirical_epsilons(release)
+    if isinstance(release.scheme, PublishedCategories):
+        cells += _estimated(release, release.scheme)
+    if release.scheme.by_retention:
+        cells.append(cell := Cell(release.context, everybody))
+        _add_admissible(cell, release)
+    return [record for cell in cells for record in cell.records]
+
+
+def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
+    from auditor.audit.measures.empirical_guarantee import Trials  # a second to import
+
+    measure = release.scenario.measure("empirical-epsilon")
+    assert measure is not None
+    trials, confidence = int(measure.options["trials"]), float(measure.options["confidence"])
+    key = replace(release.key, scheme=f"{release.key.scheme} trials")
+    audit = Trials(release.scheme, release.context.levels, release.law.size, trials, key)
+    cells = []
+    for coalition in release.coalitions:
+        cells.append(cell := Cell(release.context, coalition))
+        epsilon = release.law.of(coalition).epsilon()
+        theory = epsilon if math.isfinite(epsilon) else None
+        cell.add("empirical_epsilon", audit.audit(coalition, confidence).epsilon, theory=theory)
+    return cells
+
+
+def _add_admissible(cell: Cell, release: UniformRelease) -> None:
+    growth, breach = map(release.scenario.measure, ("delta-growth", "rho-breach"))
+    if growth is not None:
+        delta = float(growth.options["delta"])
+        p = largest_retention_for_growth(delta, release.law.rarity)
+        cell.add(f"admissible_retention(delta {delta:g})", p, theory=p)
+    if breach is not None:
+        low, high = float(breach.options["rho1"]), float(breach.options["rho2"])
+        p = largest_retention_for_breach(low, high, release.law.rarity)
+        cell.add(f"admissible_retention(rho {low:g} {high:g})", p, theory=p)
+
+
+def _add_history(cell: Cell, release: UniformRelease, records: NDArray[np.int64]) -> None:
+    law, sizes, n = release.law, np.arange(records.size), int(records.sum())
+    mean = float(records @ sizes / n)
+    error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
+    theory = history_size(law.levels, release.data.prior, law.pi)
+    cell.add("history_size", mean, Bar.normal(error, "jackknife"), theory)
+
+
+def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cell]:
+    x, copies, size, cells = release.data.codes, scheme.held(), release.data.size, []
+    for number, y in enumerate(copies, start=1):
+        cells.append(cell := Cell(release.context, (number,)))
+        parts = zip(
+            release.data.attributes, split(release.data, x), split(release.data, y), strict=True
+        )
+        each = [(attribute.name, *retention(a, b, attribute.size)) for attribute, a, b in parts]
+        whole = ("*", *retention(x, y, size))
+        for name, value, error in [whole, *(each if len(each) > 1 else [])]:
+            bar = Bar.normal(error, "closed-form")
+            cell.add(f"estimated_retention(copy {number})", value, bar, attribute=name)
+    cells.append(cell := Cell(release.context, release.context.everybody))
+    for known in schemes_held_against("categorical") if len(copies) > 1 else ():
+        cell.add(f"off_law({known.name})", off_law(x, copies, size, known.multilevel))
+    return cells
+
+
+def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
+    """Return the evidence on the gain of each coalition of two copies or more."""
+    several = [c for c in release.needed if len(c) > 1]
+    says = {
+        c: None if release.estimated else release.law.of(c).best_is_sufficient()
+        for c in release.needed
+        if len(c) > 1
+    }
+    gains = {}
+    if release.key.replicate == 1:
+        wanted = [c for c in several if says[c] is not False]
+        gains = category_gains(
+            wanted, release.law.levels, release.data.size, partial(_rows_to_learn, release)
+        )
+    proved = release.scheme.makes_copies
+    return {c: Pooling(says[c], insider=gains.get(c), proved=proved) for c in several}
+
+
+def _rows_to_learn(
+    release: UniformRelease, numbers: Sequence[int]
+) -> tuple[Codes, dict[int, Codes]]:
+    bounds = row_blocks(release.data.rows, BLOCK_WIDTH)
+    few = np.unique(np.linspace(0, len(bounds) - 1, LEARNT_BLOCKS).astype(np.intp)).tolist()
+    blocks = [release.block(index) for index in few]
+    each = -(-MOST_ROWS // len(blocks))
+    x = np.concatenate([block.x[:each] for block in blocks])
+    copies = {k: np.concatenate([block.copy(k)[:each] for block in blocks]) for k in numbers}
+    return x, copies
 
 
 class CategoricalSession(Session):
@@ -116,8 +266,10 @@ class CategoricalSession(Session):
                 law = release.law.of(coalition)
                 for name, fit in fitted.items():
                     with noted(self._failed, name):
-                        alone = fit.inferences[(coalition[law.best - 1],)]
-                        gap = belief_gap(counts, coalition, law, fit.inferences[coalition], alone)
+                        alone, together = (
+                            fit.fits[c][0] for c in ((coalition[law.best - 1],), coalition)
+                        )
+                        gap = belief_gap(counts, coalition, law, together, alone)
                         self._gaps.setdefault(name, {})[coalition] = gap
 
     def attempt(
@@ -162,14 +314,17 @@ class CategoricalSession(Session):
                 left = np.ones(x.size, dtype=bool)
                 if fitted.hidden is not None:
                     left[self.known[fitted.hidden].within(block.first, block.first + x.size)[0]] = 0
-                P = fitted.inferences[coalition].checked(readable(copies))
+                P = fitted.fits[coalition][0].checked(readable(copies))
                 counts.add(cells[x[left]], cell[(P @ values).argmax(axis=1)][left])
         return counts, 0.0
 
     def later_records(self) -> list[Measurement]:
         """Return the information in other rows and columns, for copies from files."""
         perfect = any(isinstance(state, Perfect) for state in self.scenario.knowledge)
-        return fitted_to_files(self.release) if perfect else []
+        found, release = fitted_to_files(self.release) if perfect else [], self.release
+        if release.table is None:
+            return found
+        return [*found, *unused_figures(release.context, release.scheme, release.table, found)]
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.base.types import Array, Indices
 from auditor.numerics.statistics import column_ranks
@@ -20,9 +21,6 @@ MOST_PAIRED, FEW = 8, 4
 ROUNDING = 2.0**-48
 """Deviation of a difference of two copies, relative to their largest value, up to which it is
 rounding."""
-
-FEWEST_EACH = 20
-"""Records per code from which on the originals' mean of a code is a rule, and no record's value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +36,13 @@ class Shown:
     unmix : ndarray of shape (N, N), optional
         Matrix that makes the noise of different attributes independent.
     beside : sequence of (name, ndarray of shape (n,))
-        Shown columns that are not audited: numbers, or codes without an order (integers).
+        Shown columns that are not audited: numbers, codes without an order (integers), or text.
     """
 
     cells: Array
     keys: Indices | None = None
     unmix: Array | None = None
-    beside: Sequence[tuple[str, Array | Indices]] = ()
+    beside: Sequence[tuple[str, NDArray[Any]]] = ()
 
     @cached_property
     def flat(self) -> Array:
@@ -138,11 +136,6 @@ Column = Callable[[Shown], Array | Indices]
 an order."""
 Columns = Iterator[tuple[str, Column]]
 """Columns with their names."""
-
-
-def many_alike(codes: Array | Indices) -> bool:
-    """Return whether a code has ``FEWEST_EACH`` records on average."""
-    return len(codes) >= FEWEST_EACH * len(np.unique(codes))
 
 
 class Feature(Plugin):

@@ -17,9 +17,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext, Cells, error_records
-from auditor.audit.insider.feature import FEWEST_EACH, Shown
+from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.features.cells import common_step
 from auditor.audit.insider.learner import MOST_ROWS, STRONG, fit, halves, least_squares
 from auditor.audit.measures.closeness import (
@@ -34,6 +35,7 @@ from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.base.types import Array, Coalition, Indices
 from auditor.data.common_records import MOST_CELLS
+from auditor.data.copies import FEWEST_EACH
 from auditor.data.table import ShownColumn
 from auditor.results.evidence import FITTED
 from auditor.results.records import Measurement
@@ -127,7 +129,7 @@ def predictions(
     copies: Sequence[Array],
     rows: Indices,
     keys: Indices | None = None,
-    beside: Sequence[tuple[str, Array | Indices]] = (),
+    beside: Sequence[tuple[str, NDArray[Any]]] = (),
 ) -> tuple[Array, Array]:
     """Return cross-fitted predictions of some rows, shapes (len(rows), N).
 
@@ -169,7 +171,7 @@ def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
     return apart + best * np.round((guess - apart) / best) if best else guess
 
 
-def halves_of(rows: Indices, beside: Sequence[tuple[str, Array | Indices]]) -> list[Indices]:
+def halves_of(rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
     """Return two halves of places in ``rows``, which no group of records with an equal rare code spans.
 
     Otherwise the learner would read a record's value from its own household's.

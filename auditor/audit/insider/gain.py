@@ -47,8 +47,9 @@ MOST_VALUES = 2**23
 KNOWN = 1e-9
 """Share of the noise's or the data's deviation up to which the residual of the best copy is
 rounding."""
-RUN = 64
-"""Neighbouring rows that are taken together: their residuals may depend on one another."""
+RUN, RUNS = 64, 32
+"""Neighbouring rows that are taken together, as their residuals may depend on one another; fewer in
+tables with fewer runs."""
 FEWEST_DEGREES = 3.0
 """Degrees of freedom where one row makes up the sum. With fewer, hardly any gain of the margin is
 acquitted less often."""
@@ -184,14 +185,15 @@ def correlations(
     whole, *replaced = [Shown(np.stack(each, axis=1), None, unmix) for each in (copies, *others)]
     if not whole.differences.any():
         return found[0], found[1], found[2]
+    run = min(RUN, max(1, n // RUNS))
     # A learner that knows the row before, and its noise, would know this one in a series.
-    parts = halves(n, "gain", RUN)
+    parts = halves(n, "gain", run)
     near = [scipy.ndimage.uniform_filter1d(best, width, axis=0, mode="nearest") for width in NEAR]
     alone = np.hstack([best, *near])
     first = np.array(
         [np.column_stack([_by_best(alone, x[:, j], taught) for j in range(N)]) for taught in parts]
     )
-    for j, models in enumerate(fit(whole, x, parts, WEAK, "gain", first, RUN)):
+    for j, models in enumerate(fit(whole, x, parts, WEAK, "gain", first, run)):
         r, apart = np.empty(n), np.empty(n)
         for model, f, tested in zip(models, first, parts[::-1], strict=True):
             r[tested] = (x[:, j] - f[:, j])[tested]
@@ -203,7 +205,7 @@ def correlations(
             > KNOWN * max((best - x)[:, j].std(), x[:, j].std(), 1e-3 * np.abs(x[:, j]).max())
             and apart.any()
         ):
-            found[:, j] = judged(r * apart, np.sqrt((r**2).sum() * (apart**2).sum()), RUN)
+            found[:, j] = judged(r * apart, np.sqrt((r**2).sum() * (apart**2).sum()), run)
     return found[0], found[1], found[2]
 
 

@@ -6,14 +6,14 @@
 | ``f`` | first prediction, by least squares on cells | (n,) |
 | ``r`` | ``x − f`` | (n,) |
 | ``v`` | column of a feature family | (n,) |
-| ``m(v)`` | mean of ``r`` (or of ``r y``, y the attribute's first cell) among training rows in one bin of ``v``, shrunk to 0 | (n,) |
+| ``m(v)`` | mean of ``r`` among training rows in one bin of ``v``, shrunk to 0 | (n,) |
 | score | mean of ``r² − (r − m)²`` over held-out rows, in standard errors | scalar |
 
 Training rows are dealt at random into two parts. A column is learnt, and its bin means are taken,
 on one part, and scored on the other, both ways. Columns with a score above ``HELPS`` enter the
 model with their bin means from the other part, at most ``MOST_CHOSEN``, the best of each family
-first. Least squares on cells and chosen columns give a second prediction. scikit-learn's histogram
-gradient boosting predicts the residual.
+first. Least squares on cells, differences and chosen columns give a second prediction.
+scikit-learn's histogram gradient boosting predicts the residual.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column shows.
 """
@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor import registry
-from auditor.audit.insider.feature import Column, Feature, Known, Shown, many_alike
+from auditor.audit.insider.feature import Column, Feature, Known, Shown
 from auditor.base.types import Array, Indices
+from auditor.data.copies import many_alike
 from auditor.numerics.random_streams import stream
 from auditor.numerics.statistics import column_ranks
 
@@ -44,8 +45,6 @@ HELPS = 3.5
 FAR = 8.0
 """Mean sizes of a gain beyond which it counts no more: a few records with long tails neither make
 nor hide a column."""
-FAR_OUT = 3.0
-"""Deviations at which a cell is cut off that a prediction is a multiple of."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
 """Columns that are used, and of one family."""
 MOST_BESIDE = 16
@@ -68,17 +67,19 @@ STRONG, WEAK = Trees(100, 16, 0.1, 10), Trees(20, 8, 0.12, 20)
 
 
 class Encoder(NamedTuple):
-    """Bins of a column, and means of targets in them.
+    """Bins of a column, and means of the residual in them.
 
-    Shapes (b,) and (b + 2, T). Codes are their own bins.
+    Shapes (b,) and (b + 2,). Codes are their own bins.
     """
 
     edges: Array | None
     means: Array
 
     def __call__(self, v: Array | Indices) -> Array:
-        """Return the means for each value, shape (n, T); 0 for codes that were not met."""
-        return self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)]
+        """Return a column and its means, shape (n, 2); mean 0 for codes that were not met."""
+        return np.column_stack(
+            [v, self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)]]
+        )
 
 
 class Chosen(NamedTuple):
@@ -87,34 +88,9 @@ class Chosen(NamedTuple):
     column: Column
     encoder: Encoder
     saved: float
-    """Share of a target's mean square that bin means save in held-out rows."""
+    """Mean square that bin means save in held-out rows."""
     values: Array
-    """Column, mean of ``r`` and mean of ``r y`` times y in all rows, those of training rows learnt
-    from the other part, shape (n, 3)."""
-
-    def of(self, shown: Shown, slope: Slope) -> Array:
-        """Return these values for any cells."""
-        v = self.column(shown)
-        return _columns(v, self.encoder(v), slope(shown))
-
-
-class Slope(NamedTuple):
-    """First cell ``y`` of an attribute, in its deviations in the training rows."""
-
-    attribute: int
-    mean: float
-    deviation: float
-
-    def __call__(self, shown: Shown) -> Array:
-        """Return y, shape (n,), at most ``FAR_OUT`` from 0."""
-        return np.clip(
-            (shown.filled[:, 0, self.attribute] - self.mean) / self.deviation, -FAR_OUT, FAR_OUT
-        )
-
-
-def _columns(v: Array | Indices, means: Array, y: Array) -> Array:
-    """Return a column, its predictions of r, and of r as a multiple of y, shape (n, 3)."""
-    return np.column_stack([v.astype(np.float64), means[:, 0], means[:, 1] * y])
+    """Column and mean in all rows, means of training rows learnt from the other part, (n, 2)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,42 +101,18 @@ class Task:
     ----------
     known : Known
         Of the training rows.
-    targets : ndarray of shape (n, 2)
-        ``r``, and ``r y``.
     taught : ndarray of int
         Training rows.
     parts : tuple of two ndarrays of int
         These, dealt into two parts.
-    slope : Slope
-        Computes ``y``.
     run : int
         Rows of a run of neighbours, whose residuals may depend on one another.
     """
 
     known: Known
-    targets: Array
     taught: Indices
     parts: tuple[Indices, Indices]
-    slope: Slope
     run: int
-
-    @classmethod
-    def of(
-        cls, shown: Shown, known: Known, taught: Indices, rng: np.random.Generator, run: int
-    ) -> Task:
-        """Deal the training rows into two parts, by runs of neighbours."""
-        first, second = dealt(len(taught), rng, run)
-        y = shown.filled[taught, 0, known.attribute]
-        slope = Slope(known.attribute, float(y.mean()), float(y.std()) or 1.0)
-        parts = taught[first], taught[second]
-        return cls(
-            known,
-            np.column_stack([known.left, known.left * slope(shown)]),
-            taught,
-            parts,
-            slope,
-            run,
-        )
 
 
 def edges_of(v: Array | Indices) -> Array | None:
@@ -177,21 +129,16 @@ def binned(v: Array | Indices, edges: Array | None) -> Indices:
     return np.asarray(v if edges is None else np.searchsorted(edges, v), dtype=np.intp)
 
 
-def bin_means(bins: Indices, targets: Array, size: int) -> Array:
-    """Return means of targets by bin, shape (size, T), shrunk to 0 by their noise."""
+def bin_means(bins: Indices, r: Array, size: int) -> Array:
+    """Return means of r by bin, shape (size,), shrunk to 0 by their noise."""
     counts = np.bincount(bins, minlength=size)
-    means = (
-        np.stack([np.bincount(bins, t, size) for t in targets.T], axis=1)
-        / np.maximum(counts, 1)[:, None]
-    )
-    m, size = len(bins), int((counts > 0).sum())
-    between = counts @ means**2
-    within = (np.einsum("ij,ij->j", targets, targets) - between) / max(1, m - size)
-    signal = (between - size * within) / m  # variance of the true means, by moments
-    shrink = np.divide(
-        within, signal, out=np.full(len(signal), np.inf), where=signal > 1e-12 * within
-    )
-    return means / (1.0 + shrink / np.maximum(counts, 1)[:, None])
+    means = np.bincount(bins, r, size) / np.maximum(counts, 1)
+    m, met = len(bins), int(np.count_nonzero(counts))
+    between = float(counts @ means**2)
+    within = (float(r @ r) - between) / max(1, m - met)
+    signal = (between - met * within) / m  # variance of the true means, by moments
+    shrink = np.float64(within) / signal if signal > 1e-12 * within else np.inf
+    return np.asarray(means / (1.0 + shrink / np.maximum(counts, 1)))
 
 
 def families() -> list[Feature]:
@@ -203,95 +150,68 @@ def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
     """Return the columns that help each task, best first."""
     found: list[list[Chosen]] = [[] for _ in tasks]
     for family in families():
-        if family.learns:
-            tried = [_learnt(family, shown, task) for task in tasks]
-        else:
-            tried = [[] for _ in tasks]
-            for _, column in family.columns(shown, tasks[0].known):
-                v = column(shown)
-                edges = edges_of(v)
-                bins = binned(v, edges)
-                for each, task in zip(tried, tasks, strict=True):
-                    each.append(
-                        _try(shown, column, [v, v, v], [bins, bins, bins], [edges] * 3, task)
-                    )
-        for best, each in zip(found, tried, strict=True):
-            best += sorted((one for one in each if one is not None), key=lambda one: -one.saved)[
-                :MOST_OF_FAMILY
-            ]
+        for best, tried in zip(found, _tried(family, shown, tasks), strict=True):
+            best += sorted(tried, key=lambda one: -one.saved)[:MOST_OF_FAMILY]
     return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found]
 
 
-def _learnt(family: Feature, shown: Shown, task: Task) -> list[Chosen | None]:
-    by_part = [
-        dict(family.columns(shown, known))
-        for known in (task.known, *map(task.known.only, task.parts))
-    ]
-    tried = []
-    for name, column in by_part[0].items():
-        if all(name in each for each in by_part):
-            values = [each[name](shown) for each in by_part]
-            edges = [edges_of(v) for v in values]
-            tried.append(
-                _try(
-                    shown,
-                    column,
-                    values,
-                    [binned(*each) for each in zip(values, edges, strict=True)],
-                    edges,
-                    task,
-                )
-            )
-    return tried
+def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
+    found: list[list[Chosen]] = [[] for _ in tasks]
+    if not family.learns:
+        for _, column in family.columns(shown, tasks[0].known):
+            v = column(shown)
+            for each, task in zip(found, tasks, strict=True):
+                each += _try(column, [v] * 3, task)
+        return found
+    for each, task in zip(found, tasks, strict=True):
+        learnt = [
+            dict(family.columns(shown, known))
+            for known in (task.known, *map(task.known.only, task.parts))
+        ]
+        for name, column in learnt[0].items():
+            if all(name in columns for columns in learnt):
+                each += _try(column, [columns[name](shown) for columns in learnt], task)
+    return found
 
 
-def _try(
-    shown: Shown,
-    column: Column,
-    values: Sequence[Array | Indices],
-    bins: Sequence[Indices],
-    edges: Sequence[Array | None],
-    task: Task,
-) -> Chosen | None:
-    """Return a column if it helps, with values learnt from the other part."""
-    size = int(bins[0].max()) + 1
+def _try(column: Column, values: Sequence[Array | Indices], task: Task) -> list[Chosen]:
+    """Return a column if it helps; its values as learnt from all, and from either part."""
+    edges = (
+        [edges_of(v) for v in values[:1]] * 3
+        if values[1] is values[0]
+        else [*map(edges_of, values)]
+    )
+    bins = [binned(*each) for each in zip(values, edges, strict=True)]
+    size, r = max(int(each.max()) + 1 for each in bins), task.known.left
     if size == 1:
-        return None
-    size = max(int(each.max()) + 1 for each in bins)
+        return []
     means = [
-        bin_means(each[part], task.targets[part], size)
+        bin_means(each[part], r[part], size)
         for each, part in zip(bins[1:], task.parts, strict=True)
     ]
-    tests = [
-        (means[k], bins[1 + k], task.parts[1 - k][:: max(1, len(task.parts[1 - k]) // SCORED_ROWS)])
-        for k in (0, 1)
-    ]
+    tested = [part[:: max(1, len(part) // SCORED_ROWS)] for part in task.parts[::-1]]
     gains = np.concatenate(
-        [(m := mean[which[rows]]) * (2.0 * task.targets[rows] - m) for mean, which, rows in tests]
+        [
+            (m := mean[which[rows]]) * (2.0 * r[rows] - m)
+            for mean, which, rows in zip(means, bins[1:], tested, strict=True)
+        ]
     )
-    mean, far = gains.sum(axis=0) / len(gains), FAR * np.abs(gains).sum(axis=0) / len(gains)
+    far = FAR * np.abs(gains).mean()
     bounded = np.clip(gains, -far, far)
-    total, squares = bounded.sum(axis=0), np.einsum("ij,ij->j", bounded, bounded)
+    squares = float(bounded @ bounded)
     if task.run > 1:
-        runs = np.concatenate([rows // task.run for _, _, rows in tests])
+        runs = np.concatenate([rows // task.run for rows in tested])
         sums = np.add.reduceat(bounded, np.flatnonzero(np.diff(runs, prepend=-1)))
-        squares = np.maximum(squares, np.einsum("ij,ij->j", sums, sums))
-    helps = (mean > 0) & (total > HELPS * np.sqrt(squares))
-    if not helps.any():
-        return None
-    power = np.maximum((task.targets[task.taught] ** 2).mean(axis=0), 1e-300)
+        squares = max(squares, float(sums @ sums))
+    if gains.mean() <= 0 or bounded.sum() <= HELPS * np.sqrt(squares):
+        return []
     encoder = Encoder(
-        edges[0],
-        np.vstack(
-            [bin_means(bins[0][task.taught], task.targets[task.taught], size), np.zeros((1, 2))]
-        ),
+        edges[0], np.append(bin_means(bins[0][task.taught], r[task.taught], size), 0.0)
     )
-    y = task.slope(shown)
-    found = _columns(values[0], encoder.means[bins[0]], y)
-    for k in (0, 1):
-        rows = task.parts[1 - k]
-        found[rows] = _columns(values[1 + k][rows], means[k][bins[1 + k][rows]], y[rows])
-    return Chosen(column, encoder, float((np.where(helps, mean, 0.0) / power).max()), found)
+    found = encoder(values[0])
+    for v, mean, which, rows in zip(values[1:], means, bins[1:], task.parts[::-1], strict=True):
+        found[rows] = np.column_stack([v, mean[which]])[rows]
+    return [Chosen(column, encoder, float(gains.mean()), found)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,7 +222,6 @@ class Model:
     """
 
     chosen: list[Chosen]
-    slope: Slope
     linear: Array
     scale: tuple[Array, Array]
     trees: Any
@@ -317,7 +236,8 @@ class Model:
 
     def steps(self, shown: Shown) -> tuple[Array, ...]:
         """Return predictions by least squares, with trees, and of medians, shapes (n,)."""
-        values = np.hstack([shown.flat, *(one.of(shown, self.slope) for one in self.chosen)])
+        chosen = [one.encoder(one.column(shown)) for one in self.chosen]
+        values = np.hstack([shown.flat, shown.differences, *chosen])
         linear = self.linear_only(values)
         more = 0.0 if self.trees is None else self.trees.predict(_for_trees(values, shown))
         found = np.clip(linear, self.low, self.high), np.clip(linear + more, self.low, self.high)
@@ -362,7 +282,8 @@ def fit(
                 least_squares(shown.flat, x[:, j], taught) if first is None else first[number, :, j]
             )
             known = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base).only(taught)
-            tasks.append(Task.of(shown, known, taught, stream(0, "insider", name, j, number), run))
+            first_part, second = dealt(len(taught), stream(0, "insider", name, j, number), run)
+            tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
     enough = min(map(len, folds)) >= FEWEST_ROWS
     chosen = helpful(shown, tasks) if enough else [[] for _ in tasks]
     goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
@@ -376,30 +297,26 @@ def fit(
 def _model(
     shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees | None
 ) -> Model:
-    taught, values = task.taught, np.hstack([shown.flat, *(one.values for one in chosen)])
-    raw = np.concatenate(
-        [np.zeros(shown.flat.shape[1], dtype=bool), np.tile([True, False, False], len(chosen))]
-    )
+    taught, cells = task.taught, np.hstack([shown.flat, shown.differences])
+    values = np.hstack([cells, *(one.values for one in chosen)])
+    raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
     scale, y = _scale(values[taught]), goal.copy()
     y[~np.isfinite(y)] = 0.0
     # A ratio with a divisor near 0 is far off in few rows: other parts decide whether least squares
     # are better without such columns.
-    scales = scale[1], np.where(raw, np.inf, scale[1]), np.full(len(raw), np.inf)
+    scales = scale[1], np.where(raw, np.inf, scale[1])
     used = min(scales, key=lambda some: _held_out(values, (scale[0], some), y, task))
     design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])
     linear: Array = np.linalg.lstsq(design, y[taught], rcond=1e-10)[0].astype(np.float64)
     low, high = float(y[taught].min()), float(y[taught].max())
-    model = Model(
-        chosen, task.slope, linear, (scale[0], used), None, low - (high - low), high + (high - low)
-    )
+    model = Model(chosen, linear, (scale[0], used), None, low - (high - low), high + (high - low))
     rest = y[taught] - model.linear_only(values[taught])
     if size is None or rest.std() <= 1e-9 * y[taught].std():
         return model
-    cells = _for_trees(values, shown)[taught]
-    robust = None
+    seen, robust = _for_trees(values, shown)[taught], None
     if size is STRONG:
-        robust = grower(size, len(taught), "absolute_error").fit(cells, y[taught])
-    return replace(model, trees=grower(size, len(taught)).fit(cells, rest), robust=robust)
+        robust = grower(size, len(taught), "absolute_error").fit(seen, y[taught])
+    return replace(model, trees=grower(size, len(taught)).fit(seen, rest), robust=robust)
 
 
 def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -> float:
@@ -431,8 +348,8 @@ def _for_trees(values: Array, shown: Shown) -> Array:
 
     Shown columns are among them whether or not they helped: a long tail may have hidden it.
     """
-    flat = shown.cells.reshape(len(shown.cells), -1)
-    rest = values[:, flat.shape[1] :]
+    flat, known = shown.cells.reshape(len(shown.cells), -1), shown.differences.shape[1]
+    rest = values[:, flat.shape[1] + known :]
     beside = [v for _, v in shown.beside if v.dtype.kind == "f" or many_alike(v)][:MOST_BESIDE]
     place = np.arange(len(flat), dtype=np.float64)
     return np.column_stack([flat, rest, shown.differences[:, :16], *beside, place])

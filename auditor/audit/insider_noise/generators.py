@@ -2,35 +2,34 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``Z`` | noise of M copies | (M, n, N) |
-| ``E`` | first draws of every seed, by generator and law; rows standardised | (S, D) |
-| ``P`` | first D values of Z in every natural order of drawing; rows standardised | (L, D) |
-| match | a correlation in ``E Pᵀ`` above ``SAME`` | (S, L) |
+| ``Z`` | noise of M copies, or noise over the original | (M, n, N) |
+| ``E`` | first draws of every seed, by generator; rows standardised | (S, D) |
+| ``P`` | first D values of Z, or their ranks, in every natural order of drawing; standardised | (D, L) |
+| match | a correlation in ``E P`` above ``SAME_FEW`` | (S, L) |
 
-Correlation knows neither scale nor location, so levels need not be known. Of D = 24 independent
-values it exceeds ``SAME`` by chance in one of 10²⁰ pairs. A match is then drawn in full, and each
-column of each copy is compared with it.
+Ranks know neither scale nor law: Laplace noise by inversion is a monotone function of doubles. A match
+is drawn in full. Each column of each copy is compared with it by ranks, and predicted by a line or by
+neighbours in the order of the draws.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.insider_noise.finding import Finding, copies_in_words, line_squares
 from auditor.base.types import Array, Coalition, Indices
+from auditor.numerics.statistics import standard_ranks, standardised
 
 NAME = "known-generator"
 DRAWS = 24
-PAIRS = 2 * DRAWS
-"""Python's ``normalvariate`` accepts 73 % of pairs: all but 1 in 10⁴ seeds have ``DRAWS`` values."""
-SAME = 0.99
+SAME_FEW, SAME = 0.9, 0.99
+"""Least correlation of ``DRAWS`` values, by chance in one of 10⁹ pairs, and of a whole column."""
 LAST_SEED = 65_535
 POPULAR = [
     int(word, 0)
@@ -44,39 +43,36 @@ POPULAR = [
 ]
 """Popular seeds beyond ``LAST_SEED``. All dates from 2000 to 2030 as eight digits are tried too."""
 
-Stream = Callable[[int, int], Array]
-"""Takes a seed and a number of draws."""
 
 LEGACY = np.random.RandomState()
 """Seeded anew for each stream: to make one takes forty times as long as to seed it."""
 PYTHON = random.Random()
 
 
-def _numpy(seeded: Callable[[int], Any], law: str, seed: int, size: int) -> Array:
-    return getattr(seeded(seed), law)(size=size)
-
-
-def _python(law: str, seed: int, size: int) -> Array:
-    draw = getattr(random.Random(seed), law)
-    return np.array([draw(0.0, 1.0) for _ in range(size)])
-
-
-def _seeded(seed: int) -> np.random.RandomState:
+def _legacy(method: str, seed: int, size: int) -> Array:
     LEGACY.seed(seed)
-    return LEGACY
+    return np.asarray(getattr(LEGACY, method)(size))
 
 
-STREAMS: Mapping[str, Stream] = {
-    f"numpy's {name}({{seed}}).{law}": partial(_numpy, seeded, method)
-    for name, seeded in (("RandomState", _seeded), ("default_rng", np.random.default_rng))
-    for law, method in (
-        ("normal", "standard_normal"),
-        ("uniform", "uniform"),
-        ("laplace", "laplace"),
-    )
-} | {
-    f"Python's random.Random({{seed}}).{law}": partial(_python, law)
-    for law in ("uniform", "gauss", "normalvariate")
+def _default(method: str, seed: int, size: int) -> Array:
+    return np.asarray(getattr(np.random.default_rng(seed), method)(size))
+
+
+def _python(method: str, seed: int, size: int) -> Array:
+    PYTHON.seed(seed)
+    draw = getattr(PYTHON, method)
+    arguments = () if method == "random" else (0.0, 1.0)
+    return np.array([draw(*arguments) for _ in range(size)])
+
+
+STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {
+    "numpy's RandomState({seed}).normal": (_legacy, "standard_normal"),
+    "numpy's RandomState({seed}).random": (_legacy, "random_sample"),
+    "numpy's default_rng({seed}).normal": (_default, "standard_normal"),
+    "numpy's default_rng({seed}).random": (_default, "random"),
+    "Python's random.Random({seed}).random": (_python, "random"),
+    "Python's random.Random({seed}).gauss": (_python, "gauss"),
+    "Python's random.Random({seed}).normalvariate": (_python, "normalvariate"),
 }
 """Streams that may have drawn the noise, by their names in messages. ``np.random.seed`` seeds a
 ``RandomState``."""
@@ -96,7 +92,7 @@ def known_generators(
     """
     if len(X) < DRAWS:
         return []
-    left, found = redrawn(np.array(copies) - X)
+    left, found = redrawn(np.array(copies) - X, X)
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
@@ -106,7 +102,7 @@ def known_generators(
             if text
         }
         causes = [
-            f"the noise of {copies_in_words(numbers)} is {text}"
+            f"the noise of {copies_in_words(numbers)} follows {text}"
             for text, numbers in by_cause.items()
         ]
         squares = np.minimum(
@@ -116,48 +112,53 @@ def known_generators(
     return findings if found else []
 
 
-def redrawn(Z: Array) -> tuple[Array, dict[int, str]]:
+def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
     """Return mean squared noise beyond known draws, and generators by copy.
 
     The former has the shape of Z and is infinite without a match. Copies count from 0.
     """
     left, causes = np.full(Z.shape, np.inf), dict[int, str]()
-    centred = Z - Z.mean(axis=1, keepdims=True)
-    U = centred / np.maximum(centred.std(axis=1, keepdims=True), 1e-300)
-    for stream, seed in matches(U):
-        flat = STREAMS[stream](seed, U.size)
-        found = [
-            (np.abs(_correlations(draws, U)) > SAME, order, draws)
-            for order, draws in layouts(flat, U.shape)
-        ]
-        for same, order, draws in sorted(found, key=lambda one: -int(one[0].sum())):
-            for copy, column in np.argwhere(same).tolist():
-                e, z = draws[copy, :, column], Z[copy, :, column]
-                rest = z - np.polyval(np.polyfit(e, z, 1), e)
-                if np.square(rest).mean() < 0.5 * left[copy, 0, column]:
-                    left[copy, :, column] = np.square(rest).mean()
-                    causes[copy] = f"{stream.format(seed=seed)}, {order}"
+    factors = [np.ones(X.shape), np.where(X == 0, 1.0, X)]
+    for factor in factors:
+        noise = Z / factor
+        ranks = np.array([standard_ranks(copy) for copy in noise])
+        for stream, seed in matches(ranks, noise):
+            draw, method = STREAMS[stream]
+            flat = draw(method, seed, Z.size)
+            for order, draws in layouts(flat, Z.shape):
+                alike = np.mean([standard_ranks(part) for part in draws] * ranks, axis=1)
+                for copy, column in np.argwhere(np.abs(alike) > SAME).tolist():
+                    rest = unpredicted(draws[copy, :, column], noise[copy, :, column])
+                    share = np.square(rest * factor[:, column]).mean()
+                    if share < 0.5 * left[copy, 0, column]:
+                        left[copy, :, column] = share
+                        causes[copy] = f"{stream.format(seed=seed)}, {order}"
     return left, causes
 
 
-def _correlations(A: Array, B: Array) -> Array:
-    """Return correlations over the middle axis of two arrays, shape (M, N)."""
-    A, B = (part - part.mean(axis=1, keepdims=True) for part in (A, B))
-    return (A * B).sum(axis=1) / np.sqrt(
-        np.maximum((A**2).sum(axis=1) * (B**2).sum(axis=1), 1e-300)
-    )
+def unpredicted(e: Array, z: Array) -> Array:
+    """Return the part of z that draws e leave, shape (n,): none if z is monotone in e.
+
+    Otherwise by a line or by neighbours in the order of e, as of rounded noise.
+    """
+    order = np.argsort(e)
+    near = np.pad(z[order], 1, mode="reflect")
+    steps = np.sign(np.diff(z[order]))
+    if abs(steps.sum()) == np.count_nonzero(steps):
+        return np.zeros(len(z))
+    monotone = z[order] - (near[:-2] + near[2:]) / 2.0
+    line = z - np.polyval(np.polyfit(e, z, 1), e)
+    return min(line, monotone, key=lambda rest: float(np.square(rest).sum()))
 
 
-def matches(U: Array) -> Iterator[tuple[str, int]]:
-    """Yield generators and seeds whose first draws are the noise's."""
-    P = _standard(np.array([values[:DRAWS] for values in sequences(U)])).astype(np.float32)
-    seeds = all_seeds()
-    seen = set()
+def matches(*noise: Array) -> Iterator[tuple[str, int]]:
+    """Yield generators and seeds whose first draws are like the noise or its ranks."""
+    few = [values[:DRAWS] for part in noise for values in sequences(part)]
+    P, seeds = standardised(np.array(few, dtype=np.float64).T) / DRAWS, all_seeds()
     for stream, E in first_draws().items():
-        for seed in seeds[(np.abs(E @ P.T) > SAME).any(axis=1)].tolist():
-            if (stream, seed) not in seen:
-                seen.add((stream, seed))
-                yield stream, seed
+        alike = np.abs(E @ P.astype(np.float32)) > SAME_FEW
+        for seed in seeds[alike.any(axis=1)].tolist():
+            yield stream, seed
 
 
 def sequences(U: Array) -> Iterator[Array]:
@@ -198,80 +199,11 @@ def all_seeds() -> Indices:
 def first_draws() -> dict[str, NDArray[np.float32]]:
     """Return the first draws of all seeds by stream, shape (S, DRAWS), rows standardised.
 
-    A process draws them once, in two seconds.
+    A process draws them once.
     """
-    seeds, found = all_seeds().tolist(), dict[str, NDArray[np.float32]]()
-    for generator, (draw, laws) in FIRST.items():
-        values = np.array([draw(seed) for seed in seeds])
-        for law, derived in laws.items():
-            found[f"{generator}.{law}"] = _standard(derived(values)).astype(np.float32)
+    found, seeds = dict[str, NDArray[np.float32]](), all_seeds().tolist()
+    for stream, (draw, method) in STREAMS.items():
+        E = np.array([draw(method, seed, DRAWS) for seed in seeds], dtype=np.float32)
+        E -= E.mean(axis=1, keepdims=True)
+        found[stream] = E / E.std(axis=1, keepdims=True)
     return found
-
-
-def laplace(doubles: Array) -> Array:
-    """Return numpy's Laplace values of doubles, shape as doubles."""
-    low, high = np.log(2.0 * doubles + 1e-300), -np.log(2.0 - 2.0 * doubles)
-    return np.where(doubles < 0.5, low, high)
-
-
-def box_muller(doubles: Array) -> Array:
-    """Return the normals of Python's ``gauss``, shape as doubles."""
-    angle, size = 2.0 * np.pi * doubles[:, ::2], np.sqrt(-2.0 * np.log1p(-doubles[:, 1::2]))
-    return np.stack([np.cos(angle) * size, np.sin(angle) * size], axis=2).reshape(doubles.shape)
-
-
-def kinderman_monahan(doubles: Array) -> Array:
-    """Return the normals of Python's ``normalvariate``, one per pair of doubles."""
-    u = 1.0 - doubles[:, 1::2]
-    z = 4.0 * np.exp(-0.5) / np.sqrt(2.0) * (doubles[:, ::2] - 0.5) / u
-    rejected = z * z / 4.0 > -np.log(u)
-    return np.take_along_axis(z, np.argsort(rejected, axis=1, kind="stable")[:, :DRAWS], axis=1)
-
-
-def _python_doubles(words: NDArray[Any]) -> Array:
-    """Return doubles of pairs of 32 bits, as ``random.random`` makes them."""
-    return np.asarray(((words[:, ::2] >> 5) * 2.0**26 + (words[:, 1::2] >> 6)) / 2.0**53)
-
-
-def _of_legacy(seed: int) -> Array:
-    normals = _seeded(seed).standard_normal(DRAWS)
-    return np.concatenate([normals, _seeded(seed).random_sample(DRAWS)])
-
-
-def _of_default(seed: int) -> Array:
-    made = np.random.default_rng(seed)
-    doubles = made.random(DRAWS)
-    made.bit_generator.advance(-DRAWS)  # type: ignore[attr-defined]
-    return np.concatenate([made.standard_normal(DRAWS), doubles])
-
-
-def _of_python(seed: int) -> Array:
-    PYTHON.seed(seed)
-    return np.frombuffer(PYTHON.randbytes(16 * PAIRS), dtype="<u4")
-
-
-Laws = Mapping[str, Callable[[Array], Array]]
-NUMPY: Laws = {
-    "normal": lambda both: both[:, :DRAWS],
-    "uniform": lambda both: both[:, DRAWS:],
-    "laplace": lambda both: laplace(both[:, DRAWS:]),
-}
-FIRST: Mapping[str, tuple[Callable[[int], Array], Laws]] = {
-    "numpy's RandomState({seed})": (_of_legacy, NUMPY),
-    "numpy's default_rng({seed})": (_of_default, NUMPY),
-    "Python's random.Random({seed})": (
-        _of_python,
-        {
-            "uniform": lambda words: _python_doubles(words[:, : 2 * DRAWS]),
-            "gauss": lambda words: box_muller(_python_doubles(words[:, : 2 * DRAWS])),
-            "normalvariate": lambda words: kinderman_monahan(_python_doubles(words)),
-        },
-    ),
-}
-"""A seed's first values by generator, and each law's draws from them: half the time of the streams
-themselves."""
-
-
-def _standard(rows: Array) -> Array:
-    rows = rows - rows.mean(axis=1, keepdims=True)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)

@@ -16,7 +16,7 @@ checked*: noise of a copy depends on earlier copies linearly.
 
 A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, smoothed by the
 Gaussian width with the largest held-out likelihood. A conditional density first removes the mean and
-deviation of the noise near each original, and may have a histogram for each of ``BINS`` ranges.
+deviation of the noise near each original.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from functools import cache
 
 import numpy as np
 
+from auditor.audit.insider.learner import least_squares
 from auditor.audit.insider_noise.finding import Finding, copies_in_words
 from auditor.base.types import Array, Coalition, Indices
 from auditor.process.deferred import scipy
@@ -76,7 +77,7 @@ def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
         np.concatenate([half[: rows // 2] for half in halves]) for rows in (TRIED, JUDGED)
     )
     cells = Y.transpose(1, 0, 2).reshape(n, -1)
-    lines = [_predict(cells, X, half, np.arange(n)) for half in halves]
+    lines = [least_squares(cells, X, half) for half in halves]
     line = (X - np.where((np.arange(n) % 2 == 1)[:, None], lines[0], lines[1])) ** 2
     squares, better = line.copy(), list[str]()
     for targets in dependent_attributes(X, Y):
@@ -131,14 +132,6 @@ def _gains(line: Array, found: Array, sure: float) -> bool:
     )
 
 
-def _predict(cells: Array, X: Array, learn: Indices, judge: Indices) -> Array:
-    """Return predictions of X by a regression on the rows ``learn``."""
-    mean, centre = cells[learn].mean(axis=0), X[learn].mean(axis=0)
-    scale = cells[learn].std(axis=0) + 1e-300
-    weights = np.linalg.lstsq((cells[learn] - mean) / scale, X[learn] - centre, rcond=1e-10)[0]
-    return centre + (cells[judge] - mean) / scale @ weights
-
-
 @dataclass(frozen=True, eq=False)
 class _Fit:
     """Attributes and their noise, fitted to one half of the rows.
@@ -175,9 +168,9 @@ class _Fit:
         x, copies = X[:, targets], list(Y[:, :, targets])
         others = np.delete(Y, targets, axis=2).transpose(1, 0, 2).reshape(len(X), -1)
         if others.shape[1]:
-            guess, mean = _predict(others, x, learn, np.arange(len(X))), x[learn].mean(axis=0)
+            guess, mean = least_squares(others, x, learn), x[learn].mean(axis=0)
             slope = guess[learn].var(axis=0) / x[learn].var(axis=0)
-            new = guess - _predict(np.hstack(copies), guess, learn, np.arange(len(X)))
+            new = guess - least_squares(np.hstack(copies), guess, learn)
             own = new[learn].var(axis=0) / guess[learn].var(axis=0)  # 0 if columns are collinear
             if (slope > FOLLOWS).all() and (own > NEGLIGIBLE**2).all():
                 copies.append((guess - mean) / slope + mean)
@@ -254,9 +247,8 @@ WIDTHS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Standard deviations of the smoothing, in cells."""
 FLOOR = 1e-3
 """Share of a wide density that is mixed in: no value has probability 0."""
-BINS, KNOTS = 4, 16
-"""Ranges of the original with densities of their own, and ranges whose means and deviations are
-interpolated."""
+KNOTS = 16
+"""Ranges of the original whose means and deviations of noise are interpolated."""
 WORTH = 0.002
 """Gain in mean log-likelihood from which on a density conditional on the original is used."""
 
@@ -340,71 +332,48 @@ def _transfer(d: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalDensity:
-    """Density of one-dimensional noise given the original.
+    """Density of one-dimensional noise whose mean and deviation depend on the original.
 
     Attributes
     ----------
     knots, means, deviations : ndarray of shape (KNOTS,)
         Mean and standard deviation of the noise near some originals; interpolated between them.
-    edges : ndarray
-        Between ranges of the original that have densities of their own.
+    rest : Density
+        Of the noise less its mean, in its deviations.
     """
 
     knots: Array
     means: Array
     deviations: Array
-    edges: Array
-    parts: tuple[Density, ...]
+    rest: Density
 
     def __call__(self, values: Array, given: Array) -> Array:
         """Return the log-density of values, shape (..., 1), given originals."""
         mean, deviation = (
             np.interp(given, self.knots, part) for part in (self.means, self.deviations)
         )
-        rest = (values[..., 0] - mean) / deviation
-        found = self.parts[0](rest[..., None])
-        which = np.broadcast_to(np.searchsorted(self.edges, given), rest.shape)
-        for number in range(1, len(self.parts)):
-            here = which == number
-            found[here] = self.parts[number](rest[here][:, None])
-        return found - np.log(deviation)
+        return self.rest((values - mean[..., None]) / deviation[..., None]) - np.log(deviation)
 
 
 def conditional_density(values: Array, given: Array) -> Density | ConditionalDensity:
-    """Return the density of noise, given originals if that is likelier.
+    """Return the density of noise, given originals if that is likelier in held-out rows.
 
-    Values and originals have shape (m, d); likelihood is judged on held-out rows.
-
-    With d above 1 the density is unconditional.
+    Values and originals have shape (m, d). With d above 1 the density is unconditional.
     """
-    plain = fitted_density(values)
-    x, learn, judge = given[:, 0], slice(0, None, 2), slice(1, None, 2)
+    plain, x = fitted_density(values), given[:, 0]
     knots = np.unique(np.quantile(x, (np.arange(KNOTS) + 0.5) / KNOTS))
     if values.shape[1] > 1 or len(knots) < KNOTS:
         return plain
 
-    def fit(rows: slice, bins: int) -> ConditionalDensity:
-        near = np.abs(x[rows][:, None] - knots).argmin(axis=1)
-        e, counts = values[rows, 0], np.bincount(near, minlength=KNOTS)
-        means = np.bincount(near, e, KNOTS) / np.maximum(counts, 1)
+    def fit(rows: slice) -> ConditionalDensity:
+        near, e = np.abs(x[rows][:, None] - knots).argmin(axis=1), values[rows, 0]
+        counts = np.maximum(np.bincount(near, minlength=KNOTS), 1)
+        means = np.bincount(near, e, KNOTS) / counts
         squares = np.bincount(near, (e - means[near]) ** 2, KNOTS)
-        deviations = np.sqrt(squares / np.maximum(counts, 1)) + 1e-3 * e.std() + 1e-300
+        deviations = np.sqrt(squares / counts) + 1e-3 * e.std() + 1e-300
         rest = (e - np.interp(x[rows], knots, means)) / np.interp(x[rows], knots, deviations)
-        edges = np.quantile(x, np.arange(1, bins) / bins)
-        which = np.searchsorted(edges, x[rows])
-        parts = tuple(fitted_density(rest[which == number][:, None]) for number in range(bins))
-        return ConditionalDensity(knots, means, deviations, edges, parts)
+        return ConditionalDensity(knots, means, deviations, fitted_density(rest[:, None]))
 
-    score, chosen = float(fitted_density(values[learn])(values[judge]).mean()) + WORTH, 0
-    for bins in (1, BINS):
-        if (
-            np.bincount(
-                np.searchsorted(np.quantile(x, np.arange(1, bins) / bins), x[learn]), minlength=bins
-            ).min()
-            < 100
-        ):
-            continue
-        found = float(fit(learn, bins)(values[judge], x[judge]).mean())
-        if found > score:
-            score, chosen = found + WORTH, bins
-    return fit(slice(None), chosen) if chosen else plain
+    learn, judge = slice(0, None, 2), slice(1, None, 2)
+    gain = fit(learn)(values[judge], x[judge]) - fitted_density(values[learn])(values[judge])
+    return fit(slice(None)) if gain.mean() > WORTH else plain

@@ -12,6 +12,7 @@
 | ``column_equal(C)`` | share of values of shown column C equal to the original's, up to recoding | 1 |
 | ``column_tells(C)`` | share of an audited column's variance between equal values of C | 1 |
 | ``column_unique(C)`` | share of records with a value of C of their own | 1 |
+| ``column_unused(C)`` | share of records whose value of C no attack could use, if most | 1 |
 """
 
 from __future__ import annotations
@@ -24,12 +25,19 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext
 from auditor.base.types import Array
-from auditor.data.columns.resolution import resolution
-from auditor.data.copies import number_readings
-from auditor.data.table import ShownColumn
+from auditor.data.columns.scan import resolution
+from auditor.data.copies import MOST_COLUMNS, as_text, many_alike, number_readings
+from auditor.data.table import ShownColumn, Table
 from auditor.process.deferred import pd
+from auditor.results.evidence import FITTED
 from auditor.results.records import Measurement
+from auditor.schemes.base.scheme import Scheme
 
+MOSTLY = 0.5
+"""Share of unused values from which a column counts as unused."""
+TEXT = "most records have a text of their own; leave it out, or declare a random one as `key`"
+NOT_READ = f"only {MOST_COLUMNS} columns of a file are read"
+NO_INSIDER = "that needs `perfect` knowledge, a table in memory and ten records per cell"
 MOST_COPIES, PARTS = 8, 20
 """Copies that are compared by two, and groups of equal size that a column of numbers is cut into."""
 NO_NOISE = 1e-9
@@ -71,7 +79,7 @@ def column_figures(
 ) -> Iterator[Measurement]:
     """Yield the figures of shown columns; ``originals`` are the data's columns of equal names."""
     everybody, seen, told = context.everybody, set[str](), set[str]()
-    for column in sorted(shown, key=lambda column: column.values.dtype.kind == "f"):  # codes first
+    for column in sorted(shown, key=lambda column: "iufU".index(column.values.dtype.kind)):
         copies = everybody if column.copy == 0 else (column.copy,)
         codes = _groups(column.values)
         key = f"{column.name} {column.copy}"
@@ -99,6 +107,36 @@ def column_figures(
                 yield context.record(metric, copies, tells, attribute=name)
 
 
+def unused_figures(
+    context: CellContext, scheme: Scheme, table: Table, found: Sequence[Measurement]
+) -> Iterator[Measurement]:
+    """Yield the share of unused values of shown columns; ``found`` are the insider's records.
+
+    The insider learns the meaning of characters, but not of names and hashes.
+    """
+    beside = scheme.beside(table)
+    read = [] if table.streamed or not any(names for _, names in beside) else scheme.shown(table)
+    fitted = any(record.attack == FITTED for record in found)
+    for number, names in beside:
+        for place, name in enumerate(names):
+            own = [_own(column.values) for column in read if column.name == name]
+            if not own and place < MOST_COLUMNS and not table.streamed:
+                continue  # a constant
+            share = max(own) if own and fitted else 1.0
+            if share >= MOSTLY:
+                reason = NO_INSIDER if not fitted else TEXT if own else NOT_READ
+                yield context.record(f"column_unused({name})", (number,), share, reason=reason)
+
+
+def _own(text: Any) -> float:
+    """Return the share of texts that occur once, if many differ in letters; 0 for others."""
+    if text.dtype.kind != "U" or many_alike(
+        pd.Series(text).str.replace(r"\d", "", regex=True).to_numpy()
+    ):
+        return 0.0
+    return float((np.unique(text, return_counts=True)[1] == 1).sum() / len(text))
+
+
 def _groups(values: Any) -> Any:
     if values.dtype.kind != "f":
         return np.unique(values, return_inverse=True)[1].ravel()
@@ -109,6 +147,8 @@ def _equal(column: ShownColumn, original: Any) -> float:
     if column.values.dtype.kind == "f":
         readings = number_readings(pd.Series(original))
         return max(float(np.mean(column.values == each)) for each in readings)
+    if column.values.dtype.kind == "U":
+        return float(np.mean(column.values == as_text(pd.Series(original))))
     # codes have no labels: a column is equal if each code is one original value
     _, places = np.unique(original.astype(str), return_inverse=True)
     pairs, counts = np.unique(np.column_stack([column.values, places]), axis=0, return_counts=True)

@@ -46,7 +46,7 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
-from auditor.scenario.read_measures import Guarantee
+from auditor.scenario.read_expectations import Guarantee
 from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key

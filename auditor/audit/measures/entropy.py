@@ -31,8 +31,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.affine import check_real
-from auditor.adversary.attack import LinearAttack
+from auditor.adversary.attack import LinearAttack, check_real
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.records import ALL, CellContext, Cells
 from auditor.audit.numeric.error_bars import Figure, with_total

@@ -36,8 +36,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.affine import check_real, checked
-from auditor.adversary.attack import ROUNDING, Inferred, Reconstruction, Regions, probabilities
+from auditor.adversary.attack import (
+    ROUNDING,
+    Inferred,
+    Reconstruction,
+    Regions,
+    check_real,
+    checked,
+    probabilities,
+)
 from auditor.audit.base.records import CellContext
 from auditor.base.errors import PluginError
 from auditor.base.types import Array, Blocks, Coalition, Flags, Indices

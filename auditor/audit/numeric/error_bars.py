@@ -229,7 +229,8 @@ def from_groups(
         bounded = np.minimum(sums, scale * rows)
         mean = bounded.sum(axis=0) / rows.sum()
         reach = t * deviation((bounded.sum(axis=0) - bounded) / (rows.sum() - rows))
-        figure = replace(figure, below=np.minimum(figure.below, distortion - mean + reach))
+        below = np.maximum(distortion - mean + reach, 0.0)  # the mean is not rounded off
+        figure = replace(figure, below=np.minimum(figure.below, below))
     return Errors(
         figure,
         Figure.symmetric(own.gain, own.std_error, t),

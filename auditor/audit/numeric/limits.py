@@ -17,6 +17,9 @@ in 60 %."""
 ROWS_AGAIN, MOST_AGAIN = 4_000, 20_000
 """Records of a large table that are perturbed again, for error bars: where errors over more records
 are steadier, and elsewhere."""
+RUNS, HELD_DRAWS = 8, 3
+"""Runs of neighbouring records among them, and draws of each on which fitted attacks are held
+fixed: 16 degrees of freedom."""
 TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 400
 """Most and fewest rows for trees: about a second for two attributes of three copies."""
 TREE_FITS, TREE_TARGETS = 8, 16

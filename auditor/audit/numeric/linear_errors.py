@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.adversary.affine import Affine, AffineStack
+from auditor.adversary.attack import Affine, AffineStack
 from auditor.audit.numeric.error_bars import (
     EXACT,
     Errors,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, KnownSample
-from auditor.adversary.published_rules import check_knowledge
+from auditor.adversary.published import check_knowledge
 from auditor.adversary.view import Records
 from auditor.audit.numeric.limits import FOLDS, KEPT_APART
 from auditor.base.types import Array, Block, Blocks, Indices

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from auditor.adversary.affine import checked
-from auditor.adversary.attack import Inferred, Reconstruction, Regions
+from auditor.adversary.attack import Inferred, Reconstruction, Regions, checked
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.limits import CHUNK_VALUES
 from auditor.audit.numeric.linear_errors import Maps, crossed
@@ -37,12 +36,11 @@ class Around(NamedTuple):
     first: int
 
 
-def with_neighbours(blocks: Iterable[Block], many: int) -> Iterator[Around]:
-    """Yield every block with up to ``many`` rows on either side.
+def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterator[Around]:
+    """Yield every block with up to ``many`` rows on either side, from place ``done`` on.
 
     Blocks come in order of rows, and the next may overwrite their arrays; kept rows are copied.
     """
-    done = 0
     if not many:
         for block in blocks:
             yield Around(block, block[1], block[2], 0, done)
@@ -254,6 +252,7 @@ def tally_rows(
     tally: Tally,
     records: Sequence[CountsRecords] = (),
     inferences: Sequence[CountsInferences] = (),
+    first: int = 0,
 ) -> tuple[Array, Array]:
     """Run fitted attacks over the rows.
 
@@ -262,6 +261,8 @@ def tally_rows(
     counts : sequence of lists of int
         Rows of each row group, by block.
     records, inferences : sequences of B counters, optional
+    first : int
+        Place of the first row.
 
     Returns
     -------
@@ -278,10 +279,10 @@ def tally_rows(
     sums = []
     expected = np.zeros(len(coalitions))
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
-    first = [every.index(one) for one in every]  # equal attacks are run once
-    for around in with_neighbours(blocks(), most_neighbours(reconstructions)):
+    alike = [every.index(one) for one in every]  # equal attacks are run once
+    for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
         estimates, theory = _tally_block(
-            reconstructions, coalitions, first, around, tally, records, inferences
+            reconstructions, coalitions, alike, around, tally, records, inferences
         )
         expected += theory
         index, x, _ = around.block
@@ -292,7 +293,7 @@ def tally_rows(
 def _tally_block(
     reconstructions: Sequence[Reconstruction],
     coalitions: Sequence[Coalition],
-    first: Sequence[int],
+    alike: Sequence[int],
     around: Around,
     tally: Tally,
     records: Sequence[CountsRecords],
@@ -306,11 +307,11 @@ def _tally_block(
         asked.append(shown(fitted, held, before, len(x), around.first))
 
     def of_each(ask: Callable[[Reconstruction, list[Array]], T]) -> list[T]:
-        found = {place: ask(*asked[place]) for place in set(first)}
-        return [found[place] for place in first]
+        found = {place: ask(*asked[place]) for place in set(alike)}
+        return [found[place] for place in alike]
 
     estimates = of_each(lambda fitted, mine: checked(fitted.rows(mine), shape))
-    theory = {place: _theory(reconstructions[place], around, x) for place in set(first)}
+    theory = {place: _theory(reconstructions[place], around, x) for place in set(alike)}
     for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
         inferred.add(fitted.inferred(mine), x)
     for counted, (fitted, mine), estimate in zip(records, asked, estimates, strict=False):
@@ -323,7 +324,7 @@ def _tally_block(
     if tally.candidates:
         left = of_each(lambda fitted, mine: _candidates(fitted, mine, shape))
         tally.leave(np.stack(left, axis=1))
-    return estimates, [theory[place] for place in first]
+    return estimates, [theory[place] for place in alike]
 
 
 def _squares(estimates: Sequence[Array], x: Array, counts: Sequence[int], tally: Tally) -> Array:

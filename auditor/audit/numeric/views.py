@@ -36,7 +36,7 @@ from auditor.adversary.knowledge import (
     PublishedModel,
     UnmatchedRecords,
 )
-from auditor.adversary.published_tree import (
+from auditor.adversary.published import (
     LinearModel,
     ModelledMoments,
     TreeMoments,

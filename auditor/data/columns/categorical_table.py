@@ -1,6 +1,8 @@
-"""Categorical microdata: attributes with domains, and their product.
+"""Categorical microdata: domains, their product, bins and hierarchies.
 
-Numeric columns may be binned.
+In a hierarchy a leaf is one of the column's values, and the table holds its place among the leaves.
+A node is a group of neighbouring leaves. The height is 0 for a leaf and H for the root, and equal in
+all branches.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from itertools import product as cartesian
 from typing import Any, Protocol
 
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 from auditor.base.errors import DataError
 from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Codes, Indices
-from auditor.data.columns.checks import Series, by_column
+from auditor.data.columns.checks import Series, by_column, kind_of
 from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import pd
 from auditor.registry.parameters import is_number, is_whole
@@ -36,13 +39,12 @@ class Attribute:
 
     Attributes
     ----------
-    name : str
     labels : tuple
         Its values, in order; for a binned column the bins as text.
     scores : ndarray of shape (s,) or None
         A number for each value: the value itself, or the middle of its bin.
     edges : ndarray of shape (s + 1,) or None
-        Of a binned column, between its bins.
+        Of a binned column.
     """
 
     name: str
@@ -71,12 +73,8 @@ class CodeRows(Protocol):
 class CategoricalTable:
     """``n`` records with one value each of the attributes' product domain.
 
-    Attributes
-    ----------
-    attributes : tuple of Attribute
-    content : ndarray of shape (n,), or CodeRows
-        Codes from 0 to s − 1; the last attribute's value changes fastest. Of a large file the
-        places of the codes.
+    ``content`` has codes from 0 to s − 1, shape (n,), or their places in a large file. The last
+    attribute's value changes fastest.
     """
 
     attributes: tuple[Attribute, ...]
@@ -250,15 +248,9 @@ def unspelt(label: Any) -> str:
 def of_column(
     column: Series, name: str, domain: Sequence[Any] | None = None
 ) -> tuple[Attribute, NDArray[np.integer[Any]]]:
-    """Return a column's domain and codes.
+    """Return the domain and codes of a column without missing values.
 
-    Parameters
-    ----------
-    column : Series
-        Without missing values.
-    name : str
-    domain : sequence, optional
-        The declared domain; else the column's own categories, else its observed values in order.
+    The domain is declared, else the column's own categories, else its observed values in order.
 
     Raises
     ------
@@ -434,3 +426,120 @@ def parse_domains(value: Any) -> dict[str, list[Any] | None]:
         ):
             raise ValueError(f"needs a list of different values for {name!r}")
     return found
+
+
+Leaf = str | int | float
+Node = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The values of one column in the order of their hierarchy.
+
+    ``nodes`` has for each leaf the H − 1 names from the highest node below the root to its parent.
+    """
+
+    leaves: tuple[Leaf, ...] = field(repr=False)
+    nodes: tuple[Node, ...] = field(repr=False)
+
+    @property
+    def height(self) -> int:
+        """``H``, the height of the root."""
+        return len(self.nodes[0]) + 1
+
+    def groups(self, height: int) -> Indices:
+        """Return each leaf's node at a height, shape (L,), ascending from 0.
+
+        Height 0: every leaf its own; H: one for all.
+
+        Examples
+        --------
+        >>> Hierarchy(("flu", "cough", "ulcer"), (("lungs",), ("lungs",), ("stomach",))).groups(1)
+        array([0, 0, 1])
+        """
+        if height == 0:
+            return np.arange(len(self.leaves))
+        keys = [chain[: self.height - height] for chain in self.nodes]
+        return np.cumsum([0, *(int(a != b) for a, b in pairwise(keys))])
+
+    def borders(self, height: int) -> Array:
+        """Return the first place of each node at a height, ascending."""
+        return np.flatnonzero(np.diff(self.groups(height), prepend=-1)).astype(np.float64)
+
+    @cached_property
+    def ancestors(self) -> dict[int, Node]:
+        """For each place its ancestors' names from parent to root.
+
+        The form of ``auditor.schemes.generalisation.classes.earth_mover``.
+        """
+        # A name may occur in two branches: the path is unique.
+        ways = [
+            [" > ".join(chain[:depth]) for depth in range(len(chain), -1, -1)]
+            for chain in self.nodes
+        ]
+        return {place: tuple(way) for place, way in enumerate(ways)}
+
+    def code(self, name: str, column: Series) -> Array:
+        """Return each record's place among the leaves, shape (n,); NaN if missing.
+
+        Raises
+        ------
+        DataError
+            Some values are no leaves.
+        """
+        if kind_of(column) == "numbers" and any(isinstance(leaf, str) for leaf in self.leaves):
+            raise DataError(
+                f"column {quoted(name)} holds numbers, and its hierarchy lists text",
+                ("hierarchies", name),
+            )
+        codes = codes_in(self.leaves, column).astype(np.float64)
+        missing = column.isna().to_numpy()
+        unknown = int(((codes < 0) & ~missing).sum())
+        if unknown:
+            problem = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
+            raise DataError(problem, ("hierarchies", name))
+        codes[missing] = np.nan
+        return codes
+
+
+def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) -> pd.DataFrame:
+    """Return the frame with hierarchical columns as places among leaves.
+
+    Raises
+    ------
+    DataError
+        A column does not exist, holds an undeclared value, or lacks values (no mean can replace
+        them).
+    """
+    changed = {}
+    for name, hierarchy in hierarchies.items():
+        if name not in frame:
+            raise DataError(
+                f"there is no column {quoted(name)} to have a hierarchy", ("hierarchies", name)
+            )
+        codes = hierarchy.code(name, frame[name])
+        if missing == "mean" and np.isnan(codes).any():
+            problem = f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out"
+            raise DataError(problem, ("hierarchies", name))
+        changed[name] = codes
+    return frame.assign(**changed)
+
+
+def hierarchy_of(declared: Any) -> Hierarchy:
+    """Return the hierarchy of a checked declaration.
+
+    Nested mappings of nodes, with lists of values at the ends.
+    """
+    leaves: list[Leaf] = []
+    nodes: list[Node] = []
+
+    def walk(part: Any, above: Node) -> None:
+        if isinstance(part, dict):
+            for name, below in part.items():
+                walk(below, (*above, str(name)))
+        else:
+            leaves.extend(part)
+            nodes.extend([above] * len(part))
+
+    walk(declared, ())
+    return Hierarchy(tuple(leaves), tuple(nodes))

@@ -32,17 +32,9 @@ READABLE = ("numbers", "text", "dates", "categories")
 
 
 def days_of(column: Series, form: str | None = None) -> Series:
-    """Return a column's dates as days, shape (n,); NaN if unreadable.
+    """Return a column's dates as days, shape (n,); NaN if unreadable or missing.
 
-    Numbers are days already; missing cells are NaN.
-
-    Parameters
-    ----------
-    column : Series
-        Text, or typed dates, which need no format.
-    form : str, optional
-        Format of text, like ``%d/%m/%Y``; by default ISO 8601 (``2003-12-31``, optionally with a
-        time of day).
+    Numbers are days already. ``form`` is the format of text, like ``%d/%m/%Y``; by default ISO 8601.
 
     Examples
     --------
@@ -94,13 +86,7 @@ def as_dates(days: Array, whole: bool) -> Series:
 
 
 def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFrame:
-    """Return the frame with some columns as days.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    dates : mapping
-        Column → the format of its text, or None for ISO 8601.
+    """Return the frame with columns of dates as days; None as a format is ISO 8601.
 
     Raises
     ------

@@ -33,7 +33,7 @@ from auditor.data.columns.checks import (
     kind_of,
 )
 from auditor.data.columns.dates import days_of
-from auditor.data.columns.resolution import Grid
+from auditor.data.columns.scan import Grid
 from auditor.process.deferred import pd
 
 FORMATS = (
@@ -88,9 +88,6 @@ class Column:
 
     Attributes
     ----------
-    name : str
-    kind : str
-        One of `Kind`.
     why : str
         Reason for the kind, to follow «it».
     blank : float
@@ -126,17 +123,10 @@ class Column:
 def column_of(
     name: str, cells: Series, records: float | None = None, coded: bool = False
 ) -> Column:
-    """Return the description of a column.
+    """Return the description of a column, from its values in order of the file.
 
-    Parameters
-    ----------
-    name : str
-    cells : Series
-        Its values in order of the file, or a sample.
-    records : float, optional
-        Records of the whole table; by default the number of cells.
-    coded : bool
-        Whether numbers are written with leading zeros.
+    ``records`` of the whole table, by default the number of cells. ``coded``: numbers are written with
+    leading zeros.
 
     Examples
     --------

@@ -162,12 +162,8 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
 def follows_the_one_before(runs: Sequence[Series]) -> tuple[float, int]:
     """Return the lag-1 rank correlation of a column, and its number of pairs.
 
-    Ranks, since a few large values would dominate the correlation of values.
-
-    Parameters
-    ----------
-    runs : sequence of Series
-        Consecutive numbers, run by run; a pair is two present values within a run.
+    Ranks, since a few large values would dominate. ``runs`` are consecutive numbers; a pair is two
+    present values within a run.
 
     Examples
     --------

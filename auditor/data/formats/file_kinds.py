@@ -51,17 +51,7 @@ BATCH_ROWS = 2**16
 
 
 class Kind(NamedTuple):
-    """A kind of file that is held whole.
-
-    Attributes
-    ----------
-    name : str
-        Its display name.
-    read : callable
-        Path, and a list to add notes to → DataFrame, or a pyarrow Table.
-    library : str
-        Library that pandas needs and this project does not install; empty if none.
-    """
+    """A kind of file that is held whole, its reader, and a library that is not installed."""
 
     name: str
     read: Callable[[Path, list[str]], pd.DataFrame | pa.Table]

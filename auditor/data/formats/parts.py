@@ -1,4 +1,7 @@
-"""Pieces of large files: places of records, and reading of one piece.
+"""Headers of files, and pieces of large ones.
+
+pandas renames repeated columns, uses a surplus column as index and quotes cells in errors. So the
+header is read first, a doubtful shape is refused, and no message holds a cell.
 
 A piece is a Parquet row group, or a few megabytes of whole CSV lines; of other kinds the whole
 file. Pieces hold places and counts only, so they can be sent to other processes.
@@ -10,30 +13,41 @@ import atexit
 import csv
 import io
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
 
 from auditor.base.errors import DataError
-from auditor.base.text import listed, quoted
+from auditor.base.text import counted, listed, quoted
 from auditor.data.columns.categorical_table import Attribute, unspelt
 from auditor.data.columns.checks import Frame
 from auditor.data.columns.scan import in_threads
-from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import (
     SUFFIXES,
     held,
+    index_columns,
     is_parquet,
     is_text,
     labelled,
+    name_of,
     remembered,
 )
-from auditor.data.formats.text_files import BLANKS, LOOKED_AT, opened, start_of, text_frame
+from auditor.data.formats.text_files import (
+    BLANKS,
+    LOOKED_AT,
+    check_names,
+    check_records,
+    opened,
+    start_of,
+    text_frame,
+)
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import reading_of
 
@@ -52,7 +66,6 @@ class Piece:
 
     Attributes
     ----------
-    path : Path
     place : int
         Number of the row group, or byte offset; 0 in a file that is held whole.
     stop : int
@@ -81,7 +94,7 @@ class Piece:
             The file cannot be read or is damaged.
         """
         path = self.path
-        with reading.reader_errors(path):
+        with reader_errors(path):
             if is_parquet(path):
                 for table in _batches(self, columns):
                     frame = _frame(table, as_written)
@@ -130,7 +143,6 @@ def _frame(table: pa.Table, as_written: bool = False) -> pd.DataFrame:
 
 
 def _blanked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return columns without the words and numbers that mean no value."""
     marks = reading_of(path).blank
     if not marks:
         return frame
@@ -185,21 +197,14 @@ def coded_columns(piece: Piece) -> frozenset[str]:
     """
     if not is_text(piece.path):
         return frozenset()
-    names = reading.header(piece.path)
+    names = header(piece.path)
     (frame,) = replace(piece, rows=LOOKED_AT // len(names)).frames(names, as_written=True)
     return frozenset(name for name in names if frame[name].str.fullmatch(r"\s*0\d+\s*").any())
 
 
 @dataclass(frozen=True)
 class Held:
-    """Records in memory, as a piece.
-
-    Attributes
-    ----------
-    table : mapping
-        Columns by name.
-    rows : int
-    """
+    """Records in memory, as a piece."""
 
     table: Frame = field(repr=False)
     rows: int
@@ -215,9 +220,9 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
     if is_parquet(pieces[0].path):
         tables: list[pa.Table] = []
         for piece in pieces:
-            with reading.reader_errors(piece.path):
+            with reader_errors(piece.path):
                 tables += _batches(piece, names)
-        with reading.reader_errors(pieces[-1].path):
+        with reader_errors(pieces[-1].path):
             frame = _frame(pa.concat_tables(tables, promote_options="permissive"))
             return _blanked(frame, pieces[-1].path)
     frames: list[pd.DataFrame] = []
@@ -235,7 +240,7 @@ def pieces_of(path: Path) -> list[Piece]:
         return text_pieces(path)
     if not is_parquet(path):
         return [Piece(path, 0, rows=len(held(path).frame))]
-    with reading.reader_errors(path):
+    with reader_errors(path):
         known = _metadata(path)
         counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
     return [Piece(path, group, rows=rows) for group, rows in enumerate(counts) if rows]
@@ -266,7 +271,7 @@ def text_pieces(path: Path) -> list[Piece]:
     A mark within a cell (``5'11"``) can only delay a cut. A cut inside a quotation fails to parse, and
     the file is refused.
     """
-    with reading.reader_errors(path), opened(path) as file:
+    with reader_errors(path), opened(path) as file:
         size = file.seek(0, io.SEEK_END)
         pieces: list[Piece] = []
         start = line = 0
@@ -305,7 +310,7 @@ def _text_frame(piece: Piece, columns: Sequence[str], as_written: bool) -> pd.Da
         return text_frame(body, path, columns, None if piece.rows < 0 else piece.rows, as_written)
     except pd.errors.ParserError as error:
         before = line - start.line.count(b"\n")  # the header replaces the lines before the piece
-        raise DataError(f"{path.name}: {reading.shape_of(str(error), before)}") from None
+        raise DataError(f"{path.name}: {shape_of(str(error), before)}") from None
 
 
 def _check_first(path: Path, body: bytes, line: int) -> None:
@@ -328,7 +333,7 @@ def parts(folder: Path) -> list[Path]:
     DataError
         There are none, or of several kinds, or other entries.
     """
-    with reading.reader_errors(folder):
+    with reader_errors(folder):
         inside = sorted(
             path
             for path in folder.iterdir()
@@ -393,14 +398,7 @@ class Scratch:
 class Parsed:
     """Records of one piece of a text file, parsed.
 
-    Attributes
-    ----------
-    path : Path
-        The text file.
-    scratch : Scratch
-    place, stop : int
-        First byte and end of the records in the private file.
-    rows : int
+    ``place`` and ``stop`` are the first byte and the end of the records in the private file.
     """
 
     path: Path
@@ -459,3 +457,104 @@ def _table(piece: Piece, names: tuple[str, ...]) -> pa.Table:
     return pa.concat_tables(
         pa.Table.from_pandas(frame, preserve_index=False) for frame in piece.frames(names)
     )
+
+
+def header(path: Path, empty: bool = False) -> list[str]:
+    """Return a file's column names, unchanged; "" for an unnamed column.
+
+    ``empty``: the file may have no records, like one of many parts.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, is empty, does not match its suffix, or repeats a column name.
+    """
+    return _header(path, empty)[0]
+
+
+def notes_of(path: Path) -> list[str]:
+    """Return notes on how a file is read; for errors see ``header``."""
+    return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]
+
+
+def _header(path: Path, empty: bool) -> tuple[list[str], list[str]]:
+    with reader_errors(path):
+        if path.stat().st_size == 0:
+            raise DataError(f"{path.name}: the file is empty")
+        if reading_of(path).sheet is not None and name_of(path) != "Excel":
+            raise DataError(f"{path.name}: has no sheets, as Excel workbooks have")
+        if is_text(path):
+            start = start_of(path)
+            if not start.width and not empty:
+                raise DataError(f"{path.name}: has a header but no records")
+            if start.width > len(start.names):
+                raise DataError(
+                    f"{path.name}: data row 1 has {start.width} cells under {len(start.names)} column names"
+                )
+            return start.names, start.notes
+        names, records, notes = _parquet(path) if is_parquet(path) else _whole(path)
+    if not names:
+        raise DataError(f"{path.name}: has no columns")
+    if not records and not empty:
+        raise DataError(f"{path.name}: has {counted(len(names), 'column')} but no records")
+    check_names(path.name, names)
+    return names, notes
+
+
+def _parquet(path: Path) -> tuple[list[str], int, list[str]]:
+    notes: list[str] = []
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        schema, records = file.schema_arrow, file.metadata.num_rows
+    index = index_columns(schema, notes)
+    names = [name for name in schema.names if name not in index]
+    # pandas' column name for an unnamed index, if its metadata were lost
+    return (
+        ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names],
+        records,
+        notes,
+    )
+
+
+def _whole(path: Path) -> tuple[list[str], int, list[str]]:
+    frame, notes = held(path)
+    names = list(frame.columns)
+    check_names(path.name, names)
+    few = frame.head(LOOKED_AT // max(1, len(names)))
+    check_records(path.name, names, few.astype(str).itertuples(index=False))
+    return names, len(frame), list(notes)
+
+
+@contextmanager
+def reader_errors(path: Path) -> Iterator[None]:
+    """Convert a reader's exception to `DataError`, without its own message.
+
+    The message may quote a cell.
+    """
+    try:
+        yield
+    # the generator was closed, perhaps at exit, when the libraries below can no longer be imported
+    except GeneratorExit:
+        raise
+    except UnicodeDecodeError:
+        raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
+    except pd.errors.ParserError as error:
+        raise DataError(f"{path.name}: {shape_of(str(error))}") from None
+    except (pa.ArrowException, csv.Error, ValueError, OverflowError):
+        raise DataError(
+            f"{path.name}: cannot be read as {name_of(path)}; the file is damaged or is something else"
+        ) from None
+    except OSError as error:
+        why = error.strerror or "the file is damaged"
+        raise DataError(f"{path.name}: cannot be read: {why}") from None
+
+
+def shape_of(message: str, lines: int = 0) -> str:
+    """Return the shape fault of a CSV file from pandas' message on a piece.
+
+    ``lines`` precede the piece.
+    """
+    uneven = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
+    if uneven:
+        expected, line, found = uneven.groups()
+        return f"line {int(line) + lines} has {found} cells under {expected} column names"
+    return "cannot be read as CSV; is a quotation mark left open?"

@@ -116,17 +116,8 @@ def write_release(
 ) -> Path:
     """Write copies block by block, then the manifest, whose path is returned.
 
-    Parameters
-    ----------
-    folder : Path
-        A folder that is ``taken``.
-    paths : sequence of Path
-    parts : iterable
-        The next records of each copy.
-    manifest : callable
-        Makes the manifest, once all copies are written.
-    replaced : iterable of str
-        Names of copies to remove once the new ones are whole.
+    ``folder`` is ``taken``. ``manifest`` is called once all copies are written. ``replaced`` are copies
+    to remove once the new ones are whole.
     """
     edition = secrets.token_hex(4)
 
@@ -151,16 +142,8 @@ class TableFiles:
     """Several tables of equal columns, written in parallel; a context.
 
     Files get their names together, after a flush to disk; an error leaves none. They are private to
-    their owner (mode 0600).
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Final names, ``.csv`` or ``.parquet``, in one existing folder.
-    edition : str
-        A mark in the temporary names.
-    commit : callable, optional
-        Called when all files are complete, before any is renamed. A later error leaves the files.
+    their owner (mode 0600). ``edition`` marks temporary names. ``commit`` is called when all files are
+    complete, before any is renamed; a later error leaves the files.
     """
 
     def __init__(

@@ -119,16 +119,7 @@ def check_names(file: str, names: Sequence[str]) -> None:
 
 
 def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[str]]) -> None:
-    """Refuse a header that occurs among the records.
-
-    It is a record itself, or a repeated header.
-
-    Parameters
-    ----------
-    file : str
-    names : sequence of str
-    records : iterable of sequences of str
-        The first ones; at most `LOOKED_AT` cells are read.
+    """Refuse a header that occurs among the first records.
 
     Raises
     ------
@@ -193,16 +184,12 @@ class Start(NamedTuple):
 
     Attributes
     ----------
-    encoding, delimiter : str
-    marks : Marks
-        Number marks.
     names : list of str
         Column names, "" for an unnamed column.
     width : int
         Cells of the first record; 0 without records.
     line : bytes
-        The header's bytes, with line breaks in quoted names, without a byte order mark and
-        preceding blank lines.
+        The header's bytes, without a byte order mark and preceding blank lines.
     stop, lines : int
         Bytes and line breaks of the file before its first record.
     words : list of str
@@ -291,17 +278,9 @@ def opened(path: Path) -> IO[bytes]:
 def text_frame(
     text: bytes, path: Path, columns: Sequence[str], rows: int | None = None, as_text: bool = False
 ) -> pd.DataFrame:
-    """Return some columns of a text file's records.
+    """Return some columns of a piece of a text file, after its header.
 
-    Parameters
-    ----------
-    text : bytes
-        A piece of the file, after its header.
-    path : Path
-    columns : sequence of str
-    rows : int, optional
-    as_text : bool
-        Whether cells stay text; otherwise numbers and booleans are recognised.
+    ``as_text``: cells stay text; otherwise numbers and booleans are recognised.
 
     Raises
     ------
@@ -430,7 +409,6 @@ def _encoding(path: Path) -> str:
 
 
 def _western(path: Path) -> str:
-    """Return the Western European encoding of text that is not UTF-8."""
     content = _unpacked(path)
     if not _TWO_BYTES.search(content):
         with suppress(UnicodeDecodeError):
@@ -460,7 +438,6 @@ def _delimiter(path: Path, start: str) -> str:
 
 
 def _widths(start: str, mark: str) -> tuple[int, int]:
-    """Return the cell counts of header and first record for a delimiter."""
     records = csv.reader(io.StringIO(start, newline=""), delimiter=mark)
     found = (len(record) for record in records if "".join(record).strip())
     return next(found, 0), next(found, 0)

@@ -87,7 +87,6 @@ class TwoLevels(PluginParameters):
 
 
 def _shape(value: Any) -> str:
-    """Return a field's form, to explain errors of the intended form only."""
     if isinstance(value, (dict, TwoLevels)):
         return "levels"
     return "list" if isinstance(value, list) else "number"

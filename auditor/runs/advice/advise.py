@@ -13,8 +13,8 @@ import yaml
 from auditor import registry
 from auditor.base.errors import AuditorError
 from auditor.process.interrupt import Interrupted
-from auditor.results.advice import Advice, Tried
 from auditor.results.files import write_atomically, writing
+from auditor.results.records import Advice, Tried
 from auditor.runs.advice.audits import Asked, Trials
 from auditor.runs.advice.candidates import (
     STEPS,

@@ -15,10 +15,9 @@ from auditor.expectations.exposure import Exposure, shares_unknown
 from auditor.expectations.metric import ERRORS, LEVEL, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
 from auditor.process.interrupt import Interrupted
-from auditor.results.advice import Exposed, Tried
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.model import AuditResult
-from auditor.results.records import Measurement, Verdict, cells, mean_theory, pooled
+from auditor.results.records import Exposed, Measurement, Tried, Verdict, cells, mean_theory, pooled
 from auditor.runs.advice.candidates import MODEL, STEPS, Candidate, weakest, within
 from auditor.runs.advice.columns import SURE
 from auditor.runs.check import check_data

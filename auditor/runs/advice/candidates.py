@@ -33,7 +33,7 @@ from auditor.data.load import load_target
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.numerics.random_streams import stream
-from auditor.results.advice import Epsilon
+from auditor.results.records import Epsilon
 from auditor.runs.advice.columns import Chosen, Request
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.additive import AdditiveScheme

@@ -254,7 +254,7 @@ class Filled:
 
     def factor(self, records: int) -> Array:
         """Return the factor of Q for a change of some records, shape (N, N)."""
-        return np.asarray(records + records**2 * self.pairs / np.outer(self.present, self.present))
+        return records + records**2 * self.pairs / np.outer(self.present, self.present)
 
 
 def largest_length(C: Array, spans: Array, factor: Array | float = 1.0) -> Length:
@@ -332,14 +332,14 @@ def combined_noise(R: Array, N: int) -> Array:
     scale = np.sqrt(np.clip(np.einsum("il,il->i", R, R), 0.0, None)).max(initial=0.0)
     told = differences[size > BITS * len(R) * EPS * scale]
     if len(told) == 0:
-        return np.asarray(mean @ mean.T)
+        return mean @ mean.T
     _, s, Vt = np.linalg.svd(told / np.linalg.norm(told, axis=1)[:, None], full_matrices=False)
     Vt = Vt[s > len(R) * EPS * s[0]]
     rest = mean - (mean @ Vt.T) @ Vt
     # once more: the first subtraction leaves rounding of the size of the mean
     rest -= (rest @ Vt.T) @ Vt
     rest[np.abs(rest) <= BITS * len(R) * EPS * np.abs(mean).max(axis=1, keepdims=True)] = 0.0
-    return np.asarray(rest @ rest.T)
+    return rest @ rest.T
 
 
 BY_VALUE = "an upper bound, from the figures of each value"

@@ -32,21 +32,25 @@ from auditor.base.errors import AuditorError
 from auditor.base.text import nearest, quoted
 from auditor.base.types import Array
 from auditor.data.bounds import Recorded
-from auditor.data.columns.resolution import MOST_PLACES, SLACK
+from auditor.data.columns.scan import MOST_PLACES, SLACK
 from auditor.numerics.blocks import evenly
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters
 from auditor.schemes.base.additive import (
     CHUNK_VALUES,
+    ORIGINAL,
     AdditiveScheme,
     FreshNoise,
+    Step,
+    bridge_plan,
+    min_covariance,
     noise_stream,
     snap,
+    upward_plan,
 )
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.noise_shapes import ProductShape, product_shape
-from auditor.schemes.base.plans import ORIGINAL, Step, bridge_plan, min_covariance, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 
 

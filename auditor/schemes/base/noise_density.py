@@ -154,12 +154,12 @@ def excess_kurtosis(distribution: Distribution, v: float) -> float:
 
 def _log_gaussian(t: Array, s: float, unit: float) -> Array:
     z = t / s
-    return np.asarray(-0.5 * z * z - np.log(s * np.sqrt(2.0 * np.pi)))
+    return -0.5 * z * z - np.log(s * np.sqrt(2.0 * np.pi))
 
 
 def _log_laplace(t: Array, s: float, unit: float) -> Array:
     b = s / np.sqrt(2.0)
-    return np.asarray(-np.abs(t) / b - np.log(2.0 * b))
+    return -np.abs(t) / b - np.log(2.0 * b)
 
 
 def _log_geometric(t: Array, s: float, unit: float) -> Array:
@@ -237,7 +237,7 @@ def _geometric_tail(t: Array, s: float, unit: float) -> Array:
     k, on = _multiples(t, unit)
     rate = geometric_rate((s / unit) ** 2)
     beyond = np.exp(-rate * (np.where(on, k, np.floor(t / unit)) + 1.0)) / (1.0 + np.exp(-rate))
-    return np.asarray(beyond + 0.5 * np.exp(_log_geometric(t, s, unit)))
+    return beyond + 0.5 * np.exp(_log_geometric(t, s, unit))
 
 
 def _skellam_tail(t: Array, s: float, unit: float) -> Array:
@@ -266,9 +266,8 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
     add = (
         0.5 / (np.tanh(np.arcsinh(k / v) / 2.0) + (w < 1e-3)) / np.sqrt(np.hypot(k, v)) - 1.0 / far
     )
-    return np.asarray(
-        scipy.special.ndtr(-w)
-        + np.where(w < 1e-3, 0.0, np.exp(-0.5 * w * w) / np.sqrt(2.0 * np.pi) * add)
+    return scipy.special.ndtr(-w) + np.where(
+        w < 1e-3, 0.0, np.exp(-0.5 * w * w) / np.sqrt(2.0 * np.pi) * add
     )
 
 

@@ -257,7 +257,7 @@ NoiseLaw = KroneckerNoise | DenseNoise
 
 
 def _deviations(variances: Array) -> Array:
-    return np.asarray(np.sqrt(np.clip(variances, 0.0, None)))
+    return np.sqrt(np.clip(variances, 0.0, None))
 
 
 def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
@@ -293,7 +293,7 @@ def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
         )
         for ends in (low, high)
     )
-    return np.asarray(ended - begun)
+    return ended - begun
 
 
 def psd_root(K: Array) -> Array:
@@ -365,7 +365,7 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) must not be negative, as it would be with max in place of
     # min.
     quieter = (deviation[:, None] <= deviation[None] * (1.0 + UNCORRELATED)).all(axis=2)
-    return np.asarray((gaps <= size).all(axis=(1, 3)) & quieter)
+    return (gaps <= size).all(axis=(1, 3)) & quieter
 
 
 PROCESSES: frozenset[Distribution] = frozenset({"laplace", "geometric", "skellam"})
@@ -495,6 +495,6 @@ class Transformed:
     @cached_property
     def _all(self) -> Array:
         N = self.transforms[0].shift.size
-        return np.asarray(
-            scipy.linalg.block_diag(np.eye(N), *(transform.matrix for transform in self.transforms))
+        return scipy.linalg.block_diag(
+            np.eye(N), *(transform.matrix for transform in self.transforms)
         )

@@ -136,7 +136,7 @@ def noise_shape(
             )
         return np.diag(spans**2)
     if shape == "white":
-        return np.asarray(np.eye(N) * (np.trace(K_X) / N))
+        return np.eye(N) * (np.trace(K_X) / N)
     if shape == "data":
         return K_X
     if isinstance(shape, VarianceShape):
@@ -147,12 +147,10 @@ def noise_shape(
                 f"noise.spectrum must have one eigenvalue per attribute, {N}; got {len(shape.spectrum)}"
             )
         vectors = np.linalg.eigh(K_X)[1][:, ::-1]
-        return np.asarray((vectors * np.asarray(shape.spectrum)) @ vectors.T)
+        return (vectors * np.asarray(shape.spectrum)) @ vectors.T
     if isinstance(shape, DissimilarShape):
         values, vectors = np.linalg.eigh(K_X)
-        return np.asarray(
-            (vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T
-        )
+        return (vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T
     assert isinstance(shape, MatrixShape)
     return _matrix(shape.matrix, N, base)
 
@@ -213,7 +211,7 @@ def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Ar
         if dissimilar <= 0.5
         else (share[::-1], 2.0 * dissimilar - 1.0)
     )
-    return np.asarray(variance * (weight * end + (1.0 - weight)))
+    return variance * (weight * end + (1.0 - weight))
 
 
 def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:

@@ -300,6 +300,10 @@ class Scheme(Plugin):
         """Return the columns of copies from files beside the audited ones."""
         return []
 
+    def beside(self, table: Table) -> list[tuple[int, list[str]]]:
+        """Return the names of these columns, with the number of the copy."""
+        return []
+
     def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
         """Return the scheme that draws such copies again; None if they cannot be drawn."""
         return self if self.makes_copies else None

@@ -151,7 +151,7 @@ def counted(classes: Indices, codes: Indices, shape: tuple[int, int]) -> Array:
 
 def entropies(P: Array) -> Array:
     """Return ``−Σ P ln P`` of each row, shape (rows,)."""
-    return np.asarray(-(P * np.log(np.where(P > 0, P, 1.0))).sum(axis=1))
+    return -(P * np.log(np.where(P > 0, P, 1.0))).sum(axis=1)
 
 
 def rarer_over_commonest(counts: Array, ell: int) -> Array:
@@ -166,7 +166,7 @@ def rarer_over_commonest(counts: Array, ell: int) -> Array:
     array([1., 0.])
     """
     r = -np.sort(-counts, axis=1)
-    return np.asarray(r[:, ell - 1 :].sum(axis=1) / r[:, 0])
+    return r[:, ell - 1 :].sum(axis=1) / r[:, 0]
 
 
 def spans(counts: Array, values: Array) -> Array:
@@ -175,7 +175,7 @@ def spans(counts: Array, values: Array) -> Array:
     ``values`` is ascending, of shape (V,).
     """
     held = counts > 0
-    return np.asarray(values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)])
+    return values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)]
 
 
 def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:
@@ -185,10 +185,10 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
     """
     gap = P_E - P
     if distance == "equal":
-        return np.asarray(0.5 * np.abs(gap).sum(axis=1))
+        return 0.5 * np.abs(gap).sum(axis=1)
     if distance == "ordered":
         steps = max(1, len(values) - 1)
-        return np.asarray(np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / steps)
+        return np.abs(np.cumsum(gap, axis=1)).sum(axis=1) / steps
     return _hierarchical(gap, values, distance)
 
 

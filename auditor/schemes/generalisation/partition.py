@@ -8,7 +8,7 @@
 | lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
 Numbers only. Categories are places among the leaves of their hierarchy
-(``auditor.data.columns.hierarchy``), so every node is an interval of places. Mondrian's intervals
+(``auditor.data.columns.categorical_table``), so every node is an interval of places. Mondrian's intervals
 need not be nodes.
 """
 
@@ -246,7 +246,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
         return None
     below = np.cumsum(sizes[order])[cuts]
     place = min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)
-    return np.asarray(low <= reach[cuts[place]])
+    return low <= reach[cuts[place]]
 
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:

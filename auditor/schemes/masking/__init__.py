@@ -6,7 +6,7 @@ Each scheme is one pure function of the table. Uses ``auditor.schemes.base``, an
 
 from importlib import import_module
 
-from auditor.process.shipped import modules_in
+from auditor.process.environment import modules_in
 
 for _module in modules_in(__name__, __path__):
     import_module(_module)  # each registers its scheme

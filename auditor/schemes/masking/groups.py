@@ -47,7 +47,7 @@ def grouping_seconds(rows: int, width: int, k: float) -> float:
 def in_deviations(X: Array) -> Array:
     """Return standardised columns, shape (n, N); constant ones are 0."""
     deviation = X.std(axis=0)
-    return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf))
+    return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
 
 
 def mdav(Z: Array, k: int) -> Indices:
@@ -122,7 +122,7 @@ def means(X: Array, g: Indices) -> Array:
 
 
 def _squares(Z: Array, centre: Array) -> Array:
-    return np.asarray(np.square(Z - centre).sum(axis=1))
+    return np.square(Z - centre).sum(axis=1)
 
 
 @register
@@ -157,7 +157,7 @@ def drawn_alike(group: Array, rng: Rng) -> Array:
     """
     values, P = np.linalg.eigh(np.atleast_2d(np.cov(group.T, ddof=0)))
     u = np.sqrt(12.0) * (rng.random(group.shape) - 0.5)
-    return np.asarray(group.mean(axis=0) + (u * np.sqrt(np.clip(values, 0.0, None))) @ P.T)
+    return group.mean(axis=0) + (u * np.sqrt(np.clip(values, 0.0, None))) @ P.T
 
 
 @register

@@ -41,8 +41,8 @@ from auditor.schemes.replacement.base import (
     UniformScheme,
     categories_of,
     check_columns,
+    sent_through,
 )
-from auditor.schemes.replacement.draws import sent_through
 from auditor.schemes.replacement.law import MatrixLaw
 
 Matrix = Annotated[list[list[float]], Field(min_length=1)]
@@ -183,4 +183,4 @@ def invariant(P: Array, q: Array) -> Array:
     shown = joint.sum(axis=0)
     Q = np.divide(joint, shown, out=np.zeros_like(joint), where=shown > 0).T
     # outputs of probability 0 have no reverse: spread by q
-    return np.asarray(P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q))
+    return P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q)

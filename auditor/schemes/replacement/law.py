@@ -16,6 +16,18 @@ remark that ends section 5.2). For one value y against all others, the paper's r
 
 Copies drawn independently by stated matrices ``T_i`` (gouweleeuw1998) have the joint law
 ``Π T_i[x, y_i]`` and ``ε = max_{x, x'} Σ_i max_y ln(T_i[x, y] / T_i[x', y])``.
+
+Copies without a stated law get an estimated one, from matched pairs:
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``p`` | retention of the nearest uniform law: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
+| ``T_i[x, y]`` | ``(n_xy + w·U[x, y]) / (n_x + w)``, U the uniform law at p | (s, s) |
+| ``w`` | of `RECORDS_BY_LAW` the likeliest, each row being Dirichlet with ``w·U`` (``evidence``) | scalar |
+
+Copy j is *redundant* beside copy i of higher retention if the values of copy i predict it better than the
+originals do, by this evidence. It then does not count. Of one multilevel release only the best copy counts,
+of fresh copies all.
 """
 
 from __future__ import annotations
@@ -23,16 +35,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.types import Array, Codes
+from auditor.base.types import Array, Codes, Flags
+from auditor.process.deferred import scipy
 
 EXACTLY = 1e-12
+RECORDS_BY_LAW = (20.0, 5.0, 1.0, 0.2)
+"""Candidate prior weights ``w``, in records of the uniform law."""
+FEWEST_PER_CELL = 10
+"""Fewest records per cell; below, each attribute is modelled as perturbed independently."""
+MOST_VALUES = 1_000
+"""Most values in an estimated domain: eight megabytes per copy."""
 
 
 def fresh_chances(retention: float, size: int, pi: Array | None = None) -> float | Array:
@@ -96,7 +115,7 @@ class UniformLaw:
     by_retention: ClassVar[bool] = True
     """Whether every copy keeps a value with its level's probability, or draws from ``π``."""
 
-    def of(self, copies: Sequence[int]) -> UniformLaw:
+    def of(self, copies: Sequence[int]) -> Self:
         """Return the law of a coalition, by copy numbers from 1."""
         return replace(self, levels=tuple(self.levels[copy - 1] for copy in copies))
 
@@ -151,7 +170,7 @@ class UniformLaw:
             )
         pair = self.of([source, target]).joint(prior).sum(axis=0)
         seen = pair.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0))
+        return np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0)
 
     def given_original(self) -> Array:
         """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
@@ -172,7 +191,7 @@ class UniformLaw:
 
     def joint(self, prior: Array) -> Array:
         """Return the joint law ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
-        return np.asarray(np.einsum("x,x...->x...", prior, self.given_original()))
+        return np.einsum("x,x...->x...", prior, self.given_original())
 
     def epsilon(self) -> float:
         """Return the local differential privacy ``ε`` of all copies together.
@@ -287,7 +306,7 @@ class MatrixLaw(UniformLaw):
     transitions: tuple[Array, ...] = field(default=(), repr=False)
     by_retention: ClassVar[bool] = False
 
-    def of(self, copies: Sequence[int]) -> MatrixLaw:
+    def of(self, copies: Sequence[int]) -> Self:
         levels, transitions = (
             tuple(each[copy - 1] for copy in copies) for each in (self.levels, self.transitions)
         )
@@ -334,3 +353,98 @@ class MatrixLaw(UniformLaw):
         others = [T for place, T in enumerate(self.transitions) if place != self.best - 1]
         sets = np.unique(possible[:, possible.any(axis=0)], axis=1).T
         return all(np.ptp(T[alike], axis=0).max() <= EXACTLY for T in others for alike in sets)
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedLaw(MatrixLaw):
+    """Estimated law of one tuple's copies given its value.
+
+    ``levels`` are the retentions of the nearest uniform laws. It fits the copies that it was estimated
+    from, so only other records can validate it. *Not estimated*: other dependence between copies.
+
+    Attributes
+    ----------
+    redundant : ndarray of shape (k, k)
+        Whether the copy of the column is redundant beside the copy of the row.
+    """
+
+    redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool), repr=False)
+
+    def of(self, copies: Sequence[int]) -> Self:
+        held = np.asarray(copies, dtype=np.intp) - 1
+        return replace(super().of(copies), redundant=self.redundant[np.ix_(held, held)])
+
+    def likelihood(self, copies: Sequence[Codes]) -> Array:
+        """Return ``Π T_i[x, y_i]`` of the copies that count, shape (b, s)."""
+        counts = np.flatnonzero(~self.redundant.any(axis=0)).tolist()
+        return MatrixLaw.likelihood(
+            super().of([place + 1 for place in counts]), [copies[place] for place in counts]
+        )
+
+    def epsilon(self) -> float:
+        """Return infinity: estimated probabilities bound nothing."""
+        return math.inf
+
+    def best_is_sufficient(self) -> bool:
+        """Return False: an estimate proves nothing."""
+        return False
+
+
+def estimated(x: Codes, copies: Sequence[Codes], shape: Sequence[int]) -> EstimatedLaw:
+    """Return the law of copies, estimated from records.
+
+    Parameters
+    ----------
+    x, copies : ndarrays of shape (n,)
+        Codes of the original and of every copy.
+    shape : sequence of int
+        Number of values of each attribute.
+    """
+    size = math.prod(shape)
+    levels = tuple(estimated_retention(x, y, size) for y in copies)
+    T, by_original = zip(*(transitions(x, y, shape) for y in copies), strict=True)
+    law = EstimatedLaw(levels, size, False, transitions=T)
+    redundant, order = np.zeros((len(copies),) * 2, dtype=bool), law.descending
+    for place, j in enumerate(order):
+        for i in order[:place]:
+            redundant[i, j] = transitions(copies[i], copies[j], shape)[1] > by_original[j]
+    return replace(law, redundant=redundant)
+
+
+def transitions(x: Codes, y: Codes, shape: Sequence[int]) -> tuple[Array, float]:
+    """Return ``T``, shape (s, s), and its evidence."""
+    size = math.prod(shape)
+    if len(shape) > 1 and FEWEST_PER_CELL * size**2 > x.size:
+        each = zip(*(np.unravel_index(codes, tuple(shape)) for codes in (x, y)), shape, strict=True)
+        parts = [transitions(a, b, (values,)) for a, b, values in each]
+        return reduce(
+            lambda T, other: np.asarray(np.kron(T, other)), [T for T, _ in parts]
+        ), math.fsum(log for _, log in parts)
+    U = transition_matrix(estimated_retention(x, y, size), size)
+    counts = np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size)
+    log, w = max((evidence(counts, w * U), w) for w in RECORDS_BY_LAW)
+    return (counts + w * U) / (counts.sum(axis=1, keepdims=True) + w), log
+
+
+def evidence(counts: NDArray[np.integer[Any]], alpha: Array) -> float:
+    """Return the Dirichlet-multinomial log-likelihood of counts, (s, s).
+
+    Each row's probabilities are Dirichlet with ``alpha``, shape (s, s), all above 0: ``Σ_x ln
+    Γ(α_x) − ln Γ(α_x + n_x) + Σ_y ln Γ(α_xy + n_xy) − ln Γ(α_xy)``; α_x and n_x are sums of rows.
+    """
+    met, gammaln = counts > 0, scipy.special.gammaln
+    rows = gammaln(alpha.sum(axis=1)) - gammaln((alpha + counts).sum(axis=1))
+    return float(rows.sum() + (gammaln(alpha[met] + counts[met]) - gammaln(alpha[met])).sum())
+
+
+def estimated_retention(x: Codes, y: Codes, size: int, pi: Array | None = None) -> float:
+    """Return the maximum-likelihood retention from r matched pairs.
+
+    With replacements by π the mean of ``π_x`` replaces ``1/s``: unbiased, not maximum likelihood. Kept
+    off 1 by half a record, since r agreements do not prove certainty.
+    """
+    chance = 1 / size if pi is None else float(np.mean(pi[x]))
+    if chance >= 1.0:
+        return 0.0
+    agree = float(np.mean(x == y))
+    return min(max(0.0, (agree - chance) / (1 - chance)), 1.0 - 0.5 / (x.size + 1))

@@ -7,16 +7,9 @@ from itertools import permutations
 
 import numpy as np
 
-from auditor.audit.insider.feature import (
-    FEW,
-    MOST_PAIRED,
-    Columns,
-    Feature,
-    Known,
-    Shown,
-    many_alike,
-)
+from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Known, Shown
 from auditor.base.types import Array, Indices
+from auditor.data.copies import characters, many_alike
 from auditor.numerics.statistics import BY_CHANCE
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -193,6 +186,8 @@ def standing_out(frames: Array, n: int) -> Array:
     return np.fft.irfft(F, frames.shape[1], axis=1)
 
 
+DAMPED = 0.1
+"""Square root of the ridge penalty on the effect of a character."""
 MOST_MEANS = 64
 """Pairs of a shown column and a cell."""
 
@@ -207,6 +202,8 @@ class ShownColumns(Feature):
         """Yield the columns."""
         for k, (name, values) in enumerate(shown.beside):
             codes = values.dtype.kind in "iu"
+            if values.dtype.kind == "U":
+                continue
             if not codes or many_alike(values):
                 yield f"column {name!r}", partial(lambda k, s: s.beside[k][1], k)
             if codes:
@@ -239,3 +236,25 @@ def coded_mean(k: int, c: int, shown: Shown) -> Array:
     codes, cell = shown.beside[k][1], shown.flat[:, c]
     counts = np.bincount(codes)
     return (np.bincount(codes, cell) / np.maximum(counts, 1))[codes]
+
+
+@register
+class Characters(Feature):
+    """Least squares on the characters at each place of a shown text."""
+
+    name, learns = "characters", True
+
+    def columns(self, shown: Shown, known: Known) -> Columns:
+        """Yield the columns."""
+        x = known.x[:, known.attribute]
+        there = np.flatnonzero(np.isfinite(x))
+        for name, text in shown.beside:
+            if text.dtype.kind == "U":
+                places = characters(text)
+                ends = np.concatenate([[0], np.cumsum(places.max(axis=0) + 1)])
+                n, p = places.shape
+                row, column = np.repeat(np.arange(n), p), (places + ends[:-1]).ravel()
+                A = scipy.sparse.csr_array((np.ones(n * p), (row, column)), (n, ends[-1]))
+                y = x[there] - x[there].mean()
+                guess = A @ scipy.sparse.linalg.lsqr(A[there], y, DAMPED)[0]
+                yield f"characters of {name!r}", partial(lambda v, s: v, guess)
