@@ -11,6 +11,7 @@ noise are smoothed by one lag window.
 | ``N(f)`` | ``diag(ν)`` times the transform of ``w(h/M) r_h``, r the noise's autocorrelation; 1 if rows are independent | (F, d) | |
 | ``S_X(f)`` | positive part of ``S_Y(f) − N(f)``, scaled to the data's power ``1 − ν`` | (F, d, d) | |
 | ``G(f)`` | ``S_X (S_X + N)⁻¹`` | (F, d, d) | wiener1949 |
+| trend | ``(1 − b λ/Σ C²) C``: cosine transform C of rows in blocks of b frequencies, of level λ | (K, N) | cai1999 |
 | lines | frequencies of a Hann-tapered periodogram far above the median around them, and above the noise | (L,) | |
 | risk | ``∫ tr (I − G) P' (I − G)* + 2 N·diag G − Σν``: unbiased for a G fitted without P' | scalar | stein1981 |
 """
@@ -32,32 +33,81 @@ PADDING = 2
 """Length of a padded segment over its rows, so that lags do not wrap around."""
 MOST_LINES, AROUND = 24, 128
 """Most spectral lines, and adjacent ordinates whose median is the level around them."""
+MOST_SLOW, SURE_OF_TREND = 64, 7.0
+"""Most slow cosines of a trend, and minus the logarithm of the chance that a block of rows without
+an order shows one."""
 LINE_ALARM = 1e-3
 """Chance that rows without an order show a line."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lines:
-    """A constant and sinusoids along the rows.
+    """A constant, trends and sinusoids along the rows.
 
     Attributes
     ----------
     frequencies : ndarray of shape (L,)
         In cycles per row.
     factors : ndarray of shape (1 + 2L, N)
+    leverage : ndarray of shape (N,)
+        Mean share of a row in its own value.
     """
 
     frequencies: Array
     factors: Array
+    leverage: Array
 
     @classmethod
-    def of(cls, y: Array, noise: Array) -> Lines:
-        """Fit the significant lines of rows, shape (n, N), with noise variances, (N,)."""
+    def none(cls, width: int) -> Lines:
+        """Return no line."""
+        return cls(np.zeros(0), np.zeros((1, width)), np.zeros(width))
+
+    @classmethod
+    def of(cls, y: Array, noise: Array, *, trends: bool) -> Lines:
+        """Fit trends and significant lines of rows, shape (n, N), with noise variances, (N,)."""
+        trend = cls.trend(y) if trends else cls.none(y.shape[1])
+        y = y - trend.values(0, len(y))
         frequencies = line_frequencies(y, noise)
         if not frequencies.size:
-            return cls(frequencies, np.zeros((1, y.shape[1])))
-        found = cls(frequencies, np.zeros((0, 0)))
-        return cls(frequencies, np.asarray(scipy.linalg.lstsq(found.design(0, len(y)), y)[0]))
+            return trend
+        found = cls(frequencies, np.zeros((0, 0)), np.zeros(0))
+        one, *waves = np.split(
+            np.asarray(scipy.linalg.lstsq(found.design(0, len(y)), y)[0]), [1, 1 + frequencies.size]
+        )
+        both = zip(np.split(trend.factors[1:], 2), waves, strict=True)
+        return cls(
+            np.append(trend.frequencies, frequencies),
+            np.vstack([one, *(each for pair in both for each in pair)]),
+            trend.leverage + (1.0 + 2.0 * frequencies.size) / len(y),
+        )
+
+    @classmethod
+    def trend(cls, y: Array) -> Lines:
+        """Fit slow cosines of rows, shape (n, N), by James and Stein's rule in dyadic blocks.
+
+        The level without a trend is that of the upper half of the frequencies.
+        """
+        n = len(y)
+        C = scipy.fft.dct(y, norm="ortho", axis=0)
+        level = (C[n // 2 :] ** 2).mean(axis=0) + np.finfo(float).tiny
+        share = np.zeros((1 + min(MOST_SLOW, n // 16), y.shape[1]))
+        low, found = 1, np.zeros(y.shape[1], dtype=bool)
+        while low < len(share):
+            b = min(max(low - 1, 1), len(share) - low)
+            power = (C[low : low + b] ** 2).sum(axis=0) / level
+            # quantiles of χ² with b degrees of freedom
+            found |= power > b + 2.0 * np.sqrt(b * SURE_OF_TREND) + 2.0 * SURE_OF_TREND
+            likely = power > b + 2.0 * np.sqrt(b) + 2.0
+            share[low : low + b] = np.where(likely, 1.0 - b / np.maximum(power, 1.0), 0.0)
+            low += b
+        share *= found
+        kept = share * C[: len(share)]
+        (k,) = np.nonzero(kept.any(axis=1))
+        # cos(2πf(t + ½)) = cos πf cos 2πft − sin πf sin 2πft, with f = k/2n
+        c, f = np.sqrt(2.0 / n) * kept[k], k / (2.0 * n)
+        half = np.pi * f[:, None]
+        factors = np.vstack([np.zeros((1, y.shape[1])), np.cos(half) * c, -np.sin(half) * c])
+        return cls(f, factors, share.sum(axis=0) / n)
 
     def design(self, first: int, rows: int) -> Array:
         """Return 1, cosines and sines at rows from ``first``, shape (rows, 1 + 2L)."""

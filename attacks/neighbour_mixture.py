@@ -9,16 +9,17 @@ joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 | ``d_t`` | posterior mean of ``u_t`` given row t alone, and its normal scores | (2r,) | ``mixture_estimate`` |
 | ``w_t`` | best linear prediction of ``u_t`` from all other rows and spectral lines | (r,) | ``serial_filter`` |
 | ``f_t`` | 1, ``w_t``, and means of d in ``WINDOWS`` without row t | (F,) | |
-| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the rows of fold k, which has row t; and ``w_t`` | (2r,) | |
+| ``P_t`` | ``B_k f_t``: ridge regression of u on f, shrunk to ``w_t``, without the rows of fold k, which has row t | (r,) | |
 | ``p_t`` | leading principal components of the predictions that are better than the mean | (c,) | |
 | ``v_t`` | ``[u_t, p_t]``, of noise variances ``[s, 0]`` | (r + c,) | |
 | ``α, m, V`` | mixture of the noise-free v, by extreme deconvolution | | bovy2011 |
-| ``x̂_t`` | average of posterior means given ``u_t``, ``v_t``, either half of ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
+| ``x̂_t`` | average of the filter's and of means given ``u_t``, ``v_t``, all ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
 Rows are neighbours in the table's order (``order:`` sorts it). Noise is independent between rows,
 so ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to
-at most 20,000 rows from all over the table. If the Wiener filter uses no other row, the attack is
+at most 20,000 rows from all over the table. A panel's means stay within its units if these have
+equally many rows. If the Wiener filter uses no other row, the attack is
 ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
@@ -82,6 +83,8 @@ PREDICTED = (2, 8)
 """Numbers of components ``c``, one mixture each. More cost rows per covariance."""
 SURE_OF = 3.0
 """Standard errors by which a prediction must be better than the mean."""
+SURE_GROUPS, FEWEST_GROUPS = 3.5, 20
+"""Standard errors by which products within groups must be larger, and fewest groups."""
 PROBE = 1e-3
 """Step of numerical derivatives, in deviations of the noise."""
 
@@ -130,31 +133,26 @@ class NeighbourMixture(RowAttack):
         windowed = np.argsort(-alike, kind="stable")[:MOST_WINDOWED]
         spread = start[:: max(1, len(start) // MOST_ROWS)]
         knots = quantiles(alone.posterior.mean(spread)[:, windowed])
-        near = Neighbourhood(alone, filtered, windowed, knots)
+        near = Neighbourhood(alone, filtered, windowed, knots, group_rows(start, count))
         some = list(samples(near, blocks, min(1.0, MOST_ROWS / count)))
-        u, own, f, fold = (np.concatenate(part) for part in zip(*some, strict=True))
+        u, own, f, wiener, fold = (np.concatenate(part) for part in zip(*some, strict=True))
         r, basis = u.shape[1], seen.pencil.basis
         w = f[:, 1 : 1 + r]
         B, rest = ridge_by_fold(f, u - w, fold, len(WINDOWS) * windowed.size)
         B[:, 1 : 1 + r] += np.eye(r)
-        # the filter's own predictions w too, which cost no coefficient
-        B = np.concatenate([B, np.zeros_like(B)], axis=2)
-        B[:, 1 : 1 + r, r:] = np.eye(r)
-        P = np.hstack([w + rest, w])
+        P = w + rest
         unit, A_1 = by_unit(seen)
         if "predictions" not in view.starts:
             maps = useful(u, P)
             if not maps:
                 return mixture.fit(view, blocks)
-            maps.append(maps[0] @ maps[0][:r].T @ A_1.T)
-            view.starts["predictions"] = [
-                np.kron(np.eye(2), seen.pencil.inverse.T) @ to for to in maps
-            ]
-        *joint, single = (np.kron(np.eye(2), basis.T) @ each for each in view.starts["predictions"])
+            maps.append(maps[0] @ maps[0].T @ A_1.T)
+            view.starts["predictions"] = [seen.pencil.inverse.T @ to for to in maps]
+        *joint, single = (basis.T @ each for each in view.starts["predictions"])
         posteriors, each = list[tuple[OnLattices, Array]](), list[OnLattices]()
         for to in joint:
             prior, rows = joined(u, P @ to, s, np.diag(1.0 - s))
-            if len(posteriors) > 1:
+            if posteriors:
                 A = scipy.linalg.block_diag(basis, np.eye(to.shape[1]))
                 prior = fitted_prior(view, self.name, prior, rows, A, most, (rows.u, rows.s, A))
             A = np.hstack([basis, np.zeros((view.width, to.shape[1]))])
@@ -171,10 +169,12 @@ class NeighbourMixture(RowAttack):
         made = WithNeighbours(near, B, posteriors, single, each, np.zeros((0, 0)))
         z = stream(view.seed, self.name, "probe").normal(size=u.shape) * np.sqrt(s)
         moved = u + PROBE * z
-        here, there = made.each(u, own, P), made.each(moved, alone.posterior.mean(moved), P)
+        here = made.each(u, own, P, wiener)
+        stirred = wiener + (moved - u) @ (filtered.own @ basis).T
+        there = made.each(moved, alone.posterior.mean(moved), P, stirred)
         # fitted coefficients pass more noise, as in Mallows' C_p
         joints = [alone.placed, *(one for one, _ in posteriors)]
-        fitted = [one.parameters for one in joints]
+        fitted = [filtered.lines.leverage * len(u), *(one.parameters for one in joints)]
         fitted.append(np.hstack([one.parameters for one in each]))
         slopes = [
             ((b - a) / PROBE * (z @ basis.T)).mean(axis=0) + unit**2 * noise * k / len(u)
@@ -198,12 +198,15 @@ class Neighbourhood:
         Coordinates with means among the features.
     knots : ndarray of shape (KNOTS, d)
         Quantiles of ``d`` in these coordinates.
+    group : int
+        Rows of a group. Means do not cross groups.
     """
 
     alone: PosteriorMean
     filtered: Filtered
     windowed: Indices
     knots: Array
+    group: int
 
     @property
     def reach(self) -> int:
@@ -214,21 +217,24 @@ class Neighbourhood:
         """Return the features of rows from place ``first``."""
         return replace(self, filtered=self.filtered.at(first))
 
-    def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array]:
-        """Return u, d and ``f``, 1 and ``w`` first, of some rows of shape (b, N)."""
+    def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array, Array]:
+        """Return u, d, ``f``, 1 and ``w`` first, and the filter's estimates, of some rows."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)
         near = d[:, self.windowed]
-        means = [around(each, rows) for each in (near, normal_scores(near, self.knots))]
+        first = self.filtered.first
+        scores = normal_scores(near, self.knots)
+        means = [around(each, rows, first, self.group) for each in (near, scores)]
         w = (self.filtered.predicted(copies)[rows] - seen.mu) @ seen.pencil.inverse.T
-        return u[rows], d[rows], np.hstack([np.ones((len(rows), 1)), w, *means])
+        f = np.hstack([np.ones((len(rows), 1)), w, *means])
+        return u[rows], d[rows], f, self.filtered.rows(copies)[rows]
 
 
 def samples(
     near: Neighbourhood, blocks: Iterable[list[Array]], share: float
-) -> Iterator[tuple[Array, Array, Array, Indices]]:
-    """Yield u, d, f and folds of evenly spread stretches of rows."""
+) -> Iterator[tuple[Array, Array, Array, Array, Indices]]:
+    """Yield u, d, f, the filter's estimates and folds of evenly spread stretches of rows."""
     first = 0
     for copies in blocks:
         n = len(copies[0])
@@ -269,11 +275,11 @@ class WithNeighbours(Reconstruction):
     Attributes
     ----------
     near : Neighbourhood
-    B : ndarray of shape (FOLDS, F, 2r)
+    B : ndarray of shape (FOLDS, F, r)
         Predictions of ``u`` from features.
-    posteriors : sequence of (OnLattices, ndarray of shape (2r, c))
+    posteriors : sequence of (OnLattices, ndarray of shape (r, c))
         Given predictions too, each with the map from all predictions to its own.
-    single : ndarray of shape (2r, N)
+    single : ndarray of shape (r, N)
         From all predictions to each attribute's own.
     alone : sequence of N OnLattices
         Of each attribute, given itself and its prediction.
@@ -296,17 +302,17 @@ class WithNeighbours(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return ``x̂``, shape (b, N)."""
-        u, own, f = self.near.of(copies, np.arange(len(copies[0])))
+        u, own, f, wiener = self.near.of(copies, np.arange(len(copies[0])))
         P = predicted(f, folds(copies[0]), self.B)
-        return np.einsum("ebn,en->bn", np.array(self.each(u, own, P)), self.weights)
+        return np.einsum("ebn,en->bn", np.array(self.each(u, own, P, wiener)), self.weights)
 
-    def each(self, u: Array, own: Array, P: Array) -> list[Array]:
-        """Return each posterior mean in data units, ``own`` first, shapes (b, N)."""
+    def each(self, u: Array, own: Array, P: Array, wiener: Array) -> list[Array]:
+        """Return each estimate in data units, the filter's first, shapes (b, N)."""
         A_1 = by_unit(self.near.alone.seen)[1]
         joint = [one.mean(np.hstack([u, P @ to])) for one, to in self.posteriors]
         pairs = np.stack([(u @ A_1.T).T, (P @ self.single).T], axis=2)
         alone = [one.mean(pair) for one, pair in zip(self.alone, pairs, strict=True)]
-        return [self.near.alone.placed.mean(u, own), *joint, np.hstack(alone)]
+        return [wiener, self.near.alone.placed.mean(u, own), *joint, np.hstack(alone)]
 
 
 def folds(copy: Array) -> Indices:
@@ -334,16 +340,38 @@ def normal_scores(values: Array, knots: Array) -> Array:
     return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
 
 
-def around(values: Array, rows: Indices) -> Array:
+def group_rows(u: Array, count: int) -> int:
+    """Return the rows of consecutive groups of equal size, as of a panel; else all.
+
+    Products of a group's rows exceed products of rows from half a group later on.
+    """
+    found, most = count, SURE_GROUPS
+    sums, squares = (np.cumsum(np.pad(x, ((1, 0), (0, 0))), axis=0) for x in (u, u * u))
+    for size in range(2, len(u) // FEWEST_GROUPS + 1):
+        if count % size:
+            continue
+        products = [
+            (np.diff(sums[at::size], axis=0) ** 2 - np.diff(squares[at::size], axis=0)).sum(axis=1)
+            for at in (0, size // 2)
+        ]
+        error = np.sqrt(sum(each.var() / len(each) for each in products)) + 1e-300
+        z = (products[0].mean() - products[1].mean()) / error
+        if z > most:
+            found, most = size, z
+    return found
+
+
+def around(values: Array, rows: Indices, first: int, group: int) -> Array:
     """Return means of windows about rows, without the rows.
 
-    Shape (len(rows), len(WINDOWS) d), of values of shape (b, d). Windows end with the table.
+    Shape (len(rows), len(WINDOWS) d), of values of shape (b, d) from place ``first`` of the table.
+    Windows end with groups of ``group`` rows, and with the values.
     """
-    n = len(values)
     sums = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
-    found = []
+    start, found = rows - (rows + first) % group, []
+    end = np.minimum(start + group, len(values))
     for w in WINDOWS:
-        low, high = np.clip(rows - w, 0, n), np.clip(rows + w + 1, 0, n)
+        low, high = np.maximum(rows - w, np.maximum(start, 0)), np.minimum(rows + w + 1, end)
         found.append(
             (sums[high] - sums[low] - values[rows]) / np.maximum(high - low - 1, 1)[:, None]
         )
@@ -383,15 +411,13 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
 
 
 def useful(u: Array, P: Array) -> list[Array]:
-    """Return maps to useful predictions, the filter's, and components, shapes (2r, c)."""
-    r = u.shape[1]
-    gain = (u - u.mean(axis=0)) ** 2 - (u - P[:, :r]) ** 2
+    """Return maps from predictions to the useful ones, and to their components, shapes (r, c)."""
+    gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
     sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
     if not sure.size:
         return []
-    own, sizes = np.eye(2 * r)[:, sure], sorted({min(size, sure.size) for size in PREDICTED})
-    of_filter = np.roll(own, r, axis=0)
-    return [own, of_filter, *(own @ components(P[:, sure], size) for size in sizes)]
+    own, sizes = np.eye(u.shape[1])[:, sure], sorted({min(size, sure.size) for size in PREDICTED})
+    return [own, *(own @ components(P[:, sure], size) for size in sizes)]
 
 
 def components(P: Array, most: int) -> Array:

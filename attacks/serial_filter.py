@@ -7,7 +7,7 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``y_t`` | row t of the coalition's copies, averaged with minimum-variance weights | (N,) | ``auditor.adversary.single_copy`` |
-| ``m_t`` | the mean and strong spectral lines, by least squares | (N,) | ``_spectra.Lines`` |
+| ``m_t`` | the mean, trends and strong spectral lines | (N,) | ``_spectra.Lines`` |
 | ``K_X, K_Z`` | covariance of the data about ``m``, as known or estimated, and of the noise in ``y_t`` | (N, N) | |
 | ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − m)`` of variance 1 with noise ν | (N, r), (r,) | |
 | ``r_h`` | autocorrelation of the noise at lag h, by its law; only ``r_0 = 1`` if records are independent | | |
@@ -18,8 +18,8 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
 fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors; otherwise the
-result is exactly ``llse``. Time and memory are linear in rows. Lines are sought in at most
-``MOST_LINE_ROWS`` rows; more rows have none.
+result is exactly ``llse``. Time and memory are linear in rows. Trends and lines are sought in at most
+``MOST_LINE_ROWS`` rows; more rows have none. Trends suppose noise that is independent between rows.
 
 Error. For a stationary Gaussian process with spectrum S_X the least error is ``∫ S_X (S_X + K_Z)⁻¹
 K_Z df``; a filter fitted to 20,000 rows leaves a few per cent more. Theory is the error of the
@@ -105,7 +105,7 @@ class SerialFilter(RowAttack):
         "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, along the rows too, "
         "and the data's mean and covariance or rows to estimate them from."
     )
-    wins = "Wins over llse wherever neighbouring records are alike or return in cycles; on records in no order it is llse."
+    wins = "Wins over llse wherever neighbouring records are alike, follow a trend or return in cycles; on records in no order it is llse."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Filtered:
         """Return the filter fitted to the coalition's combined copy."""
@@ -142,10 +142,10 @@ def fitted(
 
     ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``.
     """
-    lines = Lines(np.zeros(0), np.zeros((1, len(mu))))
+    lines = Lines.none(len(mu))
     if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
         (y,) = parts
-        lines = Lines.of(y.T, np.diag(K_Z))
+        lines = Lines.of(y.T, np.diag(K_Z), trends=serial is None)
         if lines.frequencies.size:
             m = lines.values(0, count).T
             K_X, parts = clip_to_psd(K_X - np.cov(m, bias=True), K_X), [y - m]
@@ -274,6 +274,13 @@ class Filtered(Reconstruction):
         """Whether other rows or the place of a row count."""
         return bool(self.neighbours or self.lines.frequencies.size)
 
+    @property
+    def own(self) -> Array:
+        """Map of a row to its own estimate, shape (N, N)."""
+        A, kept = self.pencil.basis, np.diag(self.kept)
+        kept[np.ix_(self.used, self.used)] = self.taps[self.neighbours]
+        return np.asarray(A @ kept @ self.pencil.inverse)
+
     def at(self, first: int) -> Filtered:
         """Return the filter on rows from place ``first``."""
         return replace(self, first=first)
@@ -291,6 +298,8 @@ class Filtered(Reconstruction):
         noise that is independent between rows.
         """
         y, m = self._parted(self.weights, copies)
+        h = self.lines.leverage[:, None]
+        m = m - h / (1.0 - h) * y  # without the row's own share
         if self.neighbours:
             g_0, (A, inverse) = self.taps[self.neighbours], (self.pencil.basis, self.pencil.inverse)
             c = inverse[self.used] @ y

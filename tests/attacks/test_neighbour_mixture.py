@@ -12,6 +12,7 @@ from auditor_attacks.neighbour_mixture import (
     around,
     components,
     folds,
+    group_rows,
     least_risk,
     normal_scores,
     predicted,
@@ -60,10 +61,12 @@ def test_features_and_the_map_do_not_use_the_row_itself():
     u, rows = rng.normal(size=(400, 2)), np.arange(400)
     changed = u.copy()
     changed[200] += 0.1  # too little to change the ridges
-    same = np.isclose(around(u, rows), around(changed, rows), atol=1e-12).all(axis=1)
+    same = np.isclose(around(u, rows, 0, 400), around(changed, rows, 0, 400), atol=1e-12).all(
+        axis=1
+    )
     assert same[200]
     assert (~same).sum() == 2 * max(WINDOWS)
-    f, fold = np.hstack([np.ones((400, 1)), around(u, rows)]), rows % FOLDS
+    f, fold = np.hstack([np.ones((400, 1)), around(u, rows, 0, 400)]), rows % FOLDS
     before, after = (ridge_by_fold(f, values, fold)[0] for values in (u, changed))
     np.testing.assert_allclose(
         predicted(f, fold, after)[200], predicted(f, fold, before)[200], atol=1e-12
@@ -71,9 +74,30 @@ def test_features_and_the_map_do_not_use_the_row_itself():
 
 
 def test_features_by_hand():
-    found = around(np.arange(5.0)[:, None], np.array([0, 2]))
+    found = around(np.arange(5.0)[:, None], np.array([0, 2]), 0, 5)
     assert found[1].tolist() == [2.0] * len(WINDOWS)  # of 1 and 3; of 0, 1, 3 and 4
     assert found[0].tolist() == [1.0, 2.0, *[2.5] * (len(WINDOWS) - 2)]
+
+
+def test_means_stay_within_the_units_of_a_panel_in_any_block():
+    values = np.random.default_rng(6).normal(size=(40, 2))
+    whole = around(values, np.arange(40), 0, 8)
+    np.testing.assert_allclose(whole[8, -2:], values[9:16].mean(axis=0))
+    block = around(values[12:34], np.arange(4, 20), 12, 8)
+    np.testing.assert_allclose(block, whole[16:32])
+
+
+def test_a_panel_s_units_are_found_and_used():
+    """400 units of seven rows: half of the variance is constant within a unit."""
+    rng = np.random.default_rng(8)
+    X = np.repeat(rng.gamma(1.0, size=(400, 2)), 7, axis=0)
+    X = np.column_stack([X, X[:, 0] + rng.normal(size=len(X))])
+    assert group_rows(X - X.mean(axis=0), len(X)) == 7
+    mixed = rng.permutation(X - X.mean(axis=0))
+    assert group_rows(mixed, len(X)) == len(X)
+    release = auditor.perturb(X, "corner-wave", [0.3], seed=2**40 + 9)
+    # a unit's mean alone leaves 0.3/7 of the constant columns
+    assert left("neighbour-mixture", release) < 0.12
 
 
 def test_normal_scores_undo_a_monotone_map():

@@ -12,7 +12,7 @@ from auditor_attacks.serial_filter import Filtered
 
 def filtered(mu, *parts, known=False):
     """A filter without lines under noise that is independent between rows."""
-    return Filtered(mu, *parts, known, None, Lines(np.zeros(0), np.zeros((1, len(mu)))))
+    return Filtered(mu, *parts, known, None, Lines.none(len(mu)))
 
 
 def series(rows, a, N=1, seed=0):
@@ -108,3 +108,32 @@ def test_of_noise_that_follows_the_data_in_time_it_leaves_what_the_llse_leaves(a
             assert filtered.normalized_error < 0.95 * llse.normalized_error
         else:  # memory is not sure to help, and is not used
             np.testing.assert_allclose(filtered.values, llse.values, atol=1e-9)
+
+
+def test_trends_are_found_under_strong_noise_and_in_no_unordered_rows():
+    rng = np.random.default_rng(2**40)
+    X = np.sort(rng.gamma(2.0, size=(800, 2)), axis=0)
+    release = auditor.perturb(X, "corner-wave", [8.0], seed=2**40)
+    found = auditor.attack("serial-filter", release).normalized_error
+    y = release.copies[0]
+    averages = [
+        np.apply_along_axis(
+            lambda x, w=w: np.convolve(x, np.ones(w) / w, "same"), 0, y - y.mean(axis=0)
+        )
+        for w in (41, 81, 161)
+    ]
+    least = min((((each + y.mean(axis=0) - X) ** 2).mean() / X.var()) for each in averages)
+    assert found < 1.3 * least
+    shuffled = [Lines.trend(rng.permutation(X)).frequencies.size for _ in range(200)]
+    assert np.count_nonzero(shuffled) <= 2
+
+
+def test_a_trend_s_coefficients_are_those_of_the_cosine_transform():
+    """One cosine without noise, of 0.9 of the power: shrunk by the level of the rest alone."""
+    t = np.arange(400)
+    rest = 0.1 * np.random.default_rng(1).normal(size=400)
+    y = (np.cos(np.pi * (t + 0.5) / 400) + rest)[:, None]
+    trend = Lines.trend(y)
+    assert trend.frequencies[0] == 1 / 800
+    level = trend.values(0, 400)[:, 0] @ np.cos(np.pi * (t + 0.5) / 400) / 200.0
+    assert level == pytest.approx(1.0, abs=0.03)
