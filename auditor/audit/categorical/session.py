@@ -23,7 +23,6 @@ from auditor.audit.categorical.error_bars import Bar, Cell
 from auditor.audit.categorical.first_pass import (
     Counted,
     Counting,
-    chances,
     gap_of_chances,
     off_law,
     retention,
@@ -51,6 +50,7 @@ from auditor.audit.categorical.posterior_pass import (
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
+from auditor.audit.law_tests.categorical import of_original
 from auditor.audit.measures.diagnosis import unused_figures
 from auditor.audit.numeric.moment_pass import Draw
 from auditor.base.errors import AuditorError, NotApplicable
@@ -82,11 +82,12 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
         _add_history(whole, release, counted.history)
     for number in release.singles:
         cells.append(cell := Cell(release.context, (number,)))
-        pairs = counted.dense(0, number, release.data.size)
         if asked("marginal-gap"):
-            gap, error = gap_of_chances(pairs, chances(release, number))
+            pairs = counted.dense(0, number, release.data.size)
+            gap, error = gap_of_chances(pairs, of_original(release.law, number).matrix)
             cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
         if asked("share-gap") and release.scheme.by_retention:
+            pairs = counted.dense(0, number, release.data.size)
             found = share_gap(pairs, release.law.levels[number - 1], release.law.pi)
             bar = None if release.estimated else Bar.normal(found.std_error, "closed-form")
             mean = None if release.estimated else found.mean
@@ -302,7 +303,7 @@ class CategoricalSession(Session):
         shares = shares_of(part, data.prior)
         cell = np.empty(shares.size, dtype=np.intp)  # the rarest values share the last cell
         cell[np.argsort(-shares, kind="stable")] = np.arange(shares.size).clip(max=CELLS - 1)
-        values = np.eye(shares.size)[part]
+        values = np.eye(shares.size)[part] if shares.size < data.size else None
         cells, counts = cell[part], JointCounts(min(CELLS, shares.size), coalition)
         head = -(-RECORDS // len(release.groups))
         for index in range(len(release.groups)):
@@ -315,7 +316,8 @@ class CategoricalSession(Session):
                 if fitted.hidden is not None:
                     left[self.known[fitted.hidden].within(block.first, block.first + x.size)[0]] = 0
                 P = fitted.fits[coalition][0].checked(readable(copies))
-                counts.add(cells[x[left]], cell[(P @ values).argmax(axis=1)][left])
+                belief = P if values is None else P @ values
+                counts.add(cells[x[left]], cell[belief.argmax(axis=1)][left])
         return counts, 0.0
 
     def later_records(self) -> list[Measurement]:
