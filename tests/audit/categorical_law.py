@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from auditor.audit.law_tests.categorical import count_tests, score_tests, scored_copies, scored_rows
+from auditor.audit.law_tests.categorical import (
+    Pairs,
+    count_tests,
+    score_tests,
+    scored_copies,
+    scored_rows,
+)
 from auditor.numerics.random_streams import stream
 
 
@@ -10,14 +16,16 @@ def law_tests(x, law, copies, seed=1):
     """Return the tests of copies, in order of their numbers, against a law."""
     numbers, columns, size = range(1, len(copies) + 1), [x, *copies], law.size
 
-    def dense(source, copy):
-        keys = columns[source].astype(np.intp) * size + columns[copy]
-        return np.bincount(keys, minlength=size * size).reshape(size, size)
+    def pairs(source, copy):
+        keys, counts = np.unique(
+            columns[source].astype(np.intp) * size + columns[copy], return_counts=True
+        )
+        return Pairs(keys // size, keys % size, counts)
 
     chosen = scored_copies(numbers, len(x))
     first = np.concatenate([np.arange(*run) for run in scored_rows(len(chosen), len(x))])
     scored = [columns[number][first] for number in (0, *chosen)]
-    tests = count_tests(law, numbers, dense, len(x))
+    tests = count_tests(law, numbers, pairs, len(x))
     return tests + score_tests(
         law.of(chosen), scored, chosen, {"a": scored[0]}, stream(seed, "scores")
     )

@@ -32,7 +32,11 @@ from auditor.adversary.view import KnownPairs
 from auditor.audit.categorical.outcome_counts import CodeBlock, Counts
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.law_tests.categorical import (
+    FEWEST_EXPECTED,
+    Pairs,
+    Transition,
     count_tests,
+    of_original,
     score_tests,
     scored_copies,
     scored_rows,
@@ -45,50 +49,43 @@ from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.evidence import Facts, LawTest
 from auditor.schemes.replacement.base import MOST_COPIES, Between, between, drawn_between
-from auditor.schemes.replacement.law import (
-    MatrixLaw,
-    UniformLaw,
-    fresh_chances,
-    step,
-    transition_matrix,
-)
-
-LEAST_EXPECTED = 5.0
-"""Fewest expected records of a cell in the chi-square test; smaller cells are pooled."""
+from auditor.schemes.replacement.law import MatrixLaw, UniformLaw, fresh_chances, step
 
 PairCounts = NDArray[np.integer[Any]]
 
 
-def test_of_chances(counts: PairCounts, share: Array) -> tuple[float, int]:
+def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
     """Return p-value and degrees of freedom of the chi-square test of a copy's law.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (s, s)
-        Records by original (row) and released value (column).
-    share : ndarray of shape (s, s)
-        ``T``.
 
     Notes
     -----
-    Cells that expect fewer than five records are pooled, on and off the diagonal. An impossible
-    outcome gives p = 0; too few records give p = 1 and 0 degrees.
+    Pairs of values that expect fewer than five records are pooled, on and off the diagonal. An
+    impossible outcome gives p = 0; too few records give p = 1 and 0 degrees.
     """
-    if (counts[share <= 0] > 0).any():
+    size = law.fresh.shape[1]
+    of, every = counted.of(size), np.arange(size)
+    if (law.chance(counted.a, counted.y) <= 0).any():
         return 0.0, 1
-    expected = counts.sum(axis=1, keepdims=True) * share
-    possible, large = expected > 0, expected >= LEAST_EXPECTED
-    # each large cell by itself; two pools of small cells
-    small = large.sum() + ~np.eye(len(expected), dtype=bool)
-    cells = np.where(large, np.cumsum(large).reshape(large.shape) - 1, small)
-    observed, forecast = (
-        np.asarray(np.bincount(cells[possible], each[possible]), dtype=np.float64)
-        for each in (counts, expected)
+    expecting = law.expecting(of, FEWEST_EXPECTED)
+    found = counted.joined(expecting, size)
+    expected = of[found.a] * law.chance(found.a, found.y)
+    large, same = expected >= FEWEST_EXPECTED, found.a == found.y
+    # each large pair by itself; two pools of small ones
+    totals = np.array([of @ law.chance(every, every), of.sum()])
+    totals[1] -= totals[0]
+    pools = [
+        (found.records[~large & on].sum(), total - expected[large & on].sum())
+        for on, total in zip((same, ~same), totals, strict=True)
+    ]
+    observed = np.append(found.records[large], [each for each, _ in pools])
+    forecast = np.append(expected[large], [each for _, each in pools])
+    keep = forecast >= FEWEST_EXPECTED
+    # every row total fixes one pair; rows with pooled pairs fix at most one together
+    possible = (law.fresh > 0).sum(axis=1) + (law.kept > 0) * (
+        law.fresh[law.row(every), every] <= 0
     )
-    keep = forecast >= LEAST_EXPECTED
-    # every row total fixes one cell; rows with pooled cells fix at most one together
-    some = possible.any(axis=1)
-    whole = (large | ~possible).all(axis=1) & some
+    some = of > 0
+    whole = some & (np.bincount(found.a[large], minlength=size) == possible)
     degrees = int(keep.sum() - whole.sum() - bool((~whole & some).any()))
     if degrees < 1:
         return 1.0, 0
@@ -230,6 +227,11 @@ class Counted:
         self.rows += other.rows
         self.seconds += other.seconds
 
+    def pairs(self, source: int, copy: int, size: int) -> Pairs:
+        """Return records by value of a source and of a copy."""
+        keys, counts = self.transitions[source, copy].all()
+        return Pairs(keys // size, keys % size, counts)
+
     def dense(self, source: int, copy: int, size: int) -> NDArray[np.int64]:
         """Return records by value of a source and of a copy, shape (s, s)."""
         return self.transitions[source, copy].dense(size * size).reshape(size, size)
@@ -365,8 +367,8 @@ class Counting:
         release, data, singles = self._release, self._release.data, self._release.singles
         if not self._stated or not singles:
             return []
-        dense = partial(self.counted.dense, size=data.size)
-        tests = count_tests(release.law.of(singles), singles, dense, data.rows)
+        pairs = partial(self.counted.pairs, size=data.size)
+        tests = count_tests(release.law.of(singles), singles, pairs, data.rows)
         if self._scored:
             columns = [np.concatenate(parts) for parts in zip(*self.counted.rows, strict=True)]
             key, law = release.key, release.law.of(self._scored)
@@ -377,21 +379,13 @@ class Counting:
         return tests
 
 
-def chances(release: UniformRelease, number: int) -> Array:
-    """Return the chance of each released value by original, shape (s, s)."""
-    law = release.law
-    if release.scheme.by_retention:
-        return transition_matrix(law.levels[number - 1], law.size, law.pi)
-    return law.transition_matrix(None, number)
-
-
 def marginal_tests(
     release: UniformRelease, counted: Counted
 ) -> list[tuple[int, float, float, int]]:
     """Return number, level, p-value and degrees of freedom of each copy's chi-square test."""
     tests = []
     for number in release.singles if not release.estimated else ():
-        pairs = counted.dense(0, number, release.data.size)
-        found = test_of_chances(pairs, chances(release, number))
+        pairs = counted.pairs(0, number, release.data.size)
+        found = test_of_chances(pairs, of_original(release.law, number))
         tests.append((number, release.law.levels[number - 1], *found))
     return tests

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from auditor.audit.categorical.error_bars import Bar, Cell
 from auditor.audit.categorical.first_pass import (
     Counted,
-    chances,
     gap_of_chances,
     off_law,
     retention,
@@ -27,6 +26,7 @@ from auditor.audit.categorical.posterior_measures import (
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
+from auditor.audit.law_tests.categorical import of_original
 from auditor.base.types import Coalition, Codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, split
 from auditor.numerics.blocks import row_blocks
@@ -50,11 +50,12 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
         _add_history(whole, release, counted.history)
     for number in release.singles:
         cells.append(cell := Cell(release.context, (number,)))
-        pairs = counted.dense(0, number, release.data.size)
         if asked("marginal-gap"):
-            gap, error = gap_of_chances(pairs, chances(release, number))
+            pairs = counted.dense(0, number, release.data.size)
+            gap, error = gap_of_chances(pairs, of_original(release.law, number).matrix)
             cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
         if asked("share-gap") and release.scheme.by_retention:
+            pairs = counted.dense(0, number, release.data.size)
             found = share_gap(pairs, release.law.levels[number - 1], release.law.pi)
             bar = None if release.estimated else Bar.normal(found.std_error, "closed-form")
             mean = None if release.estimated else found.mean

@@ -153,7 +153,7 @@ class CategoricalSession(Session):
         shares = shares_of(part, data.prior)
         cell = np.empty(shares.size, dtype=np.intp)  # the rarest values share the last cell
         cell[np.argsort(-shares, kind="stable")] = np.arange(shares.size).clip(max=CELLS - 1)
-        values = np.eye(shares.size)[part]
+        values = np.eye(shares.size)[part] if shares.size < data.size else None
         cells, counts = cell[part], JointCounts(min(CELLS, shares.size), coalition)
         head = -(-RECORDS // len(release.groups))
         for index in range(len(release.groups)):
@@ -166,7 +166,8 @@ class CategoricalSession(Session):
                 if fitted.hidden is not None:
                     left[self.known[fitted.hidden].within(block.first, block.first + x.size)[0]] = 0
                 P = fitted.fits[coalition][0].checked(readable(copies))
-                counts.add(cells[x[left]], cell[(P @ values).argmax(axis=1)][left])
+                belief = P if values is None else P @ values
+                counts.add(cells[x[left]], cell[belief.argmax(axis=1)][left])
         return counts, 0.0
 
     def later_records(self) -> list[Measurement]:

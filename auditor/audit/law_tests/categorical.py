@@ -41,6 +41,8 @@ FEWEST_COPIES, MOST_COPIES = 16, 64
 chain."""
 SCORE_BYTES = 300
 """Memory of the battery for one record of one column (measured: 160 to 270)."""
+FEWEST_EXPECTED = 5.0
+"""A pair of values that fewer records are expected to show counts only if some do."""
 EDGE = 1e-12
 """Scores stay this far from 0 and 1, whose normal quantiles are infinite."""
 ROUNDING = 1e-13
@@ -70,17 +72,53 @@ class Transition(NamedTuple):
         """``T``, shape (s, s)."""
         return self.kept * np.eye(self.fresh.shape[1]) + self.fresh
 
-    def chance(self, a: Codes, y: Codes) -> Array:
+    def chance(self, a: Integers, y: Integers) -> Array:
         """Return ``T[a, y]``, shape (n,)."""
-        return self.kept * (y == a) + self.fresh[self._row(a), y]
+        return self.kept * (y == a) + self.fresh[self.row(a), y]
 
-    def below(self, a: Codes, y: Codes) -> Array:
+    def below(self, a: Integers, y: Integers) -> Array:
         """Return ``Σ_(z < y) T[a, z]``, shape (n,)."""
         sums = np.cumsum(self.fresh, axis=1) - self.fresh
-        return self.kept * (y > a) + sums[self._row(a), y]
+        return self.kept * (y > a) + sums[self.row(a), y]
 
-    def _row(self, a: Codes) -> Codes | int:
+    def row(self, a: Integers) -> Integers | int:
+        """Return the row of ``fresh`` for a source value."""
         return a if len(self.fresh) > 1 else 0
+
+    def expecting(self, of: Array, least: float) -> Pairs:
+        """Return the pairs of values of which at least so many records are expected.
+
+        ``of`` has the records of each source value. So few pairs that no matrix is needed.
+        """
+        if len(self.fresh) > 1:
+            a, y = np.nonzero(of[:, None] * self.matrix >= least)
+        else:
+            fresh, every = self.fresh[0], np.arange(of.size)
+            order, enough = np.argsort(-fresh), least / np.maximum(of, 1e-300)
+            many = np.searchsorted(-fresh[order], -enough, side="right")
+            a = np.repeat(every, many)
+            y = order[np.arange(a.size) - np.repeat(np.cumsum(many) - many, many)]
+            same = every[of * self.chance(every, every) >= least]
+            a, y = np.append(a[a != y], same), np.append(y[a != y], same)
+        return Pairs(a, y, np.zeros(a.size, dtype=np.int64))
+
+
+class Pairs(NamedTuple):
+    """Records by value of a source and of a copy: distinct pairs, and records with each, shape (m,)."""
+
+    a: Integers
+    y: Integers
+    records: Integers
+
+    def joined(self, other: Pairs, size: int) -> Pairs:
+        """Return the counts with more pairs, which have none of their own."""
+        keys = np.concatenate([each.a.astype(np.intp) * size + each.y for each in (self, other)])
+        keys, first = np.unique(keys, return_index=True)
+        return Pairs(keys // size, keys % size, np.append(self.records, other.records)[first])
+
+    def of(self, size: int) -> Array:
+        """Return the records of each source value, shape (s,)."""
+        return np.asarray(np.bincount(self.a, self.records, size), dtype=np.float64)
 
 
 def transitions(law: UniformLaw) -> list[Transition]:
@@ -89,7 +127,7 @@ def transitions(law: UniformLaw) -> list[Transition]:
     found, source, high = list[Transition](), 0, 1.0
     for copy in (place + 1 for place in law.descending):
         if not law.by_retention:
-            found.append(Transition(copy, 0, 0.0, law.transition_matrix(None, copy)))
+            found.append(of_original(law, copy))
             continue
         level = law.levels[copy - 1]
         kept = step(high, level)
@@ -97,6 +135,14 @@ def transitions(law: UniformLaw) -> list[Transition]:
         if law.multilevel:
             source, high = copy, level
     return found
+
+
+def of_original(law: UniformLaw, copy: int) -> Transition:
+    """Return the law of one copy given the original."""
+    if not law.by_retention:
+        return Transition(copy, 0, 0.0, law.transition_matrix(None, copy))
+    p, pi = law.levels[copy - 1], np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
+    return Transition(copy, 0, p, (1.0 - p) * pi[None, :])
 
 
 def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
@@ -190,7 +236,7 @@ def score_tests(
 
 
 def count_tests(
-    law: UniformLaw, copies: Sequence[int], dense: Callable[[int, int], Integers], rows: int
+    law: UniformLaw, copies: Sequence[int], pairs: Callable[[int, int], Pairs], rows: int
 ) -> list[LawTest]:
     """Return the test of values kept in all, and the test of every pair of values.
 
@@ -200,8 +246,8 @@ def count_tests(
         Of all copies that some coalition holds.
     copies : sequence of int
         Their numbers in the release.
-    dense : callable
-        Records by value of a source (row; copy 0 is the original) and of a copy, shape (s, s).
+    pairs : callable
+        Records by value of a source (copy 0 is the original) and of a copy.
     rows : int
         Records counted.
 
@@ -211,29 +257,30 @@ def count_tests(
     ``ε (1 − k)``. That is ``ε √((1 − k)/k) √n`` standard deviations.
     """
     kept, cells, telling, kept_tests, cell_tests = [NOTHING], [NOTHING], 1.0, 0, 0
-    compared = []
+    compared, every = [], np.arange(law.size)
     for each in transitions(law):
         copy = copies[each.copy - 1]
         if each.source:
             source = copies[each.source - 1]
-            compared.append((f"copy {copy} given copy {source}", source, copy, each.matrix))
-        chances = law.transition_matrix(None, each.copy)
-        compared.append((f"copy {copy} given the original", 0, copy, chances))
-    for name, source, copy, chances in compared:
-        counts = dense(source, copy)
-        of, met = counts.sum(axis=1), counts.any(axis=1)
-        if not met.any():
+            compared.append((f"copy {copy} given copy {source}", source, copy, each))
+        given = of_original(law, each.copy)
+        compared.append((f"copy {copy} given the original", 0, copy, given))
+    for name, source, copy, given in compared:
+        counted = pairs(source, copy)
+        of = counted.of(law.size)
+        if not of.any():
             continue
-        n, k = float(of.sum()), float(of @ np.diag(chances)) / float(of.sum())
+        n, k = float(of.sum()), float(of @ given.chance(every, every)) / float(of.sum())
+        same = counted.records[counted.a == counted.y].sum(keepdims=True)
         where = f"the share of values kept in {name} is"
-        kept.append(
-            least_likely(np.array([[np.trace(counts)]]), np.array([n]), np.array([[k]]), where)
-        )
+        kept.append(least_likely(same, np.array([n]), np.array([k]), where))
         if 0.0 < k < 1.0 - ROUNDING:
             telling = min(telling, math.sqrt((1.0 - k) / k))
         where = f"the share of one value that becomes another one in {name} is"
-        cells.append(least_likely(counts[met], of[met], chances[met], where))
-        kept_tests, cell_tests = kept_tests + 1, cell_tests + int(met.sum()) * len(of)
+        found = counted.joined(given.expecting(of, FEWEST_EXPECTED), law.size)
+        chance = given.chance(found.a, found.y)
+        cells.append(least_likely(found.records, of[found.a], chance, where))
+        kept_tests, cell_tests = kept_tests + 1, cell_tests + int((of > 0).sum()) * law.size
     retention = max(kept).as_test("retention", kept_tests, rows, telling)
     return [
         retention._replace(departure="a share kept of what is to be redrawn"),
@@ -242,20 +289,13 @@ def count_tests(
 
 
 def least_likely(met: NDArray[Any], of: NDArray[Any], chance: Array, where: str) -> Finding:
-    """Return the least likely of some binomial counts, two-sided.
-
-    Parameters
-    ----------
-    met, chance : ndarray of shape (k, s)
-    of : ndarray of shape (k,)
-    """
+    """Return the least likely of some binomial counts, two-sided; all shapes are (m,)."""
     chance = np.where(chance > 1.0 - ROUNDING, 1.0, np.clip(chance, 0.0, 1.0))
-    of = np.broadcast_to(of[:, None], met.shape)
     # Chernoff: a tail is at most exp(−n KL). The exact tail is taken of the count where that is
     # least.
     entropy, mean = scipy.special.rel_entr, of * chance
     far = entropy(met, mean) + entropy(of - met, of - mean)
-    place = np.unravel_index(far.argmax(), met.shape)
+    place = int(far.argmax())
     count, n, p = int(met[place]), int(of[place]), float(chance[place])
     above, q = (count, p) if count > n * p else (n - count, 1.0 - p)
     tail = float(scipy.special.betainc(above, n - above + 1, q)) if above > 0 else 1.0
