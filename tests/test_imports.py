@@ -9,7 +9,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("cli", "plugin", "testing", "__init__", "__main__"),
 ]  # fmt: skip
 AUDIT_ROOMS: list[tuple[str, ...]] = [
-    ("numeric",), ("base",), ("measures", "law_tests"), ("insider", "insider_noise"),
+    ("numeric",), ("base",), ("measures", "law_tests"), ("insider",), ("insider_noise",),
     ("categorical", "attempts"), ("",),
 ]  # fmt: skip
 DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("",), ("sources",)]
