@@ -90,10 +90,6 @@ class Mixture:
         """Number of components ``K``."""
         return len(self.weights)
 
-    def mapped(self, T: Array) -> Mixture:
-        """Return the mixture of ``T x``."""
-        return Mixture(self.weights, self.means @ T.T, T @ self.covariances @ T.T)
-
 
 class Posterior:
     """Posterior of components and values under normal noise of variances ``s``."""
@@ -374,9 +370,7 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     return Mixture(prior.weights, prior.means, covariances)
 
 
-def learn(
-    start: Mixture, rows: NoisyRows, A: Array, most: int, known: Mixture | None = None
-) -> Mixture:
+def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
     """Fit a mixture to noisy rows, with the number of components validated.
 
     Parameters
@@ -389,11 +383,7 @@ def learn(
         Attributes in the coordinates of ``u``.
     most : int
         Most components. Few rows per parameter lower it.
-    known : Mixture, optional
-        Fit to other noise about these records: EM starts there and keeps its number of components.
     """
-    if known is not None:
-        return start if known.size == 1 else climbed(known, rows)
     n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:
         return start

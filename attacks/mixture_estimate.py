@@ -119,7 +119,7 @@ class MixtureEstimate(RowAttack):
             copies, most = np.split(held, len(view.copies), axis=1), self.parameters.components
             rows, start = RowsInAnyNoise.of(found, copies, seen.mu, unit), prior
             told = held, K, unit, seen.mu
-            prior = fitted_prior(view, ("mixture", found), start, rows, np.diag(unit), most, told)
+            prior = fitted_prior(("mixture", found), start, rows, np.diag(unit), most, told)
         return _MeanInAnyNoise(found, seen.mu, unit, prior)
 
 
@@ -133,7 +133,7 @@ def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]])
     if most > 1 and rows.s.any():
         u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
         rows, A = replace(rows, u=u), seen.pencil.basis
-        prior = fitted_prior(view, "mixture", prior, rows, A, most, (u, rows.s, A))
+        prior = fitted_prior("mixture", prior, rows, A, most, (u, rows.s, A))
     return PosteriorMean(
         seen, on_lattices(view, "mixture", prior, rows, seen.pencil.basis, seen.mu)
     )
@@ -154,22 +154,14 @@ def on_lattices(
 
 
 def fitted_prior(
-    view: View,
-    kind: object,
-    start: Mixture,
-    rows: NoisyRows,
-    A: Array,
-    most: int,
-    inputs: Sequence[Array],
+    kind: object, start: Mixture, rows: NoisyRows, A: Array, most: int, inputs: Sequence[Array]
 ) -> Mixture:
     """Return the mixture learnt from rows, once for equal inputs.
-
-    A redraw starts from the fit to the release itself: a fifth of the time.
 
     Parameters
     ----------
     kind : object
-        Of the fit, for ``fitted_once``; text names the start of redraws.
+        Of the fit, for ``fitted_once``.
     start, rows, most
         As for ``learn``.
     A : ndarray
@@ -177,14 +169,7 @@ def fitted_prior(
     inputs : sequence of ndarrays
         They determine ``rows`` and ``start``.
     """
-    name = f"{kind if isinstance(kind, str) else 'one row'} {A.shape[0]}"
-    known: Mixture | None = view.starts.get(name)
-    if known is not None:
-        known = known.mapped(np.asarray(np.linalg.pinv(A)))
-        inputs = *inputs, known.weights, known.means, known.covariances
-    prior = fitted_once(lambda: learn(start, rows, A, most, known), (kind, most), *inputs)
-    view.starts.setdefault(name, prior.mapped(A))
-    return prior
+    return fitted_once(lambda: learn(start, rows, A, most), (kind, most), *inputs)
 
 
 def least_noise(view: View) -> Array:

@@ -154,7 +154,7 @@ class NeighbourMixture(RowAttack):
             prior, rows = joined(u, P @ to, s, np.diag(1.0 - s))
             if posteriors:
                 A = scipy.linalg.block_diag(basis, np.eye(to.shape[1]))
-                prior = fitted_prior(view, self.name, prior, rows, A, most, (rows.u, rows.s, A))
+                prior = fitted_prior(self.name, prior, rows, A, most, (rows.u, rows.s, A))
             A = np.hstack([basis, np.zeros((view.width, to.shape[1]))])
             kind = f"{self.name} {len(posteriors)}"
             posteriors.append((on_lattices(view, kind, prior, rows, A, seen.mu), to))
@@ -163,7 +163,7 @@ class NeighbourMixture(RowAttack):
             K = A_1[[a]] * (1.0 - s) @ A_1[[a]].T
             prior, rows = joined(pair[:, :1], pair[:, 1:], noise[a : a + 1], K)
             kind = f"{self.name} {view.attributes[a]}"
-            prior = fitted_prior(view, kind, prior, rows, np.eye(2), most, (rows.u, rows.s))
+            prior = fitted_prior(kind, prior, rows, np.eye(2), most, (rows.u, rows.s))
             A = np.array([[unit[a], 0.0]])
             each.append(on_lattices(view, kind, prior, rows, A, seen.mu[a : a + 1], a))
         made = WithNeighbours(near, B, posteriors, single, each, np.zeros((0, 0)))
