@@ -13,8 +13,7 @@ p of N directions hold p/N of white noise, and most variance of correlated data.
 
 p is a number, the fewest components with a share of the variance, or the index of the largest gap
 between eigenvalues, including the gap from ``λ_N`` to 0. Copies are first averaged with
-minimum-variance weights. ``shrinkage: optimal`` multiplies kept components by Gavish and Donoho's
-factor, with known covariance ``λ/(λ + σ_i²)``, ``σ_i²`` the noise's variance along the component.
+minimum-variance weights.
 """
 
 from __future__ import annotations
