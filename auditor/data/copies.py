@@ -554,7 +554,7 @@ def characters(text: NDArray[np.str_]) -> Indices:
     Examples
     --------
     >>> characters(np.array(["ab", "b"])).tolist()
-    [[1, 1, 1, 1], [2, 0, 0, 1]]
+    [[0, 1, 1, 0], [1, 0, 0, 0]]
     """
     width = int(np.char.str_len(text).max(initial=1))
     ends = [np.char.ljust(text, width), np.char.rjust(text, width)]
