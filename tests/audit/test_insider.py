@@ -195,7 +195,8 @@ def test_the_test_of_a_gain_is_valid_on_four_tables():
     kinds = ("skewed", "heap", "normal", "ages")
     found = [gain_of(*release(rows=1_500, seed=s, kind=kind)) for s in range(10) for kind in kinds]
     p = [gain.p_values(place, 0.0)[1] for gain in found for place in (0, 1)]
-    assert np.sum(np.array(p) < 0.05) <= 9
+    # the two attributes of a release share its noise: mean 4, deviation at most 2·√(40·0.05·0.95)
+    assert np.sum(np.array(p) < 0.05) <= 4 + 3 * 2.76
     assert np.sum(np.array(p) < 0.01) <= 3
 
 
