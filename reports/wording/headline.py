@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from auditor.results.metrics import causes
 from auditor.results.model import AuditResult, SchemeSummary
-from auditor.results.records import Remedy
+from auditor.results.records import ExpectationRecord, Remedy
 
 from ..figures.figures import Figure, Name, Text, clipped, copies, listed, number, percent
 from ..figures.matrix import untried_kinds, untried_text
@@ -138,8 +138,14 @@ def _state(result: AuditResult, found: Sequence[Verdict]) -> State:
     states = [one.state for one in found]
     if "bad" in states:
         return "bad"
-    whole = result.partial is None and not result.failed
+    whole = result.partial is None and not result.failed and _missed(result) is None
     return "good" if whole and states and set(states) == {"good"} else "open"
+
+
+def _missed(result: AuditResult) -> ExpectationRecord | None:
+    """Return the worst expectation that does not hold."""
+    missed = [one for one in result.expectations if one.status != "holds"]
+    return min(missed, key=lambda one: one.status != "fails", default=None)
 
 
 def _gate(
@@ -170,8 +176,12 @@ def _why_open(result: AuditResult, one: Verdict, bar: Bar) -> str:
         return f"the interval {interval} includes the target {percent(bar.target)}"
     if one.finding == "alone" and one.total > 1:
         return "pooled copies were not tried"
+    if one.finding == "undecided":
+        return "whether pooling helps is open"
+    missed = _missed(result)
+    fails = missed is not None and missed.status == "fails"
     return (
-        "whether pooling helps is open" if one.finding == "undecided" else "`exposure` is undecided"
+        f"`{missed.expectation if missed else 'exposure'}` {'fails' if fails else 'is undecided'}"
     )
 
 
@@ -273,6 +283,8 @@ def _action(
         return next(iter(remedies(reading, ranked)), ADVISE)
     if one.finding == "alone" and one.total > 1:
         return "Measure pooled copies: `coalitions: [subsets]`."
+    if {each.state for each in found} == {"good"} and _missed(reading.result):
+        return "Make the expectation hold, or state the bound that you accept."
     half, distance = bar.left.half, abs(bar.left.value - bar.target)
     rows = reading.rows_of(one.setting.point if one.setting else 0)
     if half and rows and distance < half < FURTHEST * distance:

@@ -134,6 +134,13 @@ def test_no_tick_if_pooled_copies_were_not_tried_or_the_audit_is_not_whole():
     part = Partial(finished=1, tasks=2, why="stopped")
     stopped = audited(one, partial=part)
     assert headline(Reading(stopped), verdicts(Reading(stopped))).state == "open"
+    failed = ExpectationRecord(
+        expectation="monotone", where={}, status="fails", observed=None, bound=None, why=""
+    )
+    missed = audited(one, expectations=[failed])  # the run ends with status 1
+    found = headline(Reading(missed), verdicts(Reading(missed)))
+    assert found.gate == f"{OPEN}: `monotone` fails"
+    assert str(found.action).startswith("Make the expectation hold")
     nothing = headline(Reading(audited([])), verdicts(Reading(audited([]))))
     assert (nothing.state, nothing.gate.startswith(OPEN)) == ("open", True)
 
