@@ -156,7 +156,8 @@ class FinishedTasks:
         failed = any(audit.measurements.where(status="failed").any() for audit in audits)
         if failed or not self._unchanged():
             return audits
-        text = json.dumps([round(seconds, 6), _encode(audits)], default=methodcaller("item"))
+        with shielded():  # pydantic would hide a signal in an error of its own
+            text = json.dumps([round(seconds, 6), _encode(audits)], default=methodcaller("item"))
         content = text.encode("ascii")
         path = self._folder / f"{self._keys[number]}-{_hash(content)}.json"
         with shielded(), storing(path):
