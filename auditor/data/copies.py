@@ -45,7 +45,7 @@ from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.describe import other_name, renamed_columns
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
-from auditor.data.formats.parts import Held, column_as_written, header, pieces_of, whole_frame
+from auditor.data.formats.parts import column_as_written, frames_of, header, pieces_of, whole_frame
 from auditor.data.load import read_columns
 from auditor.data.request import DataUse
 from auditor.data.table import ShownColumn, Table
@@ -321,9 +321,9 @@ def _numbers(path: Path, table: Table, known: Sequence[str], notes: list[str]) -
     frame = in_days(frame, {name: table.dates[name] for name in had if name in table.dates})
     frame = as_numbers(frame).assign(**renamed)
     had = [name for name in names if name in frame]
-    found = cleaned([Held(frame, len(frame))], had, Asked(None, "keep", True), Categories())
+    found = cleaned(lambda _: [frame], had, Asked(None, "keep", True), Categories())
     values = np.full((len(frame), len(names)), np.nan)
-    values[:, [names.index(name) for name in had]] = found.numbers.read(0, len(frame))
+    values[:, [names.index(name) for name in had]] = found.numbers
     said = ~np.isnan(values).all(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         check_variance(list(compress(names, said)), np.nanvar(values[:, said], axis=0))
@@ -485,10 +485,8 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[
         names = columns[:MOST_COLUMNS]
         if not names:
             continue
-        pieces = [
-            part for piece in pieces_of(path) for part in piece.frames(names, as_written=True)
-        ]
-        frame = pd.concat(pieces, ignore_index=True)
+        frames = frames_of(pieces_of(path), names, as_written=True)
+        frame = pd.concat(list(frames), ignore_index=True)
         for name in names:
             cells = frame[name].reindex(rows).reset_index(drop=True)
             for kind, values in _readings(cells):

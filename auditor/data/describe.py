@@ -16,7 +16,7 @@ from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import FEWEST_EACH, MOST_NUMBERS, Column, column_of
 from auditor.data.columns.record_keys import follows_the_one_before, in_order_of
 from auditor.data.formats.parts import Piece, coded_columns, column_as_written, whole_frame
-from auditor.data.load import source_frame, source_pieces
+from auditor.data.load import raw_columns, source_pieces
 from auditor.data.request import is_file
 from auditor.process.deferred import pd, scipy
 
@@ -92,7 +92,7 @@ def describe(source: str) -> Description:
         runs, rows = _sampled(pieces, names)
         coded = coded_columns(pieces[0])
     else:
-        runs, coded = [source_frame(source)], frozenset()
+        runs, coded = [raw_columns(source).whole()], frozenset()
         rows = len(runs[0])
     seen = sum(map(len, runs))
     check_rows(seen, None)

@@ -217,9 +217,7 @@ class Table:
         """Result of a pass over the records, before standardisation."""
         if isinstance(self.content, Promised):
             return self.content.table.scan
-        return (
-            self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
-        )
+        return scan(self.read, self.rows, self.width) if self.scanned is None else self.scanned
 
     @cached_property
     def resolution(self) -> Resolution:
@@ -246,9 +244,6 @@ class Table:
     def _unscaled(self) -> Iterator[Array]:
         for x in self.blocks():
             yield Scale.of(self.scan).undone(x) if self.standardized else x
-
-    def _reader(self) -> Callable[[int, int], Array]:
-        return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
     def moments(self) -> tuple[Array, Array]:
         """Return the exact mean, (N,), and covariance with divisor n, (N, N)."""

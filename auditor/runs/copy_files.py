@@ -31,7 +31,7 @@ from auditor.data.formats.release_folder import (
     taken,
     write_release,
 )
-from auditor.data.load import file_notes, file_pieces
+from auditor.data.load import file_notes, raw_columns
 from auditor.data.microdata import batch_notes, refuse_repeats
 from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import is_file
@@ -194,8 +194,8 @@ def _write(
 
 
 def _grouped(asked: Asked, keep: Sequence[str], perturbed: Sequence[str]) -> list[str]:
-    _, pieces = file_pieces(asked.data, [*keep, *perturbed], asked.rows)
-    frame = whole_frame(pieces[:1], [*keep, *perturbed], LOOKED_AT)
+    pieces = raw_columns(asked.data, [*keep, *perturbed]).pieces
+    frame = whole_frame(pieces[:1], [*keep, *perturbed], min(LOOKED_AT, asked.rows or LOOKED_AT))
     return [
         f"column {quoted(key)} is kept, and within its groups {quoted(name)} has {left:.0%} of its variance: "
         "means over a group average the noise out, and the group itself tells of the value; "
@@ -470,5 +470,5 @@ def _check_keys(key: str, data: str, earlier: Sequence[str], allowed: bool) -> N
 
 
 def _keys(key: str, data: str) -> RecordKeys:
-    _, pieces = file_pieces(data, [key], None)
-    return record_keys(key, pd.Series(column_as_written(pieces, key), dtype=object))
+    cells = column_as_written(raw_columns(data, [key]).pieces, key)
+    return record_keys(key, pd.Series(cells, dtype=object))
