@@ -39,7 +39,7 @@ from auditor.data.raw_columns import Kept, blank_cells, column_names
 from auditor.data.request import DataUse, is_file
 from auditor.data.table import Bounds, Table
 from auditor.numerics.random_streams import stream
-from auditor.process.containment import with_plugin_errors
+from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version
 from auditor.results.files import located
@@ -69,7 +69,6 @@ LOOKED_AT = 20_000
 """Records of a batch that are compared with their copies."""
 
 
-@with_plugin_errors
 def write_copies(
     data: str,
     scheme: str,
@@ -131,7 +130,8 @@ def write_copies(
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, kept = _selection(data, columns, keep)
-    chosen: Scheme = make_plugin("scheme", scheme, parameters)
+    with plugin_errors():
+        chosen: Scheme = make_plugin("scheme", scheme, parameters)
     head = {
         "schema_version": 2,
         "auditor": version("auditor"),
@@ -155,28 +155,29 @@ def _write(
 ) -> list[Path]:
     treatment, names = asked.treatment, column_names(asked.data) if is_file(asked.data) else []
     _warn(file_notes(asked.data))
-    treatment.check(scheme)
-    drawn = drawn_copies(scheme, asked)
-    parts, perturbed = drawn.parts, drawn.stated["attributes"]
-    if keep:
-        blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
-        parts = _beside(parts, Kept(asked.data, keep, asked.rows, blank), names)
+    with plugin_errors():
+        treatment.check(scheme)
+        drawn = drawn_copies(scheme, asked)
+        parts, perturbed = drawn.parts, drawn.stated["attributes"]
+        if keep:
+            blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
+            parts = _beside(parts, Kept(asked.data, keep, asked.rows, blank), names)
 
-    def whole() -> Mapping[str, Any]:
-        return manifest(
-            {
-                **drawn.stated,
-                **({"kept": list(keep)} if keep else {}),
-                "precision": asked.precision,
-                "missing": treatment.missing,
-                "for_study_only": asked.seed is not None,
-                "copies": [path.name for path in paths],
-                "fingerprint": drawn.prints.of_table(),
-                "fingerprint_key": key_name(),
-            }
-        )
+        def whole() -> Mapping[str, Any]:
+            return manifest(
+                {
+                    **drawn.stated,
+                    **({"kept": list(keep)} if keep else {}),
+                    "precision": asked.precision,
+                    "missing": treatment.missing,
+                    "for_study_only": asked.seed is not None,
+                    "copies": [path.name for path in paths],
+                    "fingerprint": drawn.prints.of_table(),
+                    "fingerprint_key": key_name(),
+                }
+            )
 
-    stated = write_release(paths[0].parent, paths, parts, whole, replaced)
+        stated = write_release(paths[0].parent, paths, parts, whole, replaced)
     notes, left = list(drawn.notes), [name for name in names if name not in {*perturbed, *keep}]
     if left:
         notes.append(
@@ -201,7 +202,7 @@ def _write(
 
 def _warn(notes: Iterable[str]) -> None:
     for note in notes:
-        warnings.warn(AuditorWarning(note), stacklevel=5)
+        warnings.warn(AuditorWarning(note), stacklevel=4)
 
 
 def _earlier_copies(folder: Path, force: bool) -> set[str]:
@@ -318,7 +319,6 @@ def _sized(
 # -- later batches ---------------------------------------------------------------------------------
 
 
-@with_plugin_errors
 def append_copies(
     data: str,
     folder: Path,
@@ -349,7 +349,8 @@ def append_copies(
         raise _no_release(folder)
     with taken(folder):
         manifest = _manifest_of(folder)
-        scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+        with plugin_errors():
+            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         check_takes_batches(scheme)
         if key is not None:
             _check_keys(key, data, earlier, repeats)
