@@ -11,8 +11,8 @@
 | estimate | ``Σ_c c · w_c / Σ_c w_c`` with ``log w_c = Σ_m log g_m(e_m(c))``, plus ``log p(c)`` for candidates from noise | (n, d) |
 
 Densities come from one half of the rows and estimates are judged on the other half, both ways. An
-attribute keeps its best linear regression unless held-out rows are estimated better. Assumed, *not
-checked*: noise of a copy depends on earlier copies linearly.
+attribute keeps its best linear regression unless held-out rows of some coalition are surely estimated
+better. Assumed, *not checked*: noise of a copy depends on earlier copies linearly.
 
 A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, smoothed by the
 Gaussian width with the largest held-out likelihood. A conditional density first removes the mean and
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -64,44 +64,58 @@ def noise_density(
     # halves of rows in order of a column would differ
     order = np.random.default_rng(0).permutation(len(X))
     X, Y = X[order], Y[:, order]
-    if len(X) < FEWEST_ROWS:
+    n, halves = len(X), (slice(0, None, 2), slice(1, None, 2))
+    if n < FEWEST_ROWS:
         return []
-    findings = [_finding(X, Y[np.array(one) - 1], one) for one in coalitions]
-    return findings if any(found.cause for found in findings) else []
-
-
-def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
-    n = len(X)
-    halves = (np.arange(0, n, 2), np.arange(1, n, 2))
-    few, judged = (
-        np.concatenate([half[: rows // 2] for half in halves]) for rows in (TRIED, JUDGED)
-    )
-    cells = Y.transpose(1, 0, 2).reshape(n, -1)
-    lines = [least_squares(cells, X, half) for half in halves]
-    line = (X - np.where((np.arange(n) % 2 == 1)[:, None], lines[0], lines[1])) ** 2
-    squares, better = line.copy(), list[str]()
+    held = [Y[np.array(one) - 1] for one in coalitions]
+    squares = [np.empty((n, X.shape[1])) for _ in held]
+    for each, found in zip(held, squares, strict=True):
+        cells = each.transpose(1, 0, 2).reshape(n, -1)
+        for here, there in (halves, halves[::-1]):
+            line = least_squares(cells, X, np.arange(n)[there])
+            found[here] = (X[here] - line[here]) ** 2
+    squares, better = [found[:JUDGED] for found in squares], [list[str]() for _ in held]
     for targets in dependent_attributes(X, Y):
-        if (
-            line[:, targets].mean(axis=0) <= RESOLVED * X[:, targets].var(axis=0)
-        ).any() or not np.ptp(X[:, targets], axis=0).all():
-            continue
-        fits = [_Fit.of(X, Y, targets, half) for half in halves]
+        own = RESOLVED * X[:, targets].var(axis=0)
+        fits = {
+            place: [_Fit.of(X, each, targets, np.arange(n)[half]) for half in halves]
+            for place, each in enumerate(held)
+            if own.all() and (squares[place][:, targets].mean(axis=0) > own).all()
+        }
         for from_noise in (False, True):
-            for rows, sure in ((few, 0.0), (judged, SURE)):
-                errors = np.concatenate(
-                    [fits[1 - side].errors(rows[rows % 2 == side], from_noise) for side in (0, 1)]
-                )
-                ordered = np.concatenate([rows[rows % 2 == side] for side in (0, 1)])
-                if not _gains(squares[ordered][:, targets], errors, sure):
-                    break
-            else:
-                squares[ordered[:, None], targets] = errors
-                better += [str(j + 1) for j in targets if str(j + 1) not in better]
-    columns = ", ".join(better[:4]) + (", …" if len(better) > 4 else "")
-    cause = f"the density of the noise of {copies_in_words(coalition)} says more than a line of column{'s' * (len(better) > 1)} {columns}"
-    return Finding(
-        NAME, coalition, squares[np.sort(judged)], X.var(axis=0), cause if better else ""
-    )
+            found_of = partial(_errors_of, from_noise=from_noise)
+            some = {
+                place: found_of(fit, JUDGED)
+                for place, fit in fits.items()
+                if _gains(squares[place][:TRIED, targets], found_of(fit, TRIED), 0.0)
+            }
+            if any(_gains(squares[place][:, targets], e, SURE) for place, e in some.items()):
+                # one copy alone is estimated likewise: another method would count as a gain of pooling
+                for place, fit in fits.items():
+                    errors = some[place] if place in some else found_of(fit, JUDGED)
+                    if errors.mean() < squares[place][:, targets].mean():
+                        squares[place][:, targets] = errors
+                        better[place] += [str(j + 1) for j in targets]
+    if not any(better):
+        return []
+    return [
+        Finding(NAME, one, found, X.var(axis=0), _cause(one, list(dict.fromkeys(columns))))
+        for one, found, columns in zip(coalitions, squares, better, strict=True)
+    ]
+
+
+def _errors_of(fits: Sequence[_Fit], rows: int, from_noise: bool) -> Array:
+    """Return squared errors of the first rows, every second one by the other half's fit."""
+    errors = np.empty((min(rows, len(fits[0].x)), fits[0].x.shape[1]))
+    for side, fit in enumerate(fits[::-1]):
+        errors[side::2] = fit.errors(np.arange(side, len(errors), 2), from_noise)
+    return errors
+
+
+def _cause(coalition: Coalition, columns: Sequence[str]) -> str:
+    some = ", ".join(columns[:4]) + (", …" if len(columns) > 4 else "")
+    says = f"says more than a line of column{'s' * (len(columns) > 1)} {some}"
+    return f"the density of the noise of {copies_in_words(coalition)} {says}" if columns else ""
 
 
 def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
