@@ -187,7 +187,7 @@ def drawn_copies(scheme: Scheme, asked: Asked) -> Drawn:
     prints = ColumnPrints(names)
     parts = _number_frames(scheme, table, levels, key, scale, prints)
     if table.units is not None:
-        shared = constant_in_units(table)
+        shared = [name for name in names if name not in table.varying_in_units()]
         parts = shared_in_units(parts, table.units, shared)
         unit = f"records of one {quoted(treatment.unit)} have one noise in {listed(shared) or 'no column'}"
         notes.append(f"{unit}; columns that vary within units have a noise for each record")
@@ -538,14 +538,6 @@ def shared_in_units(
             seen[number[new]] = cells[first[new]]
             copy[list(columns)] = seen[which]
         yield copies
-
-
-def constant_in_units(table: Table) -> list[str]:
-    """Return the columns that are constant within every unit of a table."""
-    assert table.units is not None
-    frame = pd.DataFrame(table.values, columns=list(table.attributes))
-    varies = frame.groupby(table.units).nunique().max() > 1
-    return [name for name in table.attributes if not varies[name]]
 
 
 def post_processing(
