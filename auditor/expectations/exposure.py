@@ -5,6 +5,8 @@
 | ``unknown`` | the smaller of the normalized error and the squared ratio of median errors | 0 |
 | ``close`` | share of records estimated within the tolerance, minus the share without copies | 1 |
 
+Categories in files are close where a belief of at least 0.7 is right.
+
 Every attribute, attack and coalition that the filter selects must meet the bounds. Attributes known
 in clear are not judged.
 
@@ -129,7 +131,7 @@ class Exposure(Expectation):
         found += self._by_group("group_close", evidence)
         bound = asked.at_most if asked.at_most is not None else asked.at_least
         if not found:
-            why = "no attack that the filter admits gave close guesses of a column of numbers"
+            why = "no attack that the filter admits gave close guesses"
             return Judgement("undecided", why, None, bound)
         groups = list(cells(found).values())
         judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "close guesses")

@@ -479,9 +479,8 @@ def _shared_in_units(parts: Parts, table: Table) -> tuple[Parts, list[str]]:
     """
     assert table.units is not None
     units: Indices = table.units
-    frame = pd.DataFrame(table.values, columns=list(table.attributes))
-    varies = frame.groupby(units).nunique().max() > 1
-    columns = [name for name in table.attributes if not varies[name]]
+    varying = table.varying_in_units()
+    columns = [name for name in table.attributes if name not in varying]
     is_first = ~pd.Series(units).duplicated().to_numpy()
 
     def shared() -> Parts:

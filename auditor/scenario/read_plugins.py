@@ -97,6 +97,9 @@ class SchemeForm(UseForm):
     public_grid: bool = Field(
         False, description="whether copies are on the grid of copies for release"
     )
+    per_unit: bool = Field(
+        False, description="whether all records of one `data: {unit: …}` have one noise"
+    )
 
     @field_validator("already_out", mode="before")
     @classmethod
@@ -282,13 +285,16 @@ def _scheme(path: Path, item: Any, problems: Problems) -> SchemeUse | None:
     if form is not None and form.public_grid and not cls.on_grid:
         why = f"left out: {cls.name} draws no noise onto a grid"
         problems.add((*path, "public-grid"), f"must be {why}")
+    if form is not None and form.per_unit and not cls.makes_copies:
+        problems.add((*path, "per-unit"), f"must be left out: {cls.name} draws no copies")
     with contained():  # an unusable scheme fails in the run
         scheme = cls() if parameters is None else cls(parameters)
         _check_levels((*path, "levels"), scheme, levels, problems)
     if form is None or parameters is None:
         return None
     already = int(form.already_out) if form.already_out >= 1 else form.already_out
-    return SchemeUse(cls.name, form.id or cls.name, parameters, levels, already, form.public_grid)
+    flags = form.public_grid, form.per_unit
+    return SchemeUse(cls.name, form.id or cls.name, parameters, levels, already, *flags)
 
 
 def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:

@@ -50,7 +50,8 @@ MOST_SUMMED, MOST_COPIES = 3, 12
 """Copies that are summed modulo the number of values, and copies that are features."""
 REMAINDERS = (2, 3, 4, 5, 7)
 CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
-"""Belief and accuracy from which shown values count as kept, and the fewest of them."""
+"""Belief of a close guess; accuracy from which close guesses that a copy shows count as kept, and
+the fewest of them."""
 
 
 class Features(NamedTuple):
@@ -213,6 +214,10 @@ def _records(
     bar = Bar.normal(float(errors.std() / np.sqrt(n)), "sampling")
     cell.add("normalized_error", float(errors.mean()), bar, None, name, (0.0, np.inf))
     best, certain = P.argmax(axis=1), P.max(axis=1) >= CERTAIN
+    if release.scenario.asks_closeness:
+        gain = 1.0 * (certain & (best == x)) - (shares.max() >= CERTAIN) * (shares.argmax() == x)
+        bar = Bar.normal(float(gain.std() / np.sqrt(n)), "sampling")
+        cell.add("close", float(gain.mean()), bar, None, name, (-1.0, 1.0))
     certain &= np.any([y == best for y in shows], axis=0) & (shares.max() < CERTAIN)
     if certain.sum() >= FEWEST_KEPT and (best == x)[certain].mean() >= RIGHT:
         share = float(certain.mean())
