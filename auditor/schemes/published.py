@@ -1,6 +1,6 @@
 """Published copies: files made elsewhere, audited as they are.
 
-No statement about them is trusted. Without a stated law, attacks use a law estimated from original and
+No statement about their noise is trusted. Without a stated law, attacks use a law estimated from original and
 copies. With ``law`` (a scheme's name and parameters, or a covariance file) attacks use the stated one, and
 a wrong law appears as a contradiction between theory and measurement. Files match the original row by row,
 or by a `key` column. The records and columns complete in the original and all copies are audited. The
@@ -76,8 +76,8 @@ from auditor.schemes.replacement.law import MOST_VALUES, EstimatedLaw, UniformLa
 class FileScheme(Scheme):
     """Copies from files, made elsewhere; levels may be unknown.
 
-    The parameters name the files (``copies``) and optionally a ``key`` column that joins them to
-    the original.
+    The parameters name the files (``copies``) and optionally a ``key`` column that joins files and
+    original.
     """
 
     claims = "The statements of its makers, which the audit tests."
@@ -86,7 +86,7 @@ class FileScheme(Scheme):
     needs_table = True
 
     class Parameters(PluginParameters):
-        """Files of the copies, and how they match the original."""
+        """Files of the copies, and their match to the original."""
 
         copies: list[str] = Field(
             description="paths of .csv or .parquet files, in order of release",
@@ -187,7 +187,7 @@ class Published(FileScheme):
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "corner-wave"}})
 
     class Parameters(FileScheme.Parameters):
-        """Files of the copies, and statements about them."""
+        """Files of the copies, and the law that they state."""
 
         law: dict[str, Any] | None = Field(
             None,
@@ -313,7 +313,7 @@ class Published(FileScheme):
 
 
 class LawfulCopies(Scheme):
-    """Copies with Gaussian noise of a stated law, in place of those in files."""
+    """Draws of Gaussian noise by a stated law, in place of files."""
 
     name = Published.name
     family = "additive"
@@ -377,7 +377,7 @@ def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None
 
 
 def misplaced_rows(name: str, cause: str, remedy: str) -> AuditorError:
-    """Return the error of a copy whose rows are not the original's."""
+    """Return the error of a copy with other rows than the original."""
     return AuditorError(f"{quoted(name)}: the copy's rows {cause}; {remedy}, or {VOUCH}")
 
 
@@ -438,7 +438,7 @@ class PublishedCategories(FileScheme, UniformScheme):
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
 
     class Parameters(FileScheme.Parameters):
-        """Files of the copies, and statements about them."""
+        """Files of the copies, and the law that they state."""
 
         law: dict[str, Any] | None = Field(
             None,
@@ -561,7 +561,7 @@ class FileCopies(Copies):
 
 
 def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
-    """Return how missing records or answers disclose the value, or "".
+    """Describe disclosure by missing records or answers; "" if none.
 
     A column's commonest answer must be commoner among records left out, by `TELLING` and
     significantly (χ² of two shares).
