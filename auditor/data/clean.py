@@ -134,7 +134,7 @@ class Cleaned:
 def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Cleaned:
     """Return the records as numbers and codes.
 
-    Unless the user named the columns, categories exclude non-numeric and constant ones.
+    Unless the user named the columns, categories exclude non-numeric and constant columns.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def _blocks(rows: Array | Scratch, width: int) -> Iterator[Array]:
 
 
 def _codes(rows: Array | Scratch, j: int) -> Counter[float]:
-    """Return the codes in a column, and how many records have each."""
+    """Return the number of records of each code in a column."""
     found = Counter[float]()
     for x in _blocks(rows, rows.shape[1]):
         found.update(dict(zip(*np.unique(x[:, j], return_counts=True), strict=True)))
@@ -317,7 +317,7 @@ class Column:
         return self.kinds <= {"numbers", "booleans"} and len(self.kinds) <= 1
 
     def add(self, cells: Any, start: int) -> Array:
-        """Survey the records from row ``start`` on; return them as numbers, or as NaN."""
+        """Survey records from row ``start`` on; return numbers, NaN for others."""
         kind, present = kind_of(cells), is_present(cells)
         x = column_floats(cells) if kind in ("numbers", "booleans") else np.full(len(cells), np.nan)
         if kind == "numbers":
@@ -341,7 +341,7 @@ class Column:
         Raises
         ------
         DataError
-            A value is nested, or there are too many.
+            A value is nested, or the values are too many.
         """
         cells = pd.Series(cells, copy=False)
         check_plain(name, cells)

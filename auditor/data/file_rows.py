@@ -26,7 +26,7 @@ OPEN_FILES = Path("/proc/self/fd")
 
 
 class Scratch:
-    """Rows of float64, shape (n, W), in a private file that goes with its last reference.
+    """Rows of float64, shape (n, W), in a private file, deleted with its last reference.
 
     It holds original values. On Linux it has no name: other processes of the user open it by its
     number. Elsewhere it is a file of mode 0600.

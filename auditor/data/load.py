@@ -65,7 +65,7 @@ class Raw:
     pieces : sequence of Piece
         Of a file.
     source : Source or None
-        The source that drew them, with all its columns and a copy of its randomness before.
+        Registered source, with all its columns and a copy of its randomness before the draw.
     """
 
     names: list[str]
@@ -103,7 +103,7 @@ def load_table(
     ----------
     use : DataUse
         Booleans of named columns become 0 and 1. Without names, all columns are used except class
-        labels; with categories, only numbers that vary. ``missing: value`` makes a blank a value of
+        labels; with categories, only numbers that vary. With ``missing: value`` a blank is a value of
         its own. A blank unit is its own.
     rng : Generator
         The randomness of synthetic sources.
@@ -123,7 +123,7 @@ def load_table(
     DataError
         The table cannot be audited, or the request is invalid.
     PluginError
-        There is no such source.
+        The source is unknown.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def load_target(
     Raises
     ------
     DataError
-        There is no such column, or a class is missing.
+        The column is unknown, or a class is missing.
     """
     state, order = rng.bit_generator.state, use.order
     columns, _ = Categories({}, use.categorical).beside_columns(use.columns, use.dates)
@@ -269,13 +269,13 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
     Raises
     ------
     DataError
-        There is no such file, or it lacks a column.
+        The file does not exist, or lacks a column.
     """
     return raw_columns(path, columns).whole()
 
 
 def file_notes(source: str, base: Path | None = None) -> list[str]:
-    """Return notes on how a file, or the first part with notes, is read."""
+    """Return notes on reading a file, or the first part with notes."""
     found = files_of(source, base=base) if is_file(source) else []
     notes = list(next((notes for path in found if (notes := notes_of(path))), []))
     for name, words in blank_words([piece for path in found for piece in pieces_of(path)]).items():
@@ -343,7 +343,7 @@ def raw_columns(
     Raises
     ------
     DataError, PluginError
-        There is no such source or column, or the request is invalid.
+        The source or a column is unknown, or the request is invalid.
     """
     if not is_file(source):
         return _drawn(source, columns, rows, parameters or {}, rng or stream(0, "data"), beside)
@@ -374,7 +374,7 @@ def files_of(
     Raises
     ------
     DataError
-        There is none, or ``parameters`` are given.
+        It does not exist, or ``parameters`` are given.
     """
     path = _find(source, base)
     for name in parameters or ():

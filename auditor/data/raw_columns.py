@@ -41,7 +41,7 @@ class Blanks(NamedTuple):
 
     @classmethod
     def of(cls, frames: Iterable[pd.DataFrame]) -> Blanks:
-        """Count them."""
+        """Count blanks."""
         records = incomplete = 0
         cells: dict[str, int] = {}
         for frame in frames:
@@ -117,7 +117,7 @@ class InStep:
         Raises
         ------
         DataError
-            There are fewer.
+            The input has fewer.
         """
         held = [self._left] if len(self._left) else []
         while sum(map(len, held)) < rows:

@@ -195,7 +195,7 @@ class Table:
         )
 
     def _bare(self, content: Array, rows: Any) -> Table:
-        """Return some records without what is of all."""
+        """Return some records, without properties of the whole."""
         names = ("categorical", "scanned", "keys", "blanks", "cut", "first_batch", "population")
         whole: dict[str, Any] = dict.fromkeys(names)
         units = None if self.units is None else self.units[rows]
@@ -400,7 +400,7 @@ def recorded(table: Table) -> Recorded:
     """Return the recording steps of a table's columns.
 
     Standardised columns have none. A column of zeros has step 1. Cells equal to the mean may be imputed;
-    they are ignored if no step fits them.
+    they are ignored if no step fits.
     """
     largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
     if table.standardized:

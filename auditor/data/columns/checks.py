@@ -161,7 +161,7 @@ def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
 
 
 def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return columns whose blanks are a value of their own.
+    """Return columns with blanks as a value of its own.
 
     Of numbers a value as far below the least as the largest is above it; of others ``""``.
     """
@@ -208,7 +208,7 @@ def missing_codes(names: Sequence[str], x: Array) -> list[str]:
 
 
 def check_rows(found: int, asked: int | None) -> None:
-    """Raise `DataError` if there are too few records."""
+    """Raise `DataError` for too few records."""
     if asked is not None and found < asked:
         raise DataError(
             f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}",

@@ -1,4 +1,4 @@
-"""Headers of files, and pieces of large ones.
+"""Headers of files, and pieces of large files.
 
 pandas renames repeated columns, uses a surplus column as index and quotes cells in errors. So the
 header is read first, a doubtful shape is refused, and no message holds a cell.
@@ -155,7 +155,7 @@ def column_as_written(pieces: Sequence[Piece], column: str) -> list[Any]:
 
 
 def as_spelt(pieces: Sequence[Piece], attribute: Attribute) -> Attribute:
-    """Return an attribute with labels as text files spell them: ``01``, not 1.
+    """Return an attribute with the spelling of text files: ``01``, not 1.
 
     Unchanged if a label has several spellings.
     """
@@ -213,7 +213,7 @@ def frames_of(
 def _batches_of(
     pieces: Sequence[Piece], names: Sequence[str], as_written: bool
 ) -> Iterator[Iterable[pd.DataFrame]]:
-    if pieces and is_text(pieces[0].path):  # parsing takes long, and a piece has one frame
+    if pieces and is_text(pieces[0].path):  # parsing is slow, and a piece has one frame
         return in_threads(lambda piece: list(piece.frames(names, as_written)), pieces)
     return (piece.frames(names, as_written) for piece in pieces)
 
@@ -224,7 +224,7 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
 
 
 def joined_frames(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return consecutive records as one frame; columns of no value take any kind."""
+    """Return consecutive records as one frame; empty columns have any kind."""
     held = list(frames)
     some = [frame for frame in held if len(frame)] or held[:1] or [pd.DataFrame()]
     return pd.concat(some, ignore_index=True) if len(some) > 1 else some[0]
@@ -310,12 +310,12 @@ def _check_first(path: Path, body: bytes, line: int) -> None:
 
 
 def parts(folder: Path) -> list[Path]:
-    """Return the files of a folder of parts, by name; hidden ones excluded.
+    """Return the files of a folder of parts, by name, without hidden files.
 
     Raises
     ------
     DataError
-        There are none, or of several kinds, or other entries.
+        The folder has no table, several kinds, or other entries.
     """
     with reader_errors(folder):
         inside = sorted(
@@ -354,7 +354,7 @@ def header(path: Path, empty: bool = False) -> list[str]:
 
 
 def notes_of(path: Path) -> list[str]:
-    """Return notes on how a file is read; for errors see ``header``."""
+    """Return notes on reading a file; for errors see ``header``."""
     return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]
 
 
