@@ -49,6 +49,7 @@ from auditor.runs.drawn_copies import (
     AS_DRAWN,
     Asked,
     Blank,
+    Parts,
     Precision,
     Treatment,
     drawn_copies,
@@ -158,26 +159,26 @@ def _write(
     with plugin_errors():
         treatment.check(scheme)
         drawn = drawn_copies(scheme, asked)
-        parts, perturbed = drawn.parts, drawn.stated["attributes"]
-        if keep:
-            blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
-            parts = _beside(parts, Kept(asked.data, keep, asked.rows, blank), names)
+    parts, perturbed = _contained(drawn.parts), drawn.stated["attributes"]
+    if keep:
+        blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
+        parts = _beside(parts, Kept(asked.data, keep, asked.rows, blank), names)
 
-        def whole() -> Mapping[str, Any]:
-            return manifest(
-                {
-                    **drawn.stated,
-                    **({"kept": list(keep)} if keep else {}),
-                    "precision": asked.precision,
-                    "missing": treatment.missing,
-                    "for_study_only": asked.seed is not None,
-                    "copies": [path.name for path in paths],
-                    "fingerprint": drawn.prints.of_table(),
-                    "fingerprint_key": key_name(),
-                }
-            )
+    def whole() -> Mapping[str, Any]:
+        return manifest(
+            {
+                **drawn.stated,
+                **({"kept": list(keep)} if keep else {}),
+                "precision": asked.precision,
+                "missing": treatment.missing,
+                "for_study_only": asked.seed is not None,
+                "copies": [path.name for path in paths],
+                "fingerprint": drawn.prints.of_table(),
+                "fingerprint_key": key_name(),
+            }
+        )
 
-        stated = write_release(paths[0].parent, paths, parts, whole, replaced)
+    stated = write_release(paths[0].parent, paths, parts, whole, replaced)
     notes, left = list(drawn.notes), [name for name in names if name not in {*perturbed, *keep}]
     if left:
         notes.append(
@@ -260,9 +261,16 @@ def _selection(
     return columns, wanted
 
 
-def _beside(
-    parts: Iterable[Sequence[pd.DataFrame]], kept: Kept, order: Sequence[str]
-) -> Iterator[Sequence[pd.DataFrame]]:
+def _contained(parts: Parts) -> Parts:
+    while True:
+        with plugin_errors():
+            part = next(parts, None)
+        if part is None:
+            return
+        yield part
+
+
+def _beside(parts: Parts, kept: Kept, order: Sequence[str]) -> Parts:
     """Yield copies with the kept columns in the file's order, new columns last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
@@ -677,7 +685,7 @@ def _with_kept(
     if not part.get("kept") or not copies:
         return copies
     first = str(folder / part["copies"][0])
-    return next(_beside([copies], Kept(first, part["kept"]), column_names(first)))
+    return next(_beside(iter([copies]), Kept(first, part["kept"]), column_names(first)))
 
 
 def _no_whole_release(folder: Path) -> AuditorError:

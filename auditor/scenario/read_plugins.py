@@ -14,7 +14,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.base.errors import NotApplicable, PluginError, PluginFailed
 from auditor.process.containment import contained
 from auditor.registry.parameters import FieldError, Path, Whole, shown
-from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
+from auditor.scenario.levels import CURRENCIES, Levels, Range, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems, read_entry
 from auditor.schemes.base.additive import AdditiveScheme
@@ -301,7 +301,7 @@ def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Prob
     # stated levels are resolved and checked later with the data
     if levels is None or levels.currency is not None:
         return
-    ends = levels.values if levels.values is not None else (levels.low, levels.high)
+    ends = levels.form.ends if isinstance(levels.form, Range) else levels.values or ()
     message = _refusal(scheme, ends)
     if message is not None:
         # the wrong level is the last one of the shortest prefix with this message
