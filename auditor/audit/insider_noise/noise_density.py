@@ -6,7 +6,7 @@
 | ``y_m`` | that attribute in the coalition's copies, least noise first | (n, d) |
 | ``y_0`` | best linear guess of x from all other attributes' cells, divided by its slope: one more copy | (n, d) |
 | ``e_m`` | ``z_m − Σ_l B_ml z_l`` over earlier copies l: noise that they do not predict linearly | (n, d) |
-| ``g_m`` | density of ``e_m``, given x where that is likelier (``density``) | |
+| ``g_m`` | density of ``e_m`` | |
 | ``c`` | candidates for x: originals of other rows, or ``y_1`` less noise of other rows | (S, d) |
 | estimate | ``Σ_c c · w_c / Σ_c w_c`` with ``log w_c = Σ_m log g_m(e_m(c))``, plus ``log p(c)`` for candidates from noise | (n, d) |
 
@@ -15,8 +15,7 @@ attribute keeps its best linear regression unless held-out rows of some coalitio
 better. Assumed, *not checked*: noise of a copy depends on earlier copies linearly.
 
 A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, smoothed by the
-Gaussian width with the largest held-out likelihood. A conditional density first removes the mean and
-deviation of the noise near each original.
+Gaussian width with the largest held-out likelihood.
 """
 
 from __future__ import annotations
@@ -159,8 +158,6 @@ class _Fit:
         ``B_m`` with its constant.
     laws : list
         ``g_m``; None for noise that earlier copies determine.
-    marginal : Density
-        Of the first copy's noise.
     prior : Density
         ``p``
     originals, drawn : ndarray of shape (S, d)
@@ -170,8 +167,7 @@ class _Fit:
     x: Array
     copies: list[Array]
     weights: list[Array]
-    laws: list[Density | ConditionalDensity | None]
-    marginal: Density
+    laws: list[Density | None]
     prior: Density
     originals: Array
     drawn: Array
@@ -192,7 +188,7 @@ class _Fit:
         noise, weights, laws = (
             [(copy - x)[learn] for copy in copies],
             list[Array](),
-            list[Density | ConditionalDensity | None](),
+            list[Density | None](),
         )
         for place, z in enumerate(noise):
             earlier = np.hstack([np.ones((len(learn), 1)), *noise[:place]])
@@ -202,19 +198,10 @@ class _Fit:
                 < NEGLIGIBLE * z.std(axis=0)
             ] = 0.0
             rest = z - earlier @ weights[-1]
-            laws.append(
-                conditional_density(rest, x[learn]) if rest.std() > 1e-9 * z.std() else None
-            )
+            laws.append(fitted_density(rest) if rest.std() > 1e-9 * z.std() else None)
         drawn = representatives(noise[0])
         return cls(
-            x,
-            copies,
-            weights,
-            laws,
-            fitted_density(noise[0]),
-            fitted_density(x[learn]),
-            representatives(x[learn]),
-            drawn,
+            x, copies, weights, laws, fitted_density(x[learn]), representatives(x[learn]), drawn
         )
 
     def errors(self, rows: Indices, from_noise: bool) -> Array:
@@ -235,16 +222,14 @@ class _Fit:
         )
         z, log = [copy - c for copy in held], self.prior(c) if from_noise else np.zeros(c.shape[:2])
         for place, (law, B) in enumerate(zip(self.laws, self.weights, strict=True)):
-            if law is None or (from_noise and place == 0 and isinstance(law, Density)):
+            if law is None or (from_noise and place == 0):
                 continue  # candidates from noise follow the first copy's density already
             e = z[place] - B[0]
             for earlier in range(place):
                 part = B[1 + earlier * d : 1 + (earlier + 1) * d]
                 if part.any():
                     e = e - z[earlier] @ part if d > 1 else e - z[earlier] * part[0, 0]
-            log = log + (law(e) if isinstance(law, Density) else law(e, c[..., 0]))
-            if from_noise and place == 0:
-                log = log - self.marginal(z[0])
+            log = log + law(e)
         w = np.exp(log - log.max(axis=1, keepdims=True))
         return (self.x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2
 
@@ -261,10 +246,6 @@ WIDTHS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Standard deviations of the smoothing, in cells."""
 FLOOR = 1e-3
 """Share of a wide density that is mixed in: no value has probability 0."""
-KNOTS = 16
-"""Ranges of the original whose means and deviations of noise are interpolated."""
-WORTH = 0.002
-"""Gain in mean log-likelihood from which on a density conditional on the original is used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,52 +323,3 @@ def _transfer(d: int) -> Array:
     axes = np.meshgrid(*[np.fft.fftfreq(K)] * (d - 1), np.fft.rfftfreq(K), indexing="ij")
     widths = np.array([*WIDTHS, K / 24.0]).reshape(-1, *[1] * d)
     return np.exp(-2.0 * (np.pi * widths) ** 2 * sum(axis**2 for axis in axes))
-
-
-@dataclass(frozen=True, eq=False)
-class ConditionalDensity:
-    """Density of one-dimensional noise whose mean and deviation depend on the original.
-
-    Attributes
-    ----------
-    knots, means, deviations : ndarray of shape (KNOTS,)
-        Mean and standard deviation of the noise near some originals; interpolated between them.
-    rest : Density
-        Of the noise less its mean, in its deviations.
-    """
-
-    knots: Array
-    means: Array
-    deviations: Array
-    rest: Density
-
-    def __call__(self, values: Array, given: Array) -> Array:
-        """Return the log-density of values, shape (..., 1), given originals."""
-        mean, deviation = (
-            np.interp(given, self.knots, part) for part in (self.means, self.deviations)
-        )
-        return self.rest((values - mean[..., None]) / deviation[..., None]) - np.log(deviation)
-
-
-def conditional_density(values: Array, given: Array) -> Density | ConditionalDensity:
-    """Return the density of noise, given originals if that is likelier in held-out rows.
-
-    Values and originals have shape (m, d). With d above 1 the density is unconditional.
-    """
-    plain, x = fitted_density(values), given[:, 0]
-    knots = np.unique(np.quantile(x, (np.arange(KNOTS) + 0.5) / KNOTS))
-    if values.shape[1] > 1 or len(knots) < KNOTS:
-        return plain
-
-    def fit(rows: slice) -> ConditionalDensity:
-        near, e = np.abs(x[rows][:, None] - knots).argmin(axis=1), values[rows, 0]
-        counts = np.maximum(np.bincount(near, minlength=KNOTS), 1)
-        means = np.bincount(near, e, KNOTS) / counts
-        squares = np.bincount(near, (e - means[near]) ** 2, KNOTS)
-        deviations = np.sqrt(squares / counts) + 1e-3 * e.std() + 1e-300
-        rest = (e - np.interp(x[rows], knots, means)) / np.interp(x[rows], knots, deviations)
-        return ConditionalDensity(knots, means, deviations, fitted_density(rest[:, None]))
-
-    learn, judge = slice(0, None, 2), slice(1, None, 2)
-    gain = fit(learn)(values[judge], x[judge]) - fitted_density(values[learn])(values[judge])
-    return fit(slice(None)) if gain.mean() > WORTH else plain
