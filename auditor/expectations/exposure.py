@@ -244,11 +244,15 @@ def with_remedy(
             level = max(level, (more, least))
     if not needed:
         return judged
-    many = float(f"{needed:.1e}")
-    why = f"{judged.why}; too few records to show this, about {max(many, needed):,.0f} would do"
+    why = f"{judged.why}; too few records to show this, about {_rounded_up(needed):,.0f} would do"
     if level[0] > level[1]:
-        why += f", or raise the level {level[1]:g} to {level[0]:.2g}"
+        why += f", or raise the level {level[1]:g} to {_rounded_up(level[0]):g}"
     return replace(judged, why=why)
+
+
+def _rounded_up(x: float) -> float:
+    step = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return math.ceil(x / step) * step
 
 
 def _not_in_clear(measurements: Iterable[Measurement]) -> list[Measurement]:
