@@ -144,15 +144,21 @@ class Opened:
         independent = self.law is not None and self.law.tells_spread
         return independent and self.release.transformed is None
 
+    def steadied(self, knowledge: Knowledge) -> bool:
+        """Return whether the table is large, and more records steady an error.
+
+        Not for adversaries who know some records.
+        """
+        large = len(self.again_places) > 1 and self._steadied
+        return large and not self.gathered.rows.draw(knowledge)
+
     def held_again(self, knowledge: Knowledge) -> Iterator[tuple[int, Block]]:
         """Yield the place and a redraw of each run, draw by draw, for attacks that are held fixed.
 
-        None for a small table, for errors that more records do not steady, and for adversaries who
-        know some records. Elsewhere the derivative of an error by the fit is nearly 0, so the spread
+        None unless ``steadied``. Then the derivative of an error by the fit is nearly 0, so the spread
         between fits is of second order.
         """
-        some = len(self.again_places) > 1 and self._steadied
-        if not some or self.gathered.rows.draw(knowledge) or self._again_scheme is None:
+        if not self.steadied(knowledge) or self._again_scheme is None:
             return
         for number in range(HELD_DRAWS):
             ((index, x, copies),) = self._drawn_again(number)[1].blocks()
