@@ -218,8 +218,10 @@ def _records(
     best, certain = P.argmax(axis=1), P.max(axis=1) >= CERTAIN
     if release.scenario.asks_closeness:
         gain = 1.0 * (certain & (best == x)) - (shares.max() >= CERTAIN) * (shares.argmax() == x)
-        bar = Bar.normal(float(gain.std() / np.sqrt(n)), "sampling")
-        cell.add("close", float(gain.mean()), bar, None, name, (-1.0, 1.0))
+        error, mean = float(gain.std() / np.sqrt(n)), float(gain.mean())
+        found.append(
+            context.estimate("close", coalition, mean, error, bounds=(-1.0, 1.0), attribute=name)
+        )
     certain &= np.any([y == best for y in shows], axis=0) & (shares.max() < CERTAIN)
     if certain.sum() >= FEWEST_KEPT and (best == x)[certain].mean() >= RIGHT:
         share, limits = float(certain.mean()), (0.0, 1.0)
