@@ -15,7 +15,7 @@ import auditor
 N = 1_000
 Kind = Callable[..., "Leak"]
 """Returns a leaking release by a generator, or its honest partner with ``leaks=False``."""
-UNKNOWN, CLOSE = {"unknown": {"at-least": 0.5}}, {"close": {"at-most": 0.1}}
+EXPOSURE = {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}
 
 
 class Leak(NamedTuple):
@@ -735,7 +735,6 @@ def audited_leak(leak: Leak, folder: Path) -> Any:
     for name, copy in zip(names, leak.copies, strict=True):
         copy.to_csv(name, index=False)
     scheme = "published-categories" if leak.categories else "published"
-    numbers = not leak.categories or "columns" in (leak.data or {})
     document = {
         "schema": 1,
         "title": "a leak",
@@ -744,6 +743,6 @@ def audited_leak(leak: Leak, folder: Path) -> Any:
         "knowledge": ["perfect"],
         "coalitions": ["all"],
         "attacks": "all" if leak.categories else ["llse"],
-        "expect": [{"exposure": UNKNOWN | (CLOSE if numbers else {})}],
+        "expect": [{"exposure": EXPOSURE}],
     }
     return auditor.run(document)

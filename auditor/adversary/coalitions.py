@@ -118,6 +118,6 @@ def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coaliti
 
 @lru_cache(maxsize=2)
 def _expanded(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
-    """Cached: half a million subsets take a second, needed ten times."""
+    """Cached: half a million subsets need a second, ten times."""
     found = {coalition for entry in entries for coalition in entry.expand(M, seed)}
     return tuple(sorted(found, key=lambda coalition: (len(coalition), coalition)))

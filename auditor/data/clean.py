@@ -1,14 +1,15 @@
-"""Survey raw columns, convert them to numbers and codes; treat gaps."""
+"""Convert raw columns to numbers and codes in one pass; treat gaps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base.errors import DataError
 from auditor.base.text import counted, listed, quoted
@@ -29,8 +30,6 @@ from auditor.data.columns.checks import (
     Cells,
     Frame,
     Gaps,
-    Series,
-    are_complete,
     check_plain,
     check_rows,
     column_floats,
@@ -39,28 +38,37 @@ from auditor.data.columns.checks import (
     refuse_columns,
 )
 from auditor.data.columns.kinds import identifies
-from auditor.data.columns.scan import Scan, in_threads
-from auditor.data.file_rows import Coder, FileRows, Numbers, ProductCodes
-from auditor.data.formats.parts import Held, Records
-from auditor.numerics.blocks import row_blocks
+from auditor.data.columns.scan import Scan
+from auditor.data.file_rows import FileCodes, FileRows, Scratch, codes_from
+from auditor.numerics.blocks import row_blocks, seal
 from auditor.process.deferred import pd
+
+Read = Callable[[Sequence[str]], Iterable[Frame]]
+"""Yields some columns of the records, in order, from the start at every call."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Asked:
     """A scenario's selection of records.
 
-    ``named``: whether the user named the columns, so that booleans mean 0 and 1.
+    Attributes
+    ----------
+    named : bool
+        Whether the user named the columns, so that booleans mean 0 and 1.
+    large : bool
+        Whether records stay out of memory.
     """
 
     rows: int | None
     missing: Gaps
     named: bool
+    large: bool = False
 
 
 @dataclass(frozen=True)
 class Cleaned:
-    """Surveyed records of a table.
+    """Records of a table as numbers.
 
     Attributes
     ----------
@@ -68,54 +76,65 @@ class Cleaned:
         Columns of finite numbers.
     required : tuple of str
         Columns whose gaps exclude a record.
+    content : ndarray of shape (n, N + K), or Scratch
+        Numbers, then places in the domains of the K categorical columns that are not binned.
+    attributes : tuple of K Attribute
     blanks : ndarray of shape (n, N) or None
         Cells that hold their column's mean.
+    make : callable
+        Returns the content again.
     """
 
     numeric: tuple[str, ...]
     required: tuple[str, ...]
-    numbers: FileRows
-    survey: Survey
-    chosen: Categories
-    blanks: Flags | None = None
+    content: Array | Scratch = field(repr=False)
+    attributes: tuple[Attribute, ...]
+    blanks: Flags | None
+    bins: Mapping[str, Mapping[str, Any]]
+    make: Callable[[], Array | Scratch] = field(repr=False)
 
-    def categories(self, rows: Array | FileRows, scan: Scan) -> CategoricalTable | None:
+    @property
+    def numbers(self) -> Array | FileRows:
+        """The numbers, shape (n, N); in memory read-only."""
+        N = len(self.numeric)
+        if isinstance(self.content, Scratch):
+            held: Array | FileRows = _held(FileRows(self.content, self.make, N))
+            return held
+        return _sealed(np.ascontiguousarray(self.content[:, :N]))
+
+    def categories(self, scan: Scan) -> CategoricalTable | None:
         """Return the records as categories; None without categorical columns.
-
-        ``rows`` are the numbers, not rescaled, and ``scan`` their scan.
 
         Raises
         ------
         DataError
             The product domain is too large, or bins are not distinct.
         """
-        if not self.chosen.columns:
+        N, K = len(self.numeric), len(self.attributes)
+        binned = [self._bins(name, rule, scan) for name, rule in self.bins.items()]
+        attributes = (*binned, *self.attributes)
+        if not attributes:
             return None
-        assert isinstance(self.numbers.decode, Numbers)
-        fill, coders = self.numbers.decode.fill, []
-        for name, rule in self.chosen.bins.items():
-            j = self.numeric.index(name)
-            if "quantile" in rule:
-                column = np.concatenate([x[:, j] for x in blocks_of(rows)])
-                shares = np.linspace(0, 1, rule["quantile"] + 1)
-                edges = np.unique(np.quantile(column, shares, overwrite_input=True))
-            else:
-                edges = edges_of(rule, float(scan.low[j]), float(scan.high[j]))
-            coders.append(Coder(bins_between(name, edges), np.nan if fill is None else fill[j]))
-        for name, domain in self.chosen.domains.items():
-            coders.append(Coder(self.survey.columns[name].domain(name, domain)))
-        attributes = tuple(coder.attribute for coder in coders)
         check_size(attributes)
-        decode = ProductCodes(tuple(coders), self.required)
-        return CategoricalTable(attributes, held(replace(self.numbers, decode=decode)))
+        places = (*map(self.numeric.index, self.bins), *range(N, N + K))
+        if isinstance(self.content, Scratch):
+            rows = FileRows(self.content, self.make, N + K)
+            return CategoricalTable(attributes, _held(FileCodes(rows, attributes, places)))
+        return CategoricalTable(attributes, _sealed(codes_from(self.content, attributes, places)))
+
+    def _bins(self, name: str, rule: Mapping[str, Any], scan: Scan) -> Attribute:
+        j = self.numeric.index(name)
+        if "quantile" not in rule:
+            return bins_between(name, edges_of(rule, float(scan.low[j]), float(scan.high[j])))
+        column = np.concatenate([x[:, j] for x in _blocks(self.content, 1)])
+        shares = np.linspace(0, 1, rule["quantile"] + 1)
+        return bins_between(name, np.unique(np.quantile(column, shares, overwrite_input=True)))
 
 
-def cleaned(
-    pieces: Sequence[Records], names: Sequence[str], asked: Asked, chosen: Categories
-) -> Cleaned:
-    """Survey columns and return the conversion to numbers and codes.
+def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Cleaned:
+    """Return the records as numbers and codes.
 
-    Unless the user named the columns, categories exclude non-numeric and constant ones.
+    Unless the user named the columns, categories exclude non-numeric and constant columns.
 
     Raises
     ------
@@ -123,99 +142,142 @@ def cleaned(
         They cannot be audited.
     """
     chosen.check_known(names)
-    drop = asked.missing == "drop"
-    select = bool(chosen.columns) and not asked.named
-    pieces, counts, found = surveyed(
-        pieces, names, asked.rows, names if drop and not select else (), chosen.domains
-    )
-    check_rows(found.rows, asked.rows)
-    if select:
-        names = [name for name in names if name in chosen.columns or found.columns[name].varied]
-        if drop:
-            pieces, counts, found = surveyed(pieces, names, None, names, chosen.domains)
-    columns = found.columns
+    drop, domains = asked.missing == "drop", chosen.domains
+    raw, columns = _converted(read, names, domains, asked.large)
+    rows = raw.shape[0]
+    check_rows(rows, asked.rows)
+    low, high = _ranges(raw)
+    varied = {
+        name: columns[name].kinds == {"numbers"} and low[j] < high[j]
+        for j, name in enumerate(names)
+    }
+    every = list(names)
+    if chosen.columns and not asked.named:
+        names = [name for name in names if name in chosen.columns or varied[name]]
+    required = tuple(names) if drop and any(columns[name].missing.count for name in names) else ()
+    if required:
+        gaps = [every.index(name) for name in required]
+        gaps += [len(every) + k for k, name in enumerate(domains) if name in required]
+        usable = [j for j in gaps if j >= len(every) or columns[every[j]].is_number]
+        raw = _gathered(
+            (x[~np.isnan(x[:, usable]).any(axis=1)] for x in _blocks(raw, len(every))),
+            raw.shape[1],
+            asked.large,
+        )
+        low, high = _ranges(raw)
+        varied = {name: varied[name] and low[j] < high[j] for j, name in enumerate(every)}
     if not drop:
-        chosen.check_complete([name for name in chosen.domains if columns[name].missing.count])
+        chosen.check_complete([name for name in domains if columns[name].missing.count])
     numeric = tuple(
         name
         for name in names
-        if name not in chosen.beside and (name not in chosen.domains or columns[name].varied)
+        if name not in chosen.beside and (name not in domains or varied[name])
     )
-    found.check_numbers(numeric, asked.named, asked.missing, identifies)
-    if drop and found.kept < 2:
+    _check_numbers(numeric, [columns[name] for name in numeric], rows, asked)
+    if drop and raw.shape[0] < 2:
         raise DataError(
-            f"an audit needs at least 2 records; `missing: drop` leaves {counted(found.kept, 'record')}"
+            f"an audit needs at least 2 records; `missing: drop` leaves {counted(raw.shape[0], 'record')}"
         )
-    gaps = any(columns[name].missing.count for name in names)
-    required = tuple(names) if drop and gaps else ()
-    rows = FileRows(tuple(pieces), tuple(counts), Numbers(numeric, required))
-    blanks = None
+    places = [every.index(name) for name in numeric]
+    fill, blanks = None, None
     if asked.missing == "mean" and any(columns[name].missing.count for name in numeric):
-        means, blanks = _means(rows)
-        rows = replace(rows, decode=Numbers(numeric, fill=means))
-    return Cleaned(numeric, required, rows, found, chosen, blanks)
+        fill, blanks = _means(raw, places)
+    coders = [
+        columns[name].coder(name, domain, _codes(raw, len(every) + k))
+        for k, (name, domain) in enumerate(domains.items())
+    ]
+
+    def final(x: Array) -> Array:
+        numbers = (
+            x[:, places] if fill is None else np.where(np.isnan(x[:, places]), fill, x[:, places])
+        )
+        codes = [new[x[:, len(every) + k].astype(np.intp)] for k, (_, new) in enumerate(coders)]
+        return np.column_stack([numbers, *codes])
+
+    content = _gathered(
+        map(final, _blocks(raw, raw.shape[1])), len(places) + len(coders), asked.large
+    )
+    return Cleaned(
+        numeric,
+        required,
+        content,
+        tuple(attribute for attribute, _ in coders),
+        blanks,
+        chosen.bins,
+        partial(_again, read, tuple(every), asked, chosen),
+    )
 
 
-def held(rows: FileRows) -> NDArray[Any] | FileRows:
-    """Return the records, in memory if they are small or have no file."""
-    in_memory = any(isinstance(piece, Held) for piece in rows.pieces)
-    if not in_memory and int(np.prod(rows.shape)) * 8 > file_rows.HELD_BYTES:
-        return rows
-    found = rows.read(0, rows.shape[0])
-    found.setflags(write=False)
-    return found
+def _held(rows: FileRows | FileCodes) -> Any:
+    """Return rows of a file, in memory if they are few."""
+    few = math.prod(rows.shape) * 8 <= file_rows.HELD_BYTES
+    return _sealed(rows.read(0, rows.shape[0])) if few else rows
 
 
-def surveyed(
-    pieces: Sequence[Records],
-    names: Sequence[str],
-    rows: int | None,
-    required: Sequence[str],
-    domains: Domains,
-) -> tuple[list[Records], list[int], Survey]:
-    """Return pieces, their counts of kept records, and the survey.
-
-    ``required`` are columns whose gaps exclude a record. ``domains`` are columns whose values are
-    collected, or compared with a declared domain.
-    """
-    look = partial(_survey_of_piece, names=names, required=required, domains=domains)
-    taken: list[Records] = []
-    counts, whole = [], Survey({name: Column() for name in names})
-    if rows is not None:
-        pieces = [piece if piece.rows >= 0 else replace(piece, rows=rows) for piece in pieces]
-    for piece, found in zip(pieces, in_threads(look, pieces), strict=False):
-        if rows is not None and whole.rows + found.rows > rows:
-            found = look(replace(piece, rows=rows - whole.rows))
-        whole.join(found)
-        taken.append(replace(piece, rows=found.rows))
-        counts.append(found.kept)
-        if whole.rows == rows:
-            break
-    return taken, counts, whole
+def _sealed(x: T) -> T:
+    seal(x)
+    return x
 
 
-def _survey_of_piece(
-    piece: Records, names: Sequence[str], required: Sequence[str], domains: Domains
-) -> Survey:
-    survey = Survey({name: Column() for name in names})
-    for frame in piece.frames(tuple(names)):
-        survey.add(frame, are_complete(frame, required) if required else None, domains)
-    return survey
+def _again(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) -> Array | Scratch:
+    return cleaned(read, names, asked, chosen).content
 
 
-def blocks_of(rows: Array | FileRows) -> Any:
-    """Yield the records block by block, shape (b, N)."""
-    for a, b in row_blocks(*rows.shape):
+def _converted(
+    read: Read, names: Sequence[str], domains: Domains, large: bool
+) -> tuple[Array | Scratch, dict[str, Column]]:
+    """Return every column as numbers, then each categorical one as codes, NaN where missing."""
+    columns, start = {name: Column() for name in names}, 0
+
+    def blocks() -> Iterator[Array]:
+        nonlocal start
+        for frame in read(names):
+            numbers = [column.add(frame[name], start) for name, column in columns.items()]
+            codes = [columns[name].code(name, frame[name], domains[name]) for name in domains]
+            start += len(numbers[0])
+            yield np.column_stack([*numbers, *codes])
+
+    return _gathered(blocks(), len(names) + len(domains), large), columns
+
+
+def _gathered(blocks: Iterable[Array], width: int, large: bool) -> Array | Scratch:
+    if not large:
+        return np.concatenate([np.empty((0, width)), *blocks])
+    scratch = Scratch(width)
+    for x in blocks:
+        scratch.append(x)
+    return scratch
+
+
+def _blocks(rows: Array | Scratch, width: int) -> Iterator[Array]:
+    for a, b in row_blocks(rows.shape[0], width):
         yield rows[a:b] if isinstance(rows, np.ndarray) else rows.read(a, b)
 
 
-def _means(rows: FileRows) -> tuple[Array, Flags]:
-    total, blanks = np.zeros(rows.shape[1]), np.empty(rows.shape, dtype=bool)
-    for (a, b), x in zip(row_blocks(*rows.shape), blocks_of(rows), strict=True):
-        blanks[a:b] = np.isnan(x)
+def _codes(rows: Array | Scratch, j: int) -> Counter[float]:
+    """Return the number of records of each code in a column."""
+    found = Counter[float]()
+    for x in _blocks(rows, rows.shape[1]):
+        found.update(dict(zip(*np.unique(x[:, j], return_counts=True), strict=True)))
+    return found
+
+
+def _ranges(rows: Array | Scratch) -> tuple[Array, Array]:
+    low, high = np.full(rows.shape[1], np.inf), np.full(rows.shape[1], -np.inf)
+    for x in _blocks(rows, rows.shape[1]):
+        low = np.fmin(low, np.fmin.reduce(x, axis=0, initial=np.inf))
+        high = np.fmax(high, np.fmax.reduce(x, axis=0, initial=-np.inf))
+    return low, high
+
+
+def _means(rows: Array | Scratch, places: Sequence[int]) -> tuple[Array, Flags]:
+    total, blanks = np.zeros(len(places)), []
+    for x in (block[:, places] for block in _blocks(rows, len(places))):
+        blanks.append(np.isnan(x))
         with np.errstate(over="ignore"):
             total = total + np.nansum(x, axis=0)
-    return total / (len(blanks) - blanks.sum(axis=0)), blanks
+    found = np.concatenate(blanks)
+    return total / (len(found) - found.sum(axis=0)), found
 
 
 Domains = Mapping[str, Sequence[Any] | None]
@@ -233,12 +295,8 @@ class Column:
     ----------
     missing, infinite, text : Cells
         Cells without a value, infinite numbers, and cells that are no numbers.
-    low, high : float
-        Range of the kept records.
-    values : dict
-        Distinct values of the kept records as keys; of a categorical column only.
-    outside : int
-        Number of kept records outside the declared domain.
+    labels : dict
+        Distinct values of a categorical column, with their codes in order of appearance.
     floats : bool
         Whether some records are stored as floats, so that all labels are.
     head : ndarray
@@ -249,93 +307,81 @@ class Column:
     missing: Cells = field(default_factory=Cells)
     infinite: Cells = field(default_factory=Cells)
     text: Cells = field(default_factory=Cells)
-    low: float = np.inf
-    high: float = -np.inf
-    values: dict[Any, None] = field(default_factory=dict, repr=False)
-    outside: int = 0
+    labels: dict[Any, int] = field(default_factory=dict, repr=False)
     floats: bool = False
     head: Array = field(default_factory=lambda: np.empty(0), repr=False)
 
     @property
-    def varied(self) -> bool:
-        """Whether it holds numbers that vary."""
-        return self.kinds == {"numbers"} and self.low < self.high
+    def is_number(self) -> bool:
+        """Whether it can be read as numbers."""
+        return self.kinds <= {"numbers", "booleans"} and len(self.kinds) <= 1
 
-    def add(self, column: Any, kept: Flags | None, start: int) -> None:
-        """Survey some records, in rows from ``start`` on."""
-        kind, present = kind_of(column), is_present(column)
+    def add(self, cells: Any, start: int) -> Array:
+        """Survey records from row ``start`` on; return numbers, NaN for others."""
+        kind, present = kind_of(cells), is_present(cells)
+        x = column_floats(cells) if kind in ("numbers", "booleans") else np.full(len(cells), np.nan)
         if kind == "numbers":
-            x = column_floats(column)
             present = ~np.isnan(x)
             self.infinite.add(np.isinf(x), start)
-            there = x[present if kept is None else present & kept]
-            self.low = min(self.low, there.min(initial=np.inf))
-            self.high = max(self.high, there.max(initial=-np.inf))
-            self.floats |= column.dtype.kind == "f"
+            self.floats |= cells.dtype.kind == "f"
             self.head = self.head if start else x[:HEAD]
         self.missing.add(~present, start)
         if present.any() or kind == "categories":
             self.kinds.add(kind)
         if kind == "text":
-            numbers = pd.to_numeric(column.astype(object), errors="coerce")
+            numbers = pd.to_numeric(cells.astype(object), errors="coerce")
             self.text.add(present & numbers.isna().to_numpy(), start)
         elif kind != "numbers":
             self.text.add(present, start)
+        return x
 
-    def collect(self, name: str, kept: Series, domain: Sequence[Any] | None) -> None:
-        """Add the kept records' values to the domain, or count those outside."""
-        check_plain(name, kept)
-        present = kept.dropna()
+    def code(self, name: str, cells: Any, domain: Sequence[Any] | None) -> Array:
+        """Return each record's code, NaN if missing; −1 outside a declared domain.
+
+        Raises
+        ------
+        DataError
+            A value is nested, or the values are too many.
+        """
+        cells = pd.Series(cells, copy=False)
+        check_plain(name, cells)
         if domain is not None:
-            self.outside += int((codes_in(domain, present) < 0).sum())
-        elif isinstance(kept.dtype, pd.CategoricalDtype):
-            self.values |= dict.fromkeys(kept.cat.categories)
+            return np.where(cells.notna(), codes_in(domain, cells), np.nan)
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            found, values = cells.cat.codes.to_numpy(), cells.cat.categories
         else:
-            self.values |= dict.fromkeys(present.drop_duplicates())
-        self._check_number(name)
-
-    def join(self, name: str, other: Column, start: int) -> None:
-        """Add the survey of later records, in rows from ``start`` on."""
-        self.kinds |= other.kinds
-        self.missing.join(other.missing, start)
-        self.infinite.join(other.infinite, start)
-        self.text.join(other.text, start)
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.values |= other.values
-        self.outside += other.outside
-        self.floats |= other.floats
-        self.head = self.head if start else other.head
-        self._check_number(name)
-
-    def _check_number(self, name: str) -> None:
-        if len(self.values) > MOST_VALUES:
+            found, values = pd.factorize(cells)
+        places = [self.labels.setdefault(value, len(self.labels)) for value in values]
+        if len(self.labels) > MOST_VALUES:
             raise DataError(
                 f"column {quoted(name)} has more than {MOST_VALUES:,} values, the most a domain may have: put them in bins, or leave it out"
             )
+        return np.asarray(np.append(places, np.nan)[found])
 
-    def domain(self, name: str, declared: Sequence[Any] | None) -> Attribute:
-        """Return the domain: declared, the column's own categories, or observed.
+    def coder(
+        self, name: str, domain: Sequence[Any] | None, used: Counter[float]
+    ) -> tuple[Attribute, Array]:
+        """Return the domain (declared, the column's own, or observed), and each code's place in it.
 
         Raises
         ------
         DataError
             Values are not in the declared domain.
         """
-        if self.outside:
+        if used[-1]:
             raise DataError(
-                f"column {quoted(name)} has {counted(self.outside, 'record')} outside the declared domain"
+                f"column {quoted(name)} has {counted(used[-1], 'record')} outside the declared domain"
             )
-        if declared is not None:
-            return domain_of(name, declared)
-        if self.kinds == {"categories"}:
-            return domain_of(name, list(self.values))
-        floats = self.floats and self.kinds == {"numbers"}
-        values = pd.Series(list(self.values), dtype=np.float64 if floats else None)
-        return domain_of(name, list(pd.factorize(values, sort=True)[1]))
-
-    def is_fit(self, fit: set[str]) -> bool:
-        """Whether it holds one kind only, of those in ``fit``."""
-        return self.kinds <= fit and len(self.kinds) <= 1
+        if domain is not None:
+            return domain_of(name, domain), np.arange(float(len(domain)))
+        labels = list(self.labels)
+        if self.kinds != {"categories"}:
+            floats = self.floats and self.kinds == {"numbers"}
+            values = [label for label, code in self.labels.items() if code in used]
+            observed = pd.Series(values, dtype=np.float64 if floats else None)
+            labels = list(pd.factorize(observed, sort=True)[1])
+        places = dict(zip(labels, range(len(labels)), strict=True))
+        return domain_of(name, labels), np.array([places.get(label, -1.0) for label in self.labels])
 
     def why_unfit(self) -> str:
         """Return why it is no column of numbers."""
@@ -349,72 +395,33 @@ class Column:
         return f"holds text, not numbers ({self.text.where('such cell')})"
 
 
-@dataclass
-class Survey:
-    """Survey of some columns; ``kept`` counts the records that are not dropped."""
-
-    columns: dict[str, Column]
-    rows: int = 0
-    kept: int = 0
-
-    def add(self, frame: Frame, kept: Flags | None, domains: Domains) -> None:
-        """Survey some records; ``kept`` is None if none is dropped."""
-        for name, column in self.columns.items():
-            cells = frame[name]
-            column.add(cells, kept, self.rows)
-            if name in domains:
-                column.collect(name, cells if kept is None else cells[kept], domains[name])
-            rows = len(cells)
-        self.rows += rows
-        self.kept += rows if kept is None else int(kept.sum())
-
-    def join(self, other: Survey) -> None:
-        """Add the survey of later records."""
-        for name, column in self.columns.items():
-            column.join(name, other.columns[name], self.rows)
-        self.rows, self.kept = self.rows + other.rows, self.kept + other.kept
-
-    def check_numbers(
-        self,
-        names: Sequence[str],
-        booleans: bool,
-        missing: Gaps,
-        identifies: Callable[[str, Array, int], bool],
-    ) -> None:
-        """Refuse columns without finite numbers, and gaps if requested.
-
-        ``booleans`` may mean 0 and 1. ``identifies`` says whether a column identifies records, by name,
-        first numbers and number of records; the message recommends other columns only.
-
-        Raises
-        ------
-        DataError
-            With column, kind and first row.
-        """
-        columns = [self.columns[name] for name in names]
-        fit = {"numbers", "booleans"} if booleans else {"numbers"}
-        unfit = [not column.is_fit(fit) for column in columns]
-        usable = [
-            name
-            for name, column, wrong in zip(names, columns, unfit, strict=True)
-            if not wrong and any(unfit) and not identifies(name, column.head, self.rows)
-        ]
-        remedy = (
-            f"choose columns of numbers with `columns:`, here {listed(usable)}" if usable else ""
-        )
-        refuse_columns(names, unfit, lambda j: columns[j].why_unfit(), remedy)
+def _check_numbers(
+    names: Sequence[str], columns: Sequence[Column], rows: int, asked: Asked
+) -> None:
+    """Refuse columns without finite numbers, and gaps if requested."""
+    unfit = [
+        not column.is_number or (column.kinds == {"booleans"} and not asked.named)
+        for column in columns
+    ]
+    usable = [
+        name
+        for name, column, wrong in zip(names, columns, unfit, strict=True)
+        if not wrong and any(unfit) and not identifies(name, column.head, rows)
+    ]
+    remedy = f"choose columns of numbers with `columns:`, here {listed(usable)}" if usable else ""
+    refuse_columns(names, unfit, lambda j: columns[j].why_unfit(), remedy)
+    refuse_columns(
+        names,
+        [column.infinite.count > 0 for column in columns],
+        lambda j: f"has {columns[j].infinite.where('infinite value')}",
+    )
+    if asked.missing != "keep":
+        empty = [column.missing.count >= rows for column in columns]
+        refuse_columns(names, empty, lambda j: "has no values at all")
+    if asked.missing == "refuse":
         refuse_columns(
             names,
-            [column.infinite.count > 0 for column in columns],
-            lambda j: f"has {columns[j].infinite.where('infinite value')}",
+            [column.missing.count > 0 for column in columns],
+            lambda j: f"has {columns[j].missing.where('missing value')}",
+            "set `missing: drop` to leave those records out, or `missing: mean` to fill them in",
         )
-        if missing != "keep":
-            empty = [column.missing.count >= self.rows for column in columns]
-            refuse_columns(names, empty, lambda j: "has no values at all")
-        if missing == "refuse":
-            refuse_columns(
-                names,
-                [column.missing.count > 0 for column in columns],
-                lambda j: f"has {columns[j].missing.where('missing value')}",
-                "set `missing: drop` to leave those records out, or `missing: mean` to fill them in",
-            )

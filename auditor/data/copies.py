@@ -43,9 +43,9 @@ from auditor.data.columns.categorical_table import (
 from auditor.data.columns.checks import Series, are_complete, check_variance, column_floats, kind_of
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
-from auditor.data.describe import other_name, renamed_columns
+from auditor.data.describe import renamed_columns
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
-from auditor.data.formats.parts import Held, column_as_written, header, pieces_of, whole_frame
+from auditor.data.formats.parts import column_as_written, frames_of, header, pieces_of, whole_frame
 from auditor.data.load import read_columns
 from auditor.data.request import DataUse
 from auditor.data.table import ShownColumn, Table
@@ -135,7 +135,8 @@ class Copy:
     Attributes
     ----------
     values : ndarray of shape (n, N)
-        NaN in missing cells, and in records and columns that the copy lacks.
+        Numbers, or each attribute's codes; NaN in missing cells, and in records and columns that
+        the copy lacks.
     held : ndarray of shape (n,)
         Whether the copy has the record.
     said : ndarray of shape (N,)
@@ -174,7 +175,7 @@ class Copy:
         """Missing cells in records and columns of the copy, shape (n, N)."""
         return np.asarray(np.isnan(self.values) & self.held[:, None] & self.said)
 
-    def full(self, columns: NDArray[Any]) -> Flags:
+    def full(self, columns: NDArray[Any] | slice) -> Flags:
         """Return the records complete in some columns, shape (n,)."""
         return np.asarray(~np.isnan(self.values[:, columns]).any(axis=1))
 
@@ -218,40 +219,66 @@ def check_joined_by_row(asked: DataUse) -> None:
 
 
 def read_copy(
-    path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = ""
+    path: Path,
+    table: Table,
+    key: str | None = None,
+    exact: bool = False,
+    why: str = "",
+    categories: bool = False,
 ) -> Copy:
     """Return a copy read from a file, matched in order or by the ``key`` column.
 
-    ``exact`` refuses surplus rows. ``why`` may explain another number of rows.
+    ``exact`` refuses surplus rows. ``why`` may explain another number of rows. ``categories`` reads
+    the table's categories, of which the copy needs all columns; bins may be numbers or names.
 
     Raises
     ------
     AuditorError
-        The file is missing, has no column of the original or other cells than numbers; keys are
-        invalid; or the number of rows differs.
+        The file is missing, has no column of the original, other cells than numbers, or values
+        outside the domain; keys are invalid; or the number of rows differs.
     """
+    data = table.categorical if categories else None
+    names = table.attributes if data is None else data.names
     with named_after(path):
         if path.suffix.lower() not in SUFFIXES:
             raise DataError(f"a copy is {SAID}")
-        known = header(path)
-        notes: list[str] = []
-        values = _numbers(path, table, known, notes)
-        complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
+        known, notes = header(path), list[str]()
+        frame = _columns(path, table, data, notes)
+        values = np.full((len(frame), len(names)), np.nan)
+        if data is None:
+            had = [name for name in names if name in frame]
+            found = cleaned(lambda _: [frame], had, Asked(None, "keep", True), Categories())
+            values[:, [names.index(name) for name in had]] = found.numbers
+            said = ~np.isnan(values).all(axis=0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                variances = np.nanvar(values[:, said], axis=0)
+            check_variance(list(compress(names, said)), variances)
+            complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
+        else:
+            complete = are_complete(frame, names)
         keys = table.keys if key else None
         match = _matched(path, complete, keys, table.rows, table.dropped, exact, why)
-    joined = np.full((table.rows, table.width), np.nan)
+    for j, attribute in enumerate(() if data is None else data.attributes):
+        values[match.kept, j] = _codes(path, frame[attribute.name].iloc[match.kept], attribute)
+    joined = np.full((table.rows, len(names)), np.nan)
     joined[match.places] = values[match.kept]
     return Copy(
         path.name,
         joined,
         match.rows >= 0,
         np.asarray(np.isfinite(values).any(axis=0)),
-        tuple(name for name in known if name not in (*table.attributes, key, "")),
+        tuple(name for name in known if name not in (*names, key, "")),
         match.beyond if key else 0,
         match.rows,
         _order(match.places, table.rows),
         tuple(notes),
     )
+
+
+def codes_of(copy: Copy, data: CategoricalTable) -> Codes:
+    """Return the codes of a copy of categories, shape (n,); 0 where a value is missing."""
+    full = copy.full(slice(None))[:, None]
+    return joined(data.attributes, list(np.where(full, copy.values, 0.0).astype(np.intp).T))
 
 
 class _Match(NamedTuple):
@@ -309,50 +336,50 @@ def _order(places: Indices, rows: int) -> Array | None:
     return scores
 
 
-def _numbers(path: Path, table: Table, known: Sequence[str], notes: list[str]) -> Array:
-    names = table.attributes
-    had = [name for name in names if name in known]
-    renamed = _renamed_numbers(path, table, known, notes)
-    if not had and not renamed:
+def _columns(
+    path: Path, table: Table, data: CategoricalTable | None, notes: list[str]
+) -> pd.DataFrame:
+    """Return the original's columns that a copy has, or shows under another name.
+
+    Numbers follow the best line through the originals, categories their commonest value.
+    """
+    known, pieces = header(path), pieces_of(path)
+    names = table.attributes if data is None else data.names
+    had, lacking = ([n for n in names if (n in known) == there] for there in (True, False))
+    others = [name for name in known if name not in (*names, "")]
+    frame = whole_frame(pieces, had, None) if had else pd.DataFrame()
+    if data is None:
+        frame = in_days(frame, {name: table.dates[name] for name in had if name in table.dates})
+        frame = as_numbers(frame)
+    if lacking and others:
+        shown = whole_frame(pieces, others, None)
+        shown = as_numbers(shown) if data is None else shown
+        X = pd.DataFrame(table.values, columns=list(names)) if data is None else _labels(data)
+        for column, name in renamed_columns(X[lacking], shown).items():
+            if data is not None:
+                commonest = pd.crosstab(shown[name], X[column]).idxmax(axis=1)
+                frame[column] = shown[name].map(commonest)
+            elif kind_of(shown[name]) == "numbers":
+                x = column_floats(shown[name])
+                there = np.isfinite(x)
+                line = np.polynomial.Polynomial.fit(x[there], X[column][there], 1)
+                frame[column] = np.asarray(line(x))
+            if column in frame:
+                which = f"column {quoted(column)} is read from {quoted(name)}, which follows it"
+                notes.append(f"{quoted(path.name)}: {which}")
+    still = [name for name in lacking if name not in frame]
+    if data is not None and still:
+        read_columns(name_of(path), still)  # says which, and the nearest name
+    if not len(frame.columns):
         raise DataError(
             f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
         )
-    frame = whole_frame(pieces_of(path), had, None) if had else pd.DataFrame()
-    frame = in_days(frame, {name: table.dates[name] for name in had if name in table.dates})
-    frame = as_numbers(frame).assign(**renamed)
-    had = [name for name in names if name in frame]
-    found = cleaned([Held(frame, len(frame))], had, Asked(None, "keep", True), Categories())
-    values = np.full((len(frame), len(names)), np.nan)
-    values[:, [names.index(name) for name in had]] = found.numbers.read(0, len(frame))
-    said = ~np.isnan(values).all(axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        check_variance(list(compress(names, said)), np.nanvar(values[:, said], axis=0))
-    return values
+    return frame
 
 
-def _renamed_numbers(
-    path: Path, table: Table, known: Sequence[str], notes: list[str]
-) -> dict[str, Array]:
-    """Return columns under another name, by the best line through the originals."""
-    lacking = [name for name in table.attributes if name not in known]
-    others = [name for name in known if name not in (*table.attributes, "")]
-    if not lacking or not others:
-        return {}
-    frame = as_numbers(whole_frame(pieces_of(path), others, None))
-    original = pd.DataFrame(table.values, columns=list(table.attributes))
-    found = {}
-    for column, name in renamed_columns(original[lacking], frame).items():
-        if kind_of(frame[name]) == "numbers":
-            shown = column_floats(frame[name])
-            there = np.isfinite(shown)
-            line = np.polynomial.Polynomial.fit(shown[there], original[column][there], 1)
-            found[column] = np.asarray(line(shown))
-            notes.append(_said(path, column, name))
-    return found
-
-
-def _said(path: Path, column: str, name: str) -> str:
-    return f"{quoted(path.name)}: column {quoted(column)} is read from {quoted(name)}, which follows it"
+def _labels(data: CategoricalTable) -> pd.DataFrame:
+    parts = zip(data.attributes, split(data, data.codes), strict=True)
+    return pd.DataFrame({a.name: pd.Series(c).map(dict(enumerate(a.labels))) for a, c in parts})
 
 
 def with_sets(table: Table, paths: Sequence[Path]) -> Table:
@@ -378,83 +405,19 @@ def with_sets(table: Table, paths: Sequence[Path]) -> Table:
     return replace(table, categorical=product(wider, split(data, data.codes)))
 
 
-class CodeCopy(NamedTuple):
-    """A categorical copy's codes, complete records, and file rows (−1 if lacking), shape (n,).
-
-    ``notes`` name columns that are read from columns of other names.
-    """
-
-    codes: Codes
-    full: Flags
-    rows: Indices
-    notes: tuple[str, ...] = ()
-
-
-def read_codes(
-    path: Path,
-    data: CategoricalTable,
-    keys: RecordKeys | None = None,
-    exact: bool = False,
-    why: str = "",
-    dropped: bool = False,
-) -> CodeCopy:
-    """Return a categorical copy in the original's records, matched in order or by keys.
-
-    A binned column may be numbers, which are binned, or the bins' names. ``dropped``: the original,
-    and so the copy, lacks records with a blank.
-
-    Raises
-    ------
-    AuditorError
-        As in ``read_copy``; or a value is outside the domain.
-    """
-    with named_after(path):
-        notes: list[str] = []
-        frame = _with_renamed(path, data, notes)
-        complete = are_complete(frame, data.names)
-        match = _matched(path, complete, keys, data.rows, dropped, exact, why)
-    columns = [_codes(path, frame[a.name].iloc[match.kept], a) for a in data.attributes]
-    answered = np.logical_and.reduce([column >= 0 for column in columns])
-    codes, full = np.zeros(data.rows, data.code_type), np.zeros(data.rows, bool)
-    places = match.places[answered]
-    codes[places] = joined(data.attributes, [column[answered] for column in columns])
-    full[places] = True
-    return CodeCopy(codes, full, np.where(full, match.rows, -1), tuple(notes))
-
-
-def _with_renamed(path: Path, data: CategoricalTable, notes: list[str]) -> pd.DataFrame:
-    known = header(path)
-    lacking = [a for a in data.attributes if a.name not in known]
-    others = [name for name in known if name not in (*data.names, "")]
-    frame = read_columns(name_of(path), [name for name in known if name]) if lacking else None
-    if frame is None or len(frame) != data.rows:
-        return read_columns(name_of(path), list(data.names))
-    columns = dict(zip(data.names, split(data, data.codes), strict=True))
-    for attribute in lacking:
-        cells = pd.Series(columns[attribute.name]).map(dict(enumerate(attribute.labels)))
-        if (name := other_name(cells, frame[others])) is not None:
-            commonest = pd.crosstab(frame[name], cells).idxmax(axis=1)
-            frame[attribute.name] = frame[name].map(commonest)
-            notes.append(_said(path, attribute.name, name))
-    still = [name for name in data.names if name not in frame]
-    return read_columns(name_of(path), still) if still else frame[list(data.names)]
-
-
-def _codes(path: Path, column: Series, attribute: Attribute) -> Indices:
-    codes, given = np.full(len(column), -1, dtype=np.intp), column.notna().to_numpy()
-    answers = column[given]
-    if attribute.edges is not None and kind_of(answers) == "numbers":
-        codes[given] = bin_codes(answers.to_numpy(dtype=np.float64), attribute.edges)
-        return codes
-    found = codes_in(attribute.labels, answers)
-    outside = int((found < 0).sum())
+def _codes(path: Path, column: Series, attribute: Attribute) -> Array:
+    given = column.notna().to_numpy()
+    if attribute.edges is not None and kind_of(column[given]) == "numbers":
+        codes = bin_codes(column_floats(column), attribute.edges)
+    else:
+        codes = codes_in(attribute.labels, column)
+    outside = int((given & (codes < 0)).sum())
     if outside:
         where = f"{path.name}: column {quoted(attribute.name)} has {counted(outside, 'record')} outside the original's domain"
         raise AuditorError(
             f"{where}; declare every value that a copy may show, as `categorical: {{{attribute.name}: [...]}}`"
         )
-    codes[given] = found
-    return codes
+    return np.where(given, codes, np.nan)
 
 
 MOST_COLUMNS = 40
@@ -485,10 +448,8 @@ def shown_columns(files: Iterable[tuple[Path, Indices, Sequence[str]]]) -> list[
         names = columns[:MOST_COLUMNS]
         if not names:
             continue
-        pieces = [
-            part for piece in pieces_of(path) for part in piece.frames(names, as_written=True)
-        ]
-        frame = pd.concat(pieces, ignore_index=True)
+        frames = frames_of(pieces_of(path), names, as_written=True)
+        frame = pd.concat(list(frames), ignore_index=True)
         for name in names:
             cells = frame[name].reindex(rows).reset_index(drop=True)
             for kind, values in _readings(cells):

@@ -16,7 +16,7 @@ from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import FEWEST_EACH, MOST_NUMBERS, Column, column_of
 from auditor.data.columns.record_keys import follows_the_one_before, in_order_of
 from auditor.data.formats.parts import Piece, coded_columns, column_as_written, whole_frame
-from auditor.data.load import source_frame, source_pieces
+from auditor.data.load import raw_columns, source_pieces
 from auditor.data.request import is_file
 from auditor.process.deferred import pd, scipy
 
@@ -84,7 +84,7 @@ def describe(source: str) -> Description:
     DataError
         It cannot be read, or has fewer than 2 records.
     PluginError
-        There is no such source.
+        The source is unknown.
     """
     unnamed = 0
     if is_file(source):
@@ -92,7 +92,7 @@ def describe(source: str) -> Description:
         runs, rows = _sampled(pieces, names)
         coded = coded_columns(pieces[0])
     else:
-        runs, coded = [source_frame(source)], frozenset()
+        runs, coded = [raw_columns(source).whole()], frozenset()
         rows = len(runs[0])
     seen = sum(map(len, runs))
     check_rows(seen, None)
@@ -119,7 +119,7 @@ def categories_in_clear(source: str, found: Description, copies: Sequence[str]) 
 
 
 def other_name(cells: Series, frame: pd.DataFrame) -> str | None:
-    """Return the column of a copy that follows an original's most closely, whatever its codes.
+    """Return the column of a copy that follows an original's most closely, in any coding.
 
     It halves the wrong guesses of a category, or has a rank correlation of one half; else None.
 
@@ -153,7 +153,7 @@ def renamed_columns(original: pd.DataFrame, shown: pd.DataFrame) -> dict[str, st
 
 
 def grouped_by(keys: pd.DataFrame, columns: pd.DataFrame) -> Iterator[tuple[str, str, float]]:
-    """Yield columns whose groups of equal values share another column, with the share left.
+    """Yield pairs of columns: equal values of the first share the second, with the share left.
 
     At most `MOST_LEFT` of the variance is left within groups of two or more; in all `FEWEST_ROWS`.
 

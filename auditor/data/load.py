@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +16,33 @@ from auditor.base.errors import DataError, PluginError
 from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
 from auditor.data import file_rows
-from auditor.data.clean import Asked, Cleaned, cleaned, held
-from auditor.data.columns import checks
+from auditor.data.clean import Asked, Read, cleaned
 from auditor.data.columns.categorical_table import Categories, coded, hierarchy_of
-from auditor.data.columns.checks import Frame, check_rows, with_value_for_blanks
+from auditor.data.columns.checks import (
+    Frame,
+    are_complete,
+    check_rows,
+    check_width,
+    kind_of,
+    with_value_for_blanks,
+)
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import in_order_of, record_keys
 from auditor.data.columns.scan import Scale
-from auditor.data.file_rows import FileRows, Numbers
+from auditor.data.file_rows import FileRows
 from auditor.data.formats import file_kinds
 from auditor.data.formats.parts import (
-    Held,
     Piece,
-    Records,
     as_spelt,
     blank_words,
     column_as_written,
-    first_rows,
+    frames_of,
     header,
+    joined_frames,
     notes_of,
-    parsed_once,
     parts,
     pieces_of,
     size_of_values,
-    whole_frame,
 )
 from auditor.data.request import DataUse, is_file
 from auditor.data.source import OPTIONS, Source, asked_source, select
@@ -49,22 +52,43 @@ from auditor.process.deferred import pd
 from auditor.results.files import TableFile, located, reading_of, split_name
 
 
-class _Drawn(NamedTuple):
+@dataclass(frozen=True)
+class Raw:
+    """Columns as stored, before blanks are treated.
+
+    Attributes
+    ----------
+    names : list of str
+        Selected columns.
+    read : callable
+        Yields some columns of the records, in order.
+    pieces : sequence of Piece
+        Of a file.
+    source : Source or None
+        Registered source, with all its columns and a copy of its randomness before the draw.
+    """
+
     names: list[str]
-    table: Frame
-    source: Source
-    every: list[str]
-    begun: np.random.Generator
+    read: Read
+    pieces: Sequence[Piece] = ()
+    source: Source | None = None
+    every: Sequence[str] = ()
+    begun: np.random.Generator | None = None
 
     @property
-    def rows(self) -> int:
-        return len(self.table[self.names[0]])
+    def is_large(self) -> bool:
+        """Whether records stay out of memory."""
+        return size_of_values(self.pieces, len(self.names)) > file_rows.HELD_BYTES
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        return pd.DataFrame({name: self.table[name] for name in self.names})
+    def whole(self) -> pd.DataFrame:
+        """Return the selected columns in memory."""
+        frames = self.read(self.names)
+        return joined_frames(f if isinstance(f, pd.DataFrame) else pd.DataFrame(f) for f in frames)
 
     def covariance(self, names: Sequence[str]) -> Array | None:
+        """Return the population covariance of some columns, if the source states one."""
+        assert self.source is not None
+        assert self.begun is not None
         found = self.source.population(deepcopy(self.begun))
         places = [self.every.index(name) for name in names]
         return None if found is None else np.asarray(found[np.ix_(places, places)])
@@ -79,7 +103,7 @@ def load_table(
     ----------
     use : DataUse
         Booleans of named columns become 0 and 1. Without names, all columns are used except class
-        labels; with categories, only numbers that vary. ``missing: value`` makes a blank a value of
+        labels; with categories, only numbers that vary. With ``missing: value`` a blank is a value of
         its own. A blank unit is its own.
     rng : Generator
         The randomness of synthetic sources.
@@ -92,14 +116,14 @@ def load_table(
     -------
     Table
         Finite float64 values of shape (n, N), n ≥ 2; read-only. Above ``file_rows.HELD_BYTES``
-        records stay in their file, unless they are reordered or converted.
+        records stay on disk, unless they are reordered or converted.
 
     Raises
     ------
     DataError
         The table cannot be audited, or the request is invalid.
     PluginError
-        There is no such source.
+        The source is unknown.
 
     Examples
     --------
@@ -107,34 +131,23 @@ def load_table(
     >>> table.attributes, table.values.shape
     (('petal_length',), (50, 1))
     """
-    source, rows, missing, key, unit = use.source, use.rows, use.missing, use.key, use.unit
-    asked = Asked(rows, missing, use.columns is not None)
+    rows, missing, order, key, unit = use.rows, use.missing, use.order, use.key, use.unit
     columns, chosen = Categories(use.bins, use.categorical).beside_columns(use.columns, use.dates)
-    beside = {"order": use.order, "key": key, "unit": unit, "weight": use.weight}
+    beside = {"order": order, "key": key, "unit": unit, "weight": use.weight}
     trees = {name: hierarchy_of(tree) for name, tree in use.hierarchies.items()}
     is_changed = bool(trees or use.dates or any(beside.values()) or missing == "value")
-    files: list[Piece] = []
-    drawn, keys, units = None, None, None
-    pieces: Sequence[Records]
-    if is_file(source):
-        names, files = file_pieces(source, columns, rows, use.parameters, base, **beside)
-        pieces = files
-        if not is_changed and is_large(files, len(names)):
-            pieces = parsed_once(files, names, rows)
-        else:
-            frame = whole_frame(files, names, rows)
-            for name in {key, unit} - {None, use.order}:
-                frame = frame.assign(**{str(name): column_as_written(files, str(name))[:rows]})
-            pieces = [Held(frame, len(frame))]
-    else:
-        drawn = _drawn(source, columns, rows, use.parameters, rng, **beside)
-        names, pieces = tuple(drawn.names), [Held(drawn.table, drawn.rows)]
-        chosen = chosen.with_defaults(drawn.source.domains(), names)
+    raw = raw_columns(use.source, columns, rows, use.parameters, base, rng, **beside)
+    if raw.source is not None:
+        chosen = chosen.with_defaults(raw.source.domains(), raw.names)
+    names, read, is_large, keys, units = raw.names, raw.read, raw.is_large, None, None
+    held: list[Frame] = []
     if is_changed:
-        frame = drawn.frame if drawn else frame
+        frame = raw.whole()
         check_rows(len(frame), rows)
+        for name in {key, unit} - {None, order} if raw.pieces else ():
+            frame[str(name)] = column_as_written(raw.pieces, str(name))[:rows]
         frame = in_days(frame, use.dates)
-        frame = frame if use.order is None else in_order_of(frame, use.order)
+        frame = frame if order is None else in_order_of(frame, order)
         keys = None if key is None else record_keys(key, frame[key])
         units = None if unit is None else _units(frame[unit])
         if use.weight is not None:
@@ -143,58 +156,58 @@ def load_table(
         if missing == "value":
             frame = with_value_for_blanks(frame)
         frame = coded(frame, trees, missing)
-        names, pieces = tuple(map(str, frame)), [Held(frame, len(frame))]
-    found = cleaned(pieces, names, asked, chosen)
-    if (keys is not None or units is not None) and found.required:
-        complete = checks.are_complete(frame, found.required)
+        names, is_large, held = list(map(str, frame)), False, [frame]
+    elif not is_large:
+        held = list(raw.read(names))
+    if not is_large:
+        read = partial(_held, held)
+    found = cleaned(read, names, Asked(rows, missing, use.columns is not None, is_large), chosen)
+    if is_changed and found.required:
+        complete = are_complete(frame, found.required)
         keys = None if keys is None else keys.some(complete)
         units = None if units is None else units[complete]
     table = Table(
         found.numeric,
-        held(found.numbers) if found.numeric else np.empty((found.survey.kept, 0)),
-        source,
+        found.numbers,
+        use.source,
         hierarchies=trees,
         dates=dict(use.dates),
         keys=keys,
         units=units,
         blanks=found.blanks,
         dropped=missing == "drop",
+        bounds=use.bounds,
     )
-    if drawn:
-        made, is_in_units = drawn.source, not (trees or use.dates or use.standardize)
-        population = partial(drawn.covariance, found.numeric) if is_in_units else None
+    if raw.source is not None:
+        is_in_units = not (trees or use.dates or use.standardize)
         table = replace(
-            table, description=made.description, licence=made.licence, population=population
+            table,
+            description=raw.source.description,
+            licence=raw.source.licence,
+            population=partial(raw.covariance, found.numeric) if is_in_units else None,
         )
-    table = _finished(table, found, [] if use.dates else files, use.standardize, varied)
-    check_bounds(table, use.bounds)
-    return _in_batches(replace(table, bounds=use.bounds), use.first_batch)
-
-
-def _finished(
-    table: Table, found: Cleaned, files: Sequence[Piece], standardize: bool, varied: bool
-) -> Table:
-    checks.check_width(table.width)
-    scan = table.scan
+    check_width(table.width)
     table.check(varied)
-    categorical = found.categories(table.records, scan)
-    if categorical is not None and files:
-        spelt = tuple(as_spelt(files, attribute) for attribute in categorical.attributes)
+    scan, content = table.scan, table.records
+    categorical = found.categories(scan)
+    if categorical is not None and raw.pieces and not use.dates:
+        spelt = tuple(as_spelt(raw.pieces, attribute) for attribute in categorical.attributes)
         categorical = replace(categorical, attributes=spelt)
-    content = _scaled(table.records, Scale.of(scan)) if standardize else table.records
-    return replace(
-        table, content=content, categorical=categorical, scanned=scan, standardized=standardize
+    if use.standardize and isinstance(content, FileRows):
+        content = replace(content, scale=Scale.of(scan))
+    elif use.standardize:
+        content = np.array(content)
+        Scale.of(scan).apply(content)
+        content.setflags(write=False)
+    table = replace(
+        table, content=content, categorical=categorical, scanned=scan, standardized=use.standardize
     )
+    check_bounds(table, use.bounds)
+    return _in_batches(table, use.first_batch)
 
 
-def _scaled(content: Any, scale: Scale) -> Any:
-    if isinstance(content, FileRows):
-        assert isinstance(content.decode, Numbers)
-        return replace(content, decode=replace(content.decode, scale=scale))
-    content = content.copy()
-    scale.apply(content)
-    content.setflags(write=False)
-    return content
+def _held(frames: Sequence[Frame], names: Sequence[str]) -> Iterator[Frame]:
+    return ({name: frame[name] for name in names} for frame in frames)
 
 
 def _in_batches(table: Table, first: int | None) -> Table:
@@ -226,18 +239,16 @@ def load_target(
     Raises
     ------
     DataError
-        There is no such column, or a class is missing.
+        The column is unknown, or a class is missing.
     """
-    state, order, given = rng.bit_generator.state, use.order, (use.rows, use.parameters)
+    state, order = rng.bit_generator.state, use.order
     columns, _ = Categories({}, use.categorical).beside_columns(use.columns, use.dates)
 
     def read(names: Sequence[str] | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # a synthetic source must draw an equal table again
-        if is_file(use.source):
-            known, pieces = file_pieces(use.source, names, *given, base, order=order)
-            frame = whole_frame(pieces, known, use.rows)
-        else:
-            frame = _drawn(use.source, names, *given, rng, order=order).frame
+        frame = raw_columns(
+            use.source, names, use.rows, use.parameters, base, rng, order=order
+        ).whole()
         return frame if order is None else in_order_of(frame, order)
 
     label = read([target])[target]
@@ -247,7 +258,7 @@ def load_target(
         raise DataError(
             f"column {quoted(target)} cannot be predicted: {counted(int(label.isna().sum()), 'record')} miss it"
         )
-    if checks.kind_of(label) == "numbers":
+    if kind_of(label) == "numbers":
         return label.to_numpy(dtype=np.float64)
     return label.astype(str).to_numpy(dtype=np.str_)
 
@@ -258,14 +269,13 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
     Raises
     ------
     DataError
-        There is no such file, or it lacks a column.
+        The file does not exist, or lacks a column.
     """
-    names, pieces = file_pieces(path, columns, None)
-    return whole_frame(pieces, names, None)
+    return raw_columns(path, columns).whole()
 
 
 def file_notes(source: str, base: Path | None = None) -> list[str]:
-    """Return notes on how a file, or the first part with notes, is read."""
+    """Return notes on reading a file, or the first part with notes."""
     found = files_of(source, base=base) if is_file(source) else []
     notes = list(next((notes for path in found if (notes := notes_of(path))), []))
     for name, words in blank_words([piece for path in found for piece in pieces_of(path)]).items():
@@ -294,12 +304,7 @@ def _check_weights(name: str, cells: pd.Series[Any]) -> None:
         raise DataError(f"column {quoted(name)}: all weights are 0")
 
 
-def is_large(pieces: Sequence[Piece], columns: int) -> bool:
-    """Whether records stay in their file."""
-    return size_of_values(pieces, columns) > file_rows.HELD_BYTES
-
-
-def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
+def source_pieces(source: str) -> tuple[list[str], int, Sequence[Piece]]:
     """Return a file's columns, number of unnamed columns, and pieces.
 
     Raises
@@ -312,35 +317,36 @@ def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     named = [name for name in known if name]
     if not named:
         raise DataError(f"{path.name}: no column has a name")
-    names, pieces = file_pieces(source, named, None)
-    return names, len(known) - len(named), pieces
+    return named, len(known) - len(named), raw_columns(source, named).pieces
 
 
-def source_frame(
-    name: str,
+def raw_columns(
+    source: str,
     columns: Sequence[str] | None = None,
     rows: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    base: Path | None = None,
     rng: np.random.Generator | None = None,
-) -> pd.DataFrame:
-    """Return the records of a source with default parameters, from a fixed seed.
+    **beside: str | None,
+) -> Raw:
+    """Return the selected columns of a file, a folder of parts, or a registered source.
+
+    Parameters
+    ----------
+    rows : int, optional
+        Number of first records, or of records to draw.
+    rng : Generator, optional
+        Randomness of a registered source; by default from a fixed seed.
+    **beside : str or None
+        Further columns, by their use: ``order``, ``key`` …
 
     Raises
     ------
     DataError, PluginError
-        There is no such source, or it needs parameters.
+        The source or a column is unknown, or the request is invalid.
     """
-    return _drawn(name, columns, rows, {}, rng or stream(0, "data")).frame
-
-
-def file_pieces(
-    source: str,
-    columns: Sequence[str] | None,
-    rows: int | None,
-    parameters: Mapping[str, Any] | None = None,
-    base: Path | None = None,
-    **beside: str | None,
-) -> tuple[tuple[str, ...], list[Piece]]:
-    """Return the selected columns and pieces of a file's or folder's first ``rows``."""
+    if not is_file(source):
+        return _drawn(source, columns, rows, parameters or {}, rng or stream(0, "data"), beside)
     paths = files_of(source, parameters, base)
     first = paths[0]
     names = select(header(first), columns, (), **beside)
@@ -349,7 +355,7 @@ def file_pieces(
             f"{first.name}: column {names.index('') + 1} has no name (is it the index of a data frame?); "
             "name those to audit with `columns:`"
         )
-    checks.check_width(len(names))
+    check_width(len(names))
     pieces: list[Piece] = []
     for path in paths:
         known = header(path, empty=len(paths) > 1)
@@ -357,7 +363,7 @@ def file_pieces(
         if lacks:
             raise DataError(f"{path.name}: lacks column {listed(lacks)}, which {first.name} has")
         pieces += pieces_of(path)
-    return tuple(names), first_rows(pieces, rows)
+    return Raw(names, partial(frames_of, pieces, rows=rows), pieces)
 
 
 def files_of(
@@ -368,7 +374,7 @@ def files_of(
     Raises
     ------
     DataError
-        There is none, or ``parameters`` are given.
+        It does not exist, or ``parameters`` are given.
     """
     path = _find(source, base)
     for name in parameters or ():
@@ -400,11 +406,11 @@ def _drawn(
     name: str,
     columns: Sequence[str] | None,
     rows: int | None,
-    parameters: Mapping[str, Any] | None,
+    parameters: Mapping[str, Any],
     rng: np.random.Generator,
-    **beside: str | None,
-) -> _Drawn:
-    with asked_source(name, parameters or {}, rows) as made:
+    beside: Mapping[str, str | None],
+) -> Raw:
+    with asked_source(name, parameters, rows) as made:
         begun = deepcopy(rng)
         table: Frame
         if type(made).frame is Source.frame:  # without the import of pandas
@@ -429,4 +435,5 @@ def _drawn(
             raise PluginError(f"source {name!r} broke its contract: {expected}")
         every = [str(column) for column in table]
         names = select(every, columns, made.labels, **beside)
-        return _Drawn(names, {n: table[n][:rows] for n in names}, made, every, begun)
+        frame = {name: table[name][:rows] for name in names}
+        return Raw(names, partial(_held, [frame]), (), made, every, begun)

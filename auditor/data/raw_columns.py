@@ -14,8 +14,8 @@ from auditor.base.text import nearest, quoted
 from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats.file_kinds import is_parquet
-from auditor.data.formats.parts import header, parsed_once
-from auditor.data.load import file_pieces, files_of, is_large, source_frame
+from auditor.data.formats.parts import frames_of, header
+from auditor.data.load import files_of, raw_columns
 from auditor.data.request import is_file
 from auditor.process.deferred import pd
 from auditor.results.files import located
@@ -28,21 +28,8 @@ def raw_frames(
     data: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator
 ) -> Iterator[pd.DataFrame]:
     """Yield the first ``rows`` records of some columns, batch by batch."""
-    if not is_file(data):
-        yield source_frame(data, columns, rows, rng)
-        return
-    names, files = file_pieces(data, columns, rows)
-    pieces = parsed_once(files, names, rows) if is_large(files, len(names)) else files
-    yield from _first(rows, (frame for piece in pieces for frame in piece.frames(names)))
-
-
-def _first(rows: int | None, frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    left = np.inf if rows is None else rows
-    for frame in frames:
-        yield frame if len(frame) <= left else frame.head(int(left))
-        left -= len(frame)
-        if left <= 0:
-            return
+    raw = raw_columns(data, columns, rows, rng=rng)
+    return map(pd.DataFrame, raw.read(raw.names))
 
 
 class Blanks(NamedTuple):
@@ -54,7 +41,7 @@ class Blanks(NamedTuple):
 
     @classmethod
     def of(cls, frames: Iterable[pd.DataFrame]) -> Blanks:
-        """Count them."""
+        """Count blanks."""
         records = incomplete = 0
         cells: dict[str, int] = {}
         for frame in frames:
@@ -84,8 +71,8 @@ def stored_kinds(
     become floats in frames. ``forms`` has the format of dates in text, if not ISO 8601.
     """
     if is_file(data):
-        _, pieces = file_pieces(data, columns, None)
-        first = Path(pieces[0].path)
+        pieces = raw_columns(data, columns).pieces
+        first = pieces[0].path
         frames = pieces[0].frames(columns, as_written=True) if is_parquet(first) else frames
         typed = is_parquet(first) or first.suffix.lower() in (".feather", ".arrow")
     else:
@@ -130,7 +117,7 @@ class InStep:
         Raises
         ------
         DataError
-            There are fewer.
+            The input has fewer.
         """
         held = [self._left] if len(self._left) else []
         while sum(map(len, held)) < rows:
@@ -194,8 +181,7 @@ class Kept(InStep):
                     f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
                 )
         self.columns = list(columns)
-        pieces = file_pieces(data, columns, rows)[1]
-        frames = _first(rows, (f for piece in pieces for f in piece.frames(columns, True)))
+        frames = frames_of(raw_columns(data, columns).pieces, columns, rows, as_written=True)
         super().__init__(
             frames if blanks is None else complete(frames, blanks), "the columns to keep"
         )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from auditor.base.errors import DataError
 from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
-from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy
+from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
 from auditor.data.columns.checks import check_variance, check_varied, missing_codes
 from auditor.data.columns.scan import Grid, Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
@@ -140,6 +140,35 @@ class Table:
         """Largest number of records of one unit."""
         return 1 if self.units is None else int(np.bincount(self.units).max())
 
+    def varying_in_units(self, categories: bool = False) -> list[str]:
+        """Return the columns of numbers, or of categories, that vary within units."""
+        assert self.units is not None
+        data, columns = self.categorical, zip(self.attributes, self.values.T, strict=True)
+        if categories and data is not None:
+            columns = zip(data.names, split(data, data.codes), strict=True)
+        _, first, units = np.unique(self.units, return_index=True, return_inverse=True)
+        return [name for name, x in columns if (x != x[first][units]).any()]
+
+    def of_units(self, categories: bool) -> Table:
+        """Return the first record of every unit, for copies with one noise per unit.
+
+        ``categories``: whether categories are perturbed, or numbers.
+
+        Raises
+        ------
+        DataError
+            There are no units, or a perturbed column varies within them.
+        """
+        if self.units is None or self.first_batch is not None:
+            raise DataError("per-unit needs `unit: COLUMN` under `data:`, and no `first-batch`")
+        if varying := self.varying_in_units(categories):
+            raise DataError(
+                f"per-unit: {listed(varying)} varies within units, so it has no one value to perturb; "
+                "leave it out here, or draw files by `auditor perturb --unit` and audit those"
+            )
+        first = np.sort(np.unique(self.units, return_index=True)[1])
+        return self.part(first, np.arange(self.width))
+
     @property
     def whole(self) -> Table:
         """The table that this one is a part of, or itself."""
@@ -166,7 +195,7 @@ class Table:
         )
 
     def _bare(self, content: Array, rows: Any) -> Table:
-        """Return some records without what is of all."""
+        """Return some records, without properties of the whole."""
         names = ("categorical", "scanned", "keys", "blanks", "cut", "first_batch", "population")
         whole: dict[str, Any] = dict.fromkeys(names)
         units = None if self.units is None else self.units[rows]
@@ -217,9 +246,7 @@ class Table:
         """Result of a pass over the records, before standardisation."""
         if isinstance(self.content, Promised):
             return self.content.table.scan
-        return (
-            self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
-        )
+        return scan(self.read, self.rows, self.width) if self.scanned is None else self.scanned
 
     @cached_property
     def resolution(self) -> Resolution:
@@ -246,9 +273,6 @@ class Table:
     def _unscaled(self) -> Iterator[Array]:
         for x in self.blocks():
             yield Scale.of(self.scan).undone(x) if self.standardized else x
-
-    def _reader(self) -> Callable[[int, int], Array]:
-        return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
     def moments(self) -> tuple[Array, Array]:
         """Return the exact mean, (N,), and covariance with divisor n, (N, N)."""
@@ -376,7 +400,7 @@ def recorded(table: Table) -> Recorded:
     """Return the recording steps of a table's columns.
 
     Standardised columns have none. A column of zeros has step 1. Cells equal to the mean may be imputed;
-    they are ignored if no step fits them.
+    they are ignored if no step fits.
     """
     largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
     if table.standardized:

@@ -5,6 +5,8 @@
 | ``unknown`` | the smaller of the normalized error and the squared ratio of median errors | 0 |
 | ``close`` | share of records estimated within the tolerance, minus the share without copies | 1 |
 
+Categories in files are close where a belief of at least 0.7 is right.
+
 Every attribute, attack and coalition that the filter selects must meet the bounds. Attributes known
 in clear are not judged.
 
@@ -129,7 +131,7 @@ class Exposure(Expectation):
         found += self._by_group("group_close", evidence)
         bound = asked.at_most if asked.at_most is not None else asked.at_least
         if not found:
-            why = "no attack that the filter admits gave close guesses of a column of numbers"
+            why = "no attack that the filter admits gave close guesses"
             return Judgement("undecided", why, None, bound)
         groups = list(cells(found).values())
         judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "close guesses")
@@ -242,11 +244,15 @@ def with_remedy(
             level = max(level, (more, least))
     if not needed:
         return judged
-    many = float(f"{needed:.1e}")
-    why = f"{judged.why}; too few records to show this, about {max(many, needed):,.0f} would do"
+    why = f"{judged.why}; too few records to show this, about {_rounded_up(needed):,.0f} would do"
     if level[0] > level[1]:
-        why += f", or raise the level {level[1]:g} to {level[0]:.2g}"
+        why += f", or raise the level {level[1]:g} to {_rounded_up(level[0]):g}"
     return replace(judged, why=why)
+
+
+def _rounded_up(x: float) -> float:
+    step = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return math.ceil(x / step) * step
 
 
 def _not_in_clear(measurements: Iterable[Measurement]) -> list[Measurement]:

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from auditor.expectations.base import Expectation, Filter, Judgement, measured, worst
 from auditor.expectations.guarantees import as_drawn
 from auditor.numerics.statistics import Z_95, holm, one_sided
+from auditor.process.deferred import scipy
 from auditor.registry import register
 from auditor.results.evidence import Evidence
 from auditor.results.metrics import GUARANTEES, base, measured_by
@@ -170,17 +171,26 @@ def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 
 
 def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    slack, cell = ROUNDING * max(1.0, abs(limit)), cut_off(cell, limit) if sign > 0 else cell
-    return one_sided(
-        -sign * pooled(cell)[0], -sign * limit + slack, towards(cell, -sign) * at_bound(cell, limit)
-    )
+    return _beyond(cut_off(cell, limit) if sign > 0 else cell, limit, -sign, ROUNDING)
 
 
 def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    value, slack = pooled(cell)[0], ROUNDING * max(1.0, abs(limit))
-    return one_sided(
-        sign * value, sign * limit - slack, towards(cell, sign) * at_bound(cell, limit)
-    )
+    return _beyond(cell, limit, sign, -ROUNDING)
+
+
+def _beyond(cell: Sequence[Measurement], limit: float, side: float, slack: float) -> float:
+    """Return the p-value against a truth at the limit or beyond, above (side 1) or below (−1).
+
+    An error is a mean of squares: if the truth were at a limit above the estimate, it would be a
+    gamma number with its relative standard error.
+    """
+    value, error = pooled(cell)[0], towards(cell, side)
+    size = max(value, mean_theory(cell) or 0.0)
+    if side > 0 and cell[0].metric in ERRORS and 0.0 < size < limit and 0.0 < error < math.inf:
+        shape = (size / error) ** 2
+        return float(scipy.special.gammainc(shape, shape * value / limit))
+    slack *= max(1.0, abs(limit))
+    return one_sided(side * value, side * limit + slack, error * at_bound(cell, limit))
 
 
 def towards(cell: Sequence[Measurement], side: float) -> float:

@@ -37,7 +37,7 @@ class Autoregression:
     Raises
     ------
     ValueError
-        No stationary series has them.
+        No stationary series has these values.
     """
 
     coefficients: tuple[float, ...]

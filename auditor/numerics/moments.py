@@ -93,7 +93,7 @@ class Moments:
     def parts(self, places: Sequence[int], width: int) -> Moments:
         """Return the moments of some of the stacked parts, numbered from 1.
 
-        Unchanged if there are no columns.
+        Unchanged without columns.
         """
         if self.size == 0:
             return self
@@ -107,7 +107,7 @@ class Awaited(Moments):
     Parameters
     ----------
     take : callable
-        Returns them.
+        Returns the moments.
     """
 
     def __init__(self, take: Callable[[], Moments]) -> None:

@@ -132,7 +132,7 @@ class AnonymousScheme(Scheme):
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
         """Return the classes of copies ``existing + 1 … M``; ``levels`` of all M.
 
-        Or of all M, if new copies are derived from earlier ones; the earlier ones are then compared
+        Or of all M, if new copies derive from earlier copies; these are then compared
         with the release.
 
         Raises
@@ -306,7 +306,7 @@ class AnonymousSampler(NamedTuple):
         Raises
         ------
         AuditorError
-            Earlier copies differ from the release that new ones derive from.
+            Earlier copies differ from the source of the new copies.
         """
         a, b = self.bounds[index]
         for number, copy in enumerate(self.copies, start=self.before):

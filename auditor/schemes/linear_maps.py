@@ -94,7 +94,7 @@ class TransformScheme(Scheme):
 
 
 class TransformSampler(NamedTuple):
-    """Multiplies rows by every copy's matrix; draws nothing."""
+    """Multiplies rows by every copy's matrix, without draws."""
 
     transforms: Sequence[Transform]
 
@@ -142,7 +142,7 @@ class RotationNoise(TransformScheme):
     """Secret rotation plus noise, Y = MX + R. Broken by known records.
 
     Rotated white noise is white, so a copy is ``M_i x + R_i``. Regression on known records breaks it, with
-    the noise's error. Recipients align copies of fresh noise and average them. Under corner-wave noise
+    the noise's error. Recipients align and average copies of fresh noise. Under corner-wave noise
     the least noisy copy is sufficient.
     """
 

@@ -1,6 +1,6 @@
 """Published copies: files made elsewhere, audited as they are.
 
-No statement about them is trusted. Without a stated law, attacks use a law estimated from original and
+No statement about their noise is trusted. Without a stated law, attacks use a law estimated from original and
 copies. With ``law`` (a scheme's name and parameters, or a covariance file) attacks use the stated one, and
 a wrong law appears as a contradiction between theory and measurement. Files match the original row by row,
 or by a `key` column. The records and columns complete in the original and all copies are audited. The
@@ -14,7 +14,6 @@ other.
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -35,11 +34,10 @@ from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.common_records import common_part, remembered
 from auditor.data.copies import (
     JOIN_REMEDY,
-    CodeCopy,
     Copy,
     check_joined_by_row,
+    codes_of,
     copy_file,
-    read_codes,
     read_copy,
     shown_columns,
     with_sets,
@@ -78,8 +76,8 @@ from auditor.schemes.replacement.law import MOST_VALUES, EstimatedLaw, UniformLa
 class FileScheme(Scheme):
     """Copies from files, made elsewhere; levels may be unknown.
 
-    The parameters name the files (``copies``) and optionally a ``key`` column that joins them to
-    the original.
+    The parameters name the files (``copies``) and optionally a ``key`` column that joins files and
+    original.
     """
 
     claims = "The statements of its makers, which the audit tests."
@@ -88,7 +86,7 @@ class FileScheme(Scheme):
     needs_table = True
 
     class Parameters(PluginParameters):
-        """Files of the copies, and how they match the original."""
+        """Files of the copies, and their match to the original."""
 
         copies: list[str] = Field(
             description="paths of .csv or .parquet files, in order of release",
@@ -132,9 +130,10 @@ class FileScheme(Scheme):
         """Return the files in order of release, read with the blanks of the original."""
         return [copy_file(name, self.base, table.source) for name in self.parameters.copies]
 
-    @abstractmethod
-    def read(self, table: Table, exact: bool = False, why: str = "") -> Sequence[Any]:
+    def read(self, table: Table, exact: bool = False, why: str = "") -> list[Copy]:
         """Return the copies of a table as matched to its records; see ``read_copy``."""
+        given = self.parameters.key, exact, why, self.engine == "categorical"
+        return [read_copy(path, table, *given) for path in self.files(table)]
 
     def shown(self, table: Table) -> list[ShownColumn]:
         whole = table.whole
@@ -188,7 +187,7 @@ class Published(FileScheme):
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "corner-wave"}})
 
     class Parameters(FileScheme.Parameters):
-        """Files of the copies, and statements about them."""
+        """Files of the copies, and the law that they state."""
 
         law: dict[str, Any] | None = Field(
             None,
@@ -259,10 +258,6 @@ class Published(FileScheme):
             lambda: common_part(table, list(copies)),
         )
 
-    def read(self, table: Table, exact: bool = False, why: str = "") -> list[Copy]:
-        key = self.parameters.key
-        return [read_copy(path, table, key, exact, why) for path in self.files(table)]
-
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         cut = None if self.table is None else self.table.cut
         if cut is None:
@@ -318,7 +313,7 @@ class Published(FileScheme):
 
 
 class LawfulCopies(Scheme):
-    """Copies with Gaussian noise of a stated law, in place of those in files."""
+    """Draws of Gaussian noise by a stated law, in place of files."""
 
     name = Published.name
     family = "additive"
@@ -382,7 +377,7 @@ def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None
 
 
 def misplaced_rows(name: str, cause: str, remedy: str) -> AuditorError:
-    """Return the error of a copy whose rows are not the original's."""
+    """Return the error of a copy with other rows than the original."""
     return AuditorError(f"{quoted(name)}: the copy's rows {cause}; {remedy}, or {VOUCH}")
 
 
@@ -443,7 +438,7 @@ class PublishedCategories(FileScheme, UniformScheme):
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
 
     class Parameters(FileScheme.Parameters):
-        """Files of the copies, and statements about them."""
+        """Files of the copies, and the law that they state."""
 
         law: dict[str, Any] | None = Field(
             None,
@@ -486,13 +481,10 @@ class PublishedCategories(FileScheme, UniformScheme):
             )
         copies = self.read(table, asked.rows is None, why)
         self.warn(table, self._audited(table, copies).notes)
-        for path, copy in (
-            zip(self.files(table), copies, strict=True)
-            if by_row and not self.parameters.aligned
-            else ()
-        ):
+        for copy in copies if by_row and not self.parameters.aligned else ():
+            full = copy.full(slice(None))
             _check_codes_alignment(
-                path.name, data.codes[copy.full], copy.codes[copy.full], data.size
+                copy.name, data.codes[full], codes_of(copy, data)[full], data.size
             )
 
     def audited(self, table: Table) -> Audited:
@@ -502,14 +494,15 @@ class PublishedCategories(FileScheme, UniformScheme):
     def handed_in(self, table: Table) -> list[Array]:
         return [np.asarray(codes, dtype=np.float64) for codes in self.held()]
 
-    def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
-        rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
+    def _audited(self, table: Table, copies: Sequence[Copy]) -> Audited:
+        full = [copy.full(slice(None)) for copy in copies]
+        rows = np.flatnonzero(np.logical_and.reduce(full))
         renamed = tuple(note for copy in copies for note in copy.notes)
         if len(rows) == table.rows:
             return Audited(table, renamed)
         lacking = [
-            f"{path.name} lacks {table.rows - int(copy.full.sum()):,}"
-            for path, copy in zip(self.files(table), copies, strict=True)
+            f"{copy.name} lacks {table.rows - int(held.sum()):,}"
+            for copy, held in zip(copies, full, strict=True)
         ]
         if len(rows) < FEWEST_RECORDS:
             few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
@@ -517,20 +510,11 @@ class PublishedCategories(FileScheme, UniformScheme):
         note = f"{len(rows):,} of {table.rows:,} records are audited, those that every copy has with every answer: {', '.join(lacking)}"
         notes = [f"{note}; who leaves answers out may have perturbed the others less"]
         data = categories_of(table)
-        telling = [
-            told
-            for path, copy in zip(self.files(table), copies, strict=True)
-            if (told := _tells(path.name, data, copy.full))
-        ]
+        each = (_tells(copy.name, data, held) for copy, held in zip(copies, full, strict=True))
+        telling = list(filter(None, each))
         return Audited(
             table.part(rows, np.arange(table.width)), (*renamed, *notes, *telling), bool(telling)
         )
-
-    def read(self, table: Table, exact: bool = False, why: str = "") -> list[CodeCopy]:
-        data, keys = categories_of(table), None if self.parameters.key is None else table.keys
-        return [
-            read_codes(path, data, keys, exact, why, table.dropped) for path in self.files(table)
-        ]
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
         stated = self.parameters.law
@@ -559,8 +543,9 @@ class PublishedCategories(FileScheme, UniformScheme):
         """Return all copies of the audited records; cached for later passes."""
         whole = self.audited_table.whole
         stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
-        key = ("codes", categories_of(whole).fingerprint(), self.parameters.key, *stamps)
-        made = remembered(key, lambda: [copy.codes for copy in self.read(whole)])
+        data = categories_of(whole)
+        key = ("codes", data.fingerprint(), self.parameters.key, *stamps)
+        made = remembered(key, lambda: [codes_of(copy, data) for copy in self.read(whole)])
         return [self.audited_table.cut_out(codes) for codes in made]
 
 
@@ -576,7 +561,7 @@ class FileCopies(Copies):
 
 
 def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
-    """Return how missing records or answers disclose the value, or "".
+    """Describe disclosure by missing records or answers; "" if none.
 
     A column's commonest answer must be commoner among records left out, by `TELLING` and
     significantly (χ² of two shares).

@@ -1,5 +1,6 @@
 """Tables that stay in their files."""
 
+import pickle
 from functools import cache
 
 import numpy as np
@@ -182,8 +183,13 @@ def test_folders_that_are_no_table(tmp_path):
         load(f"{folder}/")
 
 
-def test_a_file_that_changes_while_it_is_read(tmp_path, small):
-    table = load(write(columns(), tmp_path, "groups.parquet"))
-    write(columns(100_000), tmp_path, "groups.parquet")
-    with pytest.raises(DataError, match=r"groups\.parquet"):
-        table.values  # noqa: B018
+def test_records_stay_those_read_first_and_are_read_again_on_another_machine(tmp_path, small):
+    path, asked = tmp_path / "groups.parquet", {"standardize": True, "missing": "drop"}
+    table = load(write(columns(gaps=True), tmp_path, "groups.parquet"), **asked)
+    first = table.values
+    sent = pickle.dumps(table.content)
+    table.content.scratch._file.close()  # as if it were on another machine
+    np.testing.assert_array_equal(pickle.loads(sent).read(0, table.rows), first)
+    write(columns(100_000), tmp_path, path.name)
+    with pytest.raises(DataError, match=r"groups\.parquet|was changed"):
+        pickle.loads(sent).read(0, 10)

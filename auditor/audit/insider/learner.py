@@ -396,13 +396,9 @@ def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
     )
 
 
-def halves(n: int, name: str, run: int = 1) -> list[Indices]:
-    """Return two parts of n rows, dealt at random in runs of neighbours."""
-    return dealt(n, stream(0, "insider halves", name), run)
-
-
-def dealt(n: int, rng: np.random.Generator, run: int) -> list[Indices]:
-    """Return two parts of n rows, dealt at random in runs of neighbours."""
-    runs = rng.permutation(-(-n // run))
-    first = np.isin(np.arange(n) // run, runs[: len(runs) // 2])
-    return [np.flatnonzero(first), np.flatnonzero(~first)]
+def dealt(n: int, rng: np.random.Generator, run: int = 1, parts: int = 2) -> list[Indices]:
+    """Return parts of n rows, dealt at random in runs of neighbours."""
+    runs = -(-n // run)
+    part = np.empty(runs, dtype=np.intp)
+    part[rng.permutation(runs)] = np.arange(runs) * parts // runs
+    return [np.flatnonzero(part[np.arange(n) // run] == place) for place in range(parts)]

@@ -109,15 +109,9 @@ class Cells:
 
     def add(self, found: Flags, start: int = 0) -> None:
         """Count cells in rows from ``start`` on."""
-        self.join(
-            Cells(int(np.count_nonzero(found)), int(found.argmax()) if len(found) else 0), start
-        )
-
-    def join(self, other: Cells, start: int) -> None:
-        """Add the cells of rows from ``start`` on."""
-        if other.count and not self.count:
-            self.first = other.first + start
-        self.count += other.count
+        if not self.count and found.any():
+            self.first = start + int(found.argmax())
+        self.count += int(np.count_nonzero(found))
 
     def where(self, noun: str) -> str:
         """Return ``2 missing values, the first in data row 3``."""
@@ -130,12 +124,6 @@ def cells_where(found: Flags, noun: str) -> str:
     cells = Cells()
     cells.add(found)
     return cells.where(noun)
-
-
-def floats(frame: Frame, names: Iterable[str] | None = None) -> Array:
-    """Return numeric columns, shape (n, N), with missing cells as NaN."""
-    chosen = map(str, frame) if names is None else names
-    return np.column_stack([column_floats(frame[name]) for name in chosen])
 
 
 def column_floats(column: Any) -> Array:
@@ -173,7 +161,7 @@ def are_complete(frame: Frame, names: Iterable[str]) -> Flags:
 
 
 def with_value_for_blanks(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return columns whose blanks are a value of their own.
+    """Return columns with blanks as a value of its own.
 
     Of numbers a value as far below the least as the largest is above it; of others ``""``.
     """
@@ -220,7 +208,7 @@ def missing_codes(names: Sequence[str], x: Array) -> list[str]:
 
 
 def check_rows(found: int, asked: int | None) -> None:
-    """Raise `DataError` if there are too few records."""
+    """Raise `DataError` for too few records."""
     if asked is not None and found < asked:
         raise DataError(
             f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}",

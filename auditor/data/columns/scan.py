@@ -134,19 +134,18 @@ class Scale:
         return x * self.std + self.residue + self.shift
 
 
-def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
-    """Return the scan of a table of finite numbers; ``open_`` makes a thread's own reader."""
+def scan(read: Read, rows: int, width: int) -> Scan:
+    """Return the scan of a table of finite numbers."""
     blocks = row_blocks(rows, width)
 
     def scan_stripe(stripe: tuple[int, int]) -> Part:
-        read = open_()
         # overflow is refused by name afterwards
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return reduce(add, (Part.of(read(*block), shift) for block in blocks[slice(*stripe)]))
 
     with one_thread():  # sums in linear algebra depend on its number of threads
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            shift = open_()(*blocks[0]).mean(axis=0)
+            shift = read(*blocks[0]).mean(axis=0)
             shift = np.where(np.isfinite(shift), shift, 0.0)
             cuts = stripes(rows, width)
             # a small table is finished before a thread starts

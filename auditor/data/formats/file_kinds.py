@@ -59,14 +59,14 @@ class Kind(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A whole file with notes on how it was read."""
+    """A whole file with notes on its reading."""
 
     frame: pd.DataFrame
     notes: tuple[str, ...]
 
 
 def _arrow(path: Path, notes: list[str]) -> pa.Table:
-    """Read Feather or Arrow by batch, as compressed ones state no size."""
+    """Read Feather or Arrow by batch, as compressed files state no size."""
     try:
         with pa.ipc.open_file(str(path)) as file:
             return pa.Table.from_batches(
@@ -239,7 +239,7 @@ def _frame(table: pa.Table, notes: list[str]) -> pd.DataFrame:
 def labelled(path: Path) -> pd.DataFrame:
     """Return all of a file with the labels of SPSS and Stata, not codes.
 
-    For errors see ``held``. A Stata column whose labels are not unique keeps its codes.
+    For errors see ``held``. A Stata column of repeated labels keeps its codes.
     """
     frame, kind = held(path).frame, HELD[path.suffix.lower()].name
     found: dict[str, Any] = {}
@@ -280,7 +280,7 @@ def _check_open(path: Path, kind: Kind) -> None:
 
 
 def index_columns(schema: pa.Schema, notes: list[str]) -> list[str]:
-    """Return the columns of an unnamed pandas index, and note them.
+    """Return and note the columns of an unnamed pandas index.
 
     From the metadata that pandas stores.
     """

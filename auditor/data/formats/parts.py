@@ -1,4 +1,4 @@
-"""Headers of files, and pieces of large ones.
+"""Headers of files, and pieces of large files.
 
 pandas renames repeated columns, uses a surplus column as index and quotes cells in errors. So the
 header is read first, a doubtful shape is refused, and no message holds a cell.
@@ -9,25 +9,21 @@ file. Pieces hold places and counts only, so they can be sent to other processes
 
 from __future__ import annotations
 
-import atexit
 import csv
 import io
-import os
 import re
-import shutil
-import tempfile
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from auditor.base.errors import DataError
 from auditor.base.text import counted, listed, quoted
 from auditor.data.columns.categorical_table import Attribute, unspelt
-from auditor.data.columns.checks import Frame
 from auditor.data.columns.scan import in_threads
 from auditor.data.formats.file_kinds import (
     SUFFIXES,
@@ -152,14 +148,14 @@ def _blanked(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return frame.assign(**found.mask(found.isin([*marks, *numbers])))
 
 
-def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
+def column_as_written(pieces: Sequence[Piece], column: str) -> list[Any]:
     """Return one column of the pieces' records."""
-    frames = (frame for piece in pieces for frame in piece.frames([column], as_written=True))
+    frames = frames_of(pieces, [column], as_written=True)
     return [cell for frame in frames for cell in frame[column].tolist()]
 
 
 def as_spelt(pieces: Sequence[Piece], attribute: Attribute) -> Attribute:
-    """Return an attribute with labels as text files spell them: ``01``, not 1.
+    """Return an attribute with the spelling of text files: ``01``, not 1.
 
     Unchanged if a label has several spellings.
     """
@@ -167,7 +163,7 @@ def as_spelt(pieces: Sequence[Piece], attribute: Attribute) -> Attribute:
     texts = any(isinstance(label, str) for label in attribute.labels)
     if attribute.edges is not None or texts or not all(is_text(piece.path) for piece in pieces):
         return attribute
-    frames = (f for piece in pieces for f in piece.frames([attribute.name], as_written=True))
+    frames = frames_of(pieces, [attribute.name], as_written=True)
     cells = {cell for frame in frames for cell in frame[attribute.name].unique()}
     spelt = {unspelt(cell): cell for cell in cells if unspelt(cell) in labels}
     if (
@@ -202,36 +198,36 @@ def coded_columns(piece: Piece) -> frozenset[str]:
     return frozenset(name for name in names if frame[name].str.fullmatch(r"\s*0\d+\s*").any())
 
 
-@dataclass(frozen=True)
-class Held:
-    """Records in memory, as a piece."""
+def frames_of(
+    pieces: Sequence[Piece], names: Sequence[str], rows: int | None = None, as_written: bool = False
+) -> Iterator[pd.DataFrame]:
+    """Yield the first ``rows`` records of some columns, in order, in batches."""
+    left = sys.maxsize if rows is None else rows
+    for frame in chain.from_iterable(_batches_of(pieces, names, as_written)):
+        yield frame.head(left) if len(frame) > left else frame
+        left -= len(frame)
+        if left <= 0:
+            return
 
-    table: Frame = field(repr=False)
-    rows: int
-    path: Path = Path("table")
 
-    def frames(self, columns: Sequence[str]) -> Iterator[Frame]:
-        """Yield some columns."""
-        yield {name: self.table[name][: self.rows] for name in columns}
+def _batches_of(
+    pieces: Sequence[Piece], names: Sequence[str], as_written: bool
+) -> Iterator[Iterable[pd.DataFrame]]:
+    if pieces and is_text(pieces[0].path):  # parsing is slow, and a piece has one frame
+        return in_threads(lambda piece: list(piece.frames(names, as_written)), pieces)
+    return (piece.frames(names, as_written) for piece in pieces)
 
 
 def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
     """Return columns of any kind, in memory."""
-    if is_parquet(pieces[0].path):
-        tables: list[pa.Table] = []
-        for piece in pieces:
-            with reader_errors(piece.path):
-                tables += _batches(piece, names)
-        with reader_errors(pieces[-1].path):
-            frame = _frame(pa.concat_tables(tables, promote_options="permissive"))
-            return _blanked(frame, pieces[-1].path)
-    frames: list[pd.DataFrame] = []
-    for found in in_threads(lambda piece: list(piece.frames(names)), pieces):
-        frames += found
-        if rows is not None and sum(map(len, frames)) >= rows:
-            break
-    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-    return frame if rows is None else frame.head(rows)
+    return joined_frames(frames_of(pieces, names, rows))
+
+
+def joined_frames(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return consecutive records as one frame; empty columns have any kind."""
+    held = list(frames)
+    some = [frame for frame in held if len(frame)] or held[:1] or [pd.DataFrame()]
+    return pd.concat(some, ignore_index=True) if len(some) > 1 else some[0]
 
 
 def pieces_of(path: Path) -> list[Piece]:
@@ -244,18 +240,6 @@ def pieces_of(path: Path) -> list[Piece]:
         known = _metadata(path)
         counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
     return [Piece(path, group, rows=rows) for group, rows in enumerate(counts) if rows]
-
-
-def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
-    """Return the pieces of the first ``rows`` records; uncounted ones stay."""
-    if rows is None:
-        return list(pieces)
-    kept, left = [], rows
-    for piece in pieces if rows else ():
-        if left > 0:
-            kept.append(replace(piece, rows=rows if piece.rows < 0 else min(piece.rows, left)))
-            left -= max(0, piece.rows)
-    return kept
 
 
 def size_of_values(pieces: Sequence[Piece], columns: int) -> int:
@@ -326,12 +310,12 @@ def _check_first(path: Path, body: bytes, line: int) -> None:
 
 
 def parts(folder: Path) -> list[Path]:
-    """Return the files of a folder of parts, by name; hidden ones excluded.
+    """Return the files of a folder of parts, by name, without hidden files.
 
     Raises
     ------
     DataError
-        There are none, or of several kinds, or other entries.
+        The folder has no table, several kinds, or other entries.
     """
     with reader_errors(folder):
         inside = sorted(
@@ -356,109 +340,6 @@ def parts(folder: Path) -> list[Path]:
     return found
 
 
-OPEN_FILES = Path("/proc/self/fd")
-
-
-class Scratch:
-    """A private file without a name; it is gone with the last reference to it.
-
-    It holds original values. On Linux it is unlinked before the first byte is written; other
-    processes of the user open it by its number. Elsewhere it is in a folder of mode 0700 that is
-    removed at exit.
-    """
-
-    def __init__(self) -> None:
-        folder = tempfile.mkdtemp(prefix="auditor-")
-        self.name = f"{folder}/parsed"
-        self.file: IO[bytes] | None = Path(self.name).open("x+b")
-        if OPEN_FILES.is_dir():
-            shutil.rmtree(folder)
-            self.name = f"/proc/{os.getpid()}/fd/{self.file.fileno()}"
-        else:
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-
-    def add(self, table: pa.Table) -> tuple[int, int]:
-        """Append a table; return its first byte and its end."""
-        assert self.file is not None
-        start = self.file.tell()
-        with pa.ipc.new_stream(self.file, table.schema) as stream:
-            stream.write_table(table)
-        return start, self.file.tell()
-
-    def flush(self) -> None:
-        """Make everything visible to other readers."""
-        assert self.file is not None
-        self.file.flush()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"name": self.name, "file": None}
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """Records of one piece of a text file, parsed.
-
-    ``place`` and ``stop`` are the first byte and the end of the records in the private file.
-    """
-
-    path: Path
-    scratch: Scratch = field(repr=False, compare=False)
-    place: int
-    stop: int
-    rows: int
-
-    def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Yield some columns."""
-        with pa.memory_map(self.scratch.name) as file:
-            file.seek(self.place)
-            table = pa.ipc.open_stream(file.read_buffer(self.stop - self.place)).read_all()
-        yield table.select(list(columns)).slice(0, self.rows).to_pandas()
-
-
-Records = Piece | Held | Parsed
-
-
-def parsed_once(
-    pieces: Sequence[Piece], names: Sequence[str], rows: int | None
-) -> Sequence[Piece | Parsed]:
-    """Return the pieces of text files as parsed records; other pieces unchanged.
-
-    Raises
-    ------
-    DataError
-        A piece cannot be read.
-    """
-    if any(not piece.stop for piece in pieces):
-        return pieces
-    stamps = tuple(piece.path.stat().st_mtime_ns for piece in pieces)
-    return _parsed(tuple(pieces), tuple(names), rows, stamps)
-
-
-@lru_cache(maxsize=1)
-def _parsed(
-    pieces: tuple[Piece, ...], names: tuple[str, ...], rows: int | None, stamps: tuple[int, ...]
-) -> Sequence[Piece | Parsed]:
-    scratch, found, left = Scratch(), list[Piece | Parsed](), float("inf") if rows is None else rows
-    try:
-        for piece, table in zip(
-            pieces, in_threads(partial(_table, names=names), pieces), strict=False
-        ):
-            found.append(Parsed(piece.path, scratch, *scratch.add(table), table.num_rows))
-            left -= table.num_rows
-            if left <= 0:
-                break
-        scratch.flush()
-    except (OSError, pa.ArrowException):  # no room, or values of mixed kinds
-        return pieces
-    return found
-
-
-def _table(piece: Piece, names: tuple[str, ...]) -> pa.Table:
-    return pa.concat_tables(
-        pa.Table.from_pandas(frame, preserve_index=False) for frame in piece.frames(names)
-    )
-
-
 def header(path: Path, empty: bool = False) -> list[str]:
     """Return a file's column names, unchanged; "" for an unnamed column.
 
@@ -473,7 +354,7 @@ def header(path: Path, empty: bool = False) -> list[str]:
 
 
 def notes_of(path: Path) -> list[str]:
-    """Return notes on how a file is read; for errors see ``header``."""
+    """Return notes on reading a file; for errors see ``header``."""
     return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]
 
 

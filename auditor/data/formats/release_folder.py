@@ -37,12 +37,12 @@ PATIENCE = 10.0
 def taken(folder: Path) -> Iterator[None]:
     """Lock a release folder; finish or remove files of a stopped command.
 
-    A folder that does not exist is made, and removed if nothing was written to it.
+    A folder that does not exist is made, and removed if it stays empty.
 
     Raises
     ------
     AuditorError
-        Another command is writing there, or the folder cannot be written.
+        Another command holds the folder, or it cannot be written.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     with writing(folder):
@@ -114,10 +114,10 @@ def write_release(
     manifest: Callable[[], Mapping[str, Any]],
     replaced: Iterable[str] = (),
 ) -> Path:
-    """Write copies block by block, then the manifest, whose path is returned.
+    """Write copies block by block, then the manifest; return its path.
 
     ``folder`` is ``taken``. ``manifest`` is called once all copies are written. ``replaced`` are copies
-    to remove once the new ones are whole.
+    to remove once the new copies are whole.
     """
     edition = secrets.token_hex(4)
 

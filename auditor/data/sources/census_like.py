@@ -1,7 +1,7 @@
 """Synthetic Age and Income with the exact moments of the census extract.
 
 The additive paper's CENSUS data cannot be redistributed, but its results for linear attacks depend
-on the mean and covariance only. Table 3 gives means and variances, not the correlation. It is a
+on the mean and covariance only. Table 3 has means and variances, not the correlation. It is a
 parameter, by default the correlation of age and salary in ``cps``.
 
 ======  ========================================  ==========================
@@ -13,8 +13,8 @@ rho     correlation of age and income             parameter ``correlation``
 ======  ========================================  ==========================
 
 Age has a beta law on 15 to 93 years, income a gamma law, with the moments of Table 3. Age is one
-broad mode, income is right-skewed and starts at zero. A Gaussian copula gives the requested
-correlation. An affine map of order 1/√n then makes the moments exact: both are shifted and scaled,
+broad mode, income is right-skewed and starts at zero. A Gaussian copula has the requested
+correlation. An affine map of order 1/√n then fits the moments exactly: both are shifted and scaled,
 and income gets a trace of age.
 
 When it fails: an income may be slightly below zero. Correlations below −0.89 or above 0.92 are out
@@ -120,7 +120,7 @@ def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def copula_parameter(rho: float) -> float:
-    """Return the copula correlation that gives age and income ``rho``.
+    """Return the copula correlation for a correlation ``rho`` of age and income.
 
     1 or −1 if ``rho`` is out of reach.
     """
@@ -130,7 +130,7 @@ def copula_parameter(rho: float) -> float:
         np.polynomial.hermite_e.hermevander(x, NODES - 1),
         np.arange(NODES),
     )
-    # a_k = E f(N) He_k(N) / √k!,  b_k likewise for g;  Cov(f(N_1), g(N_2)) = Σ_{k ≥ 1} a_k b_k r^k
+    # a_k = E f(N) He_k(N) / √k!,  b_k for g;  Cov(f(N_1), g(N_2)) = Σ_{k ≥ 1} a_k b_k r^k
     # (Mehler)
     scaled = (w / w.sum())[:, None] * He / np.sqrt(scipy.special.factorial(k))
     a, b = age_quantile(p) @ scaled, income_quantile(p) @ scaled

@@ -27,7 +27,7 @@ DEFAULT_ROWS = 10_000
 class Autoregressive(Synthetic):
     """A Gaussian autoregression of order one.
 
-    An autocorrelation near 1 makes consecutive records similar.
+    With an autocorrelation near 1 consecutive records are similar.
     """
 
     name = "autoregressive"

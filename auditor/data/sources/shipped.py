@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from auditor.base.text import quoted
-from auditor.data.formats.parts import first_rows, header, pieces_of, whole_frame
+from auditor.data.formats.parts import header, pieces_of, whole_frame
 from auditor.data.source import Outline, Source
 from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
@@ -26,7 +26,7 @@ class Shipped(Source):
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         with resources.as_file(FILES / self.file) as path:
-            return whole_frame(first_rows(pieces_of(path), rows), header(path), rows)
+            return whole_frame(pieces_of(path), header(path), rows)
 
 
 COLUMNS = ("age", "salary", "property_tax", "mortgage_interest", "state_tax", "household_size")

@@ -284,19 +284,19 @@ class Scheme(Plugin):
         Raises
         ------
         AuditorError
-            Nothing is left.
+            No record is left.
         """
         return Audited(table)
 
     def handed_in(self, table: Table) -> list[Array]:
-        """Return all values of existing copies, if they exceed the audited ones.
+        """Return all values of existing copies, if they exceed the audited records.
 
         Per copy a column for every attribute, then extra columns; NaN where a record has no value.
         """
         return []
 
     def shown(self, table: Table) -> list[ShownColumn]:
-        """Return the columns of copies from files beside the audited ones."""
+        """Return further columns of copies from files."""
         return []
 
     def beside(self, table: Table) -> list[tuple[int, list[str]]]:
@@ -374,7 +374,7 @@ class Scheme(Plugin):
     ) -> dict[Coalition, dict[str, float]]:
         """Return, by coalition, measured promises by metric; empty by default.
 
-        A coalition that kept nothing has no entry. ``blocks`` yields the number of a block, its original
+        A coalition without promises has no entry. ``blocks`` yields the number of a block, its original
         rows, and all copies' rows.
         """
         return {}

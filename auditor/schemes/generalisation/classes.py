@@ -15,7 +15,7 @@
 | ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007 |
 
 Earth mover's distance: for unordered values ``½ Σ |P_E − P|`` (all distances 1). For numbers,
-ranked 1 … m, neighbours are 1/(m−1) apart: ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a
+ranked 1 … m, neighbours have distance 1/(m−1): ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a
 hierarchy, the distance is the height of the lowest common ancestor over the tree's.
 
 A copy is a structured array of records: ``class`` (−1: suppressed), and the range ``low`` to ``high``,
@@ -240,7 +240,7 @@ def promises(
     members : ndarray of shape (m, k)
         The class, in every copy held, of each record released; m ≥ 1.
     sensitive : ndarray of shape (m,)
-        Their sensitive values, all of them among ``whole``'s.
+        Their sensitive values, all among ``whole``'s.
     whole : ndarray of shape (n,)
         The original's sensitive values, the reference distribution.
     confidential : sequence of float

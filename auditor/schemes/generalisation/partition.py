@@ -53,7 +53,7 @@ class Rules:
     t : float
         Largest earth mover's distance from the table.
     recursive : (float, int)
-        c and ℓ of recursive diversity; ``ℓ = 1`` and an infinite c require nothing.
+        c and ℓ of recursive diversity; ``ℓ = 1`` and an infinite c mean no rule.
     confidence : float
         Largest share of one confidential value.
     confidential : tuple of int
@@ -134,9 +134,9 @@ def mondrian(
     Q : ndarray of shape (n, q)
         Quasi-identifiers.
     codes : ndarray of shape (n,)
-        Sensitive values as places among the distinct ones.
+        Sensitive values as places among the distinct values.
     rules : Rules
-        The whole table must satisfy them, *not checked*.
+        The whole table must satisfy the rules, *not checked*.
     within : sequence of ndarrays, optional
         Rows of the classes to cut, each of which satisfies the rules (*not checked*); the whole
         table by default.
@@ -272,7 +272,7 @@ def full_domain(
 ) -> Partition | None:
     """Return the lowest partition of the lattice that satisfies the rules.
 
-    Some records may be suppressed. None if no partition satisfies them.
+    Some records may be suppressed. None if no partition satisfies the rules.
 
     Parameters
     ----------

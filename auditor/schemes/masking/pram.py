@@ -54,7 +54,7 @@ MOST_VALUES = 1_000
 
 @register
 class Pram(UniformScheme):
-    """Categories randomised by a stated matrix, anew in every copy.
+    """Categories randomised by a stated matrix, independently in every copy.
 
     Level = share of records left unchanged.
     """
