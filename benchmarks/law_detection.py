@@ -49,6 +49,7 @@ It is not corrected for other comparisons. Above {level:g}, not even a test of t
 PERIOD = "the generator repeats after 4,001 rows or more: no row comes again in so few"
 REASONS = {
     "a record far before": "the rows tested of a long table lie in runs, and no run holds rows 4,321 apart",
+    "in order of a column": "runs of a long table are tested, which hold few next records in order of a column",
     "categories: a period": PERIOD,
     "categories: a generator restarts": PERIOD,
     "a function of the record": "the function wraps 1,000 times: in so few rows it is not smooth anywhere",
