@@ -411,6 +411,8 @@ def read_codes(
     with named_after(path):
         notes: list[str] = []
         frame = _with_renamed(path, data, notes)
+        for name in (a.name for a in data.attributes if "" in a.labels):  # `missing: value`
+            frame[name] = frame[name].astype(object).fillna("")
         complete = are_complete(frame, data.names)
         match = _matched(path, complete, keys, data.rows, dropped, exact, why)
     columns = [_codes(path, frame[a.name].iloc[match.kept], a) for a in data.attributes]
