@@ -99,7 +99,10 @@ def redrawn_bars(
     if not isinstance(view.knowledge, Estimated | KnownRecords):  # the fit to redraws is equal
         fits = {coalition: attacker.fit(view, coalition) for coalition in sums}
         fits = {one: (inference.for_redraws(), frame) for one, (inference, frame) in fits.items()}
-    again = [_figures(_redrawn(attacker, list(sums), fits, rng, panel)) for _ in range(many)]
+    # a panel with equal fits is equal in every redraw
+    draws = many if panel is None or fits is None else 1
+    again = [_figures(_redrawn(attacker, list(sums), fits, rng, panel)) for _ in range(draws)]
+    again *= many // draws
     bars: dict[Coalition, Bars] = {}
     for coalition, figures in _figures(sums).items():
         found = dict[str, Bar]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, 
 from auditor.audit.categorical.release import CodeBlock, UniformRelease, distinct
 from auditor.audit.numeric.moment_pass import Draw, key_of
 from auditor.base.errors import NotApplicable, PluginError
-from auditor.base.types import Array, Coalition, Codes, Indices
+from auditor.base.types import Array, Coalition, Codes, Flags, Indices
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.blocks import Job, readable
 from auditor.scenario.model import AttackUse
@@ -194,35 +194,52 @@ class MeasureJob(Job[Found]):
         """Process one block."""
         for part in self.parts:
             rows = part.judged(block.first, block.first + block.x.size)
-            for coalition, fit in part.fits.items() if rows.size else ():
-                self._measure(coalition, fit, block, rows, into)
+            x, group = block.x[rows].astype(np.intp), group_of(self.groups[block.index])[rows]
+            for one, fit in part.fits.items() if rows.size else ():
+                copies = [block.copy(number) for number in one]
+                for P, possible, some, u in posteriors(fit, block.x, copies, rows):
+                    found = measured(P, fit[1], u, x[some], possible)
+                    groups = self.groups[-1][-1][0] + 1
+                    into.add({one: Sums.of(found, x[some], group[some], self.size, groups)})
 
-    def _measure(
-        self, coalition: Coalition, fit: Fit, block: CodeBlock, rows: Indices, into: Found
-    ) -> None:
-        inference, frame = fit
-        group = group_of(self.groups[block.index])[rows]
-        x, copies = block.x.astype(np.intp), [block.copy(number) for number in coalition]
-        if inference.serial:
-            first, place, step = np.arange(x.size), rows, x.size
-        else:
-            x, copies = x[rows], [copy[rows] for copy in copies]
-            outcome = [copies[number] for number in inference.counting(len(copies))]
-            outcome += [] if frame.known is None else [frame.known[x].astype(outcome[0].dtype)]
-            first, place = distinct(outcome, [self.size] * len(outcome))
-            rows, step = np.arange(x.size), max(64, BLOCK_NUMBERS // self.size)
-        order = np.argsort(place, kind="stable")
-        ordered, size, groups = place[order], self.size, self.groups[-1][-1][0] + 1
-        for a in range(0, first.size, step):
-            here = first[a : a + step]
-            some = order[slice(*np.searchsorted(ordered, (a, a + step)))]
-            P = inference.checked(readable([copy[here] for copy in copies]))
-            possible = None
-            if frame.known is not None:
-                possible = np.asarray(frame.known == frame.known[x[here], None])
-            truth = x[rows[some]]
-            found = measured(P, frame, place[some] - a, truth, possible)
-            into.add({coalition: Sums.of(found, truth, group[some], size, groups)})
+
+def posteriors(
+    fit: Fit, x: Codes, copies: Sequence[Codes], rows: Indices
+) -> Iterator[tuple[Array, Flags | None, Indices, Indices]]:
+    """Yield posteriors of distinct outcomes, and the records that show them.
+
+    Parameters
+    ----------
+    x, copies : ndarrays of shape (b,)
+        A block of records in order.
+    rows : ndarray of shape (m,)
+        The attacked ones.
+
+    Yields
+    ------
+    P : ndarray of shape (v, s)
+    possible : ndarray of shape (v, s) or None
+        Values that the known attributes allow.
+    some, u : ndarrays of int
+        Places in ``rows``, and their rows of P.
+    """
+    (inference, frame), size = fit, fit[0].prior.size
+    if inference.serial:
+        first, place, step = np.arange(x.size), rows, x.size
+    else:
+        x, copies, step = x[rows], [copy[rows] for copy in copies], max(64, BLOCK_NUMBERS // size)
+        outcome = [copies[number] for number in inference.counting(len(copies))]
+        outcome += [] if frame.known is None else [frame.known[x].astype(x.dtype)]
+        first, place = distinct(outcome, [size] * len(outcome))
+    order = np.argsort(place, kind="stable")
+    ordered, possible = place[order], None
+    for a in range(0, first.size, step):
+        here = first[a : a + step]
+        some = order[slice(*np.searchsorted(ordered, (a, a + step)))]
+        if frame.known is not None:
+            possible = np.asarray(frame.known == frame.known[x[here], None])
+        P = inference.checked(readable([copy[here] for copy in copies]))
+        yield P, possible, some, place[some] - a
 
 
 def group_of(groups: Sequence[tuple[int, int, int]]) -> Indices:

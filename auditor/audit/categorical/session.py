@@ -19,6 +19,7 @@ from auditor.audit.categorical.posterior_pass import (
     Fitted,
     MeasureJob,
     parts_of,
+    posteriors,
     shares_of,
 )
 from auditor.audit.categorical.release import UniformRelease
@@ -28,7 +29,6 @@ from auditor.base.errors import NotApplicable
 from auditor.base.types import Coalition
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
-from auditor.numerics.blocks import readable
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement, Picture
@@ -83,9 +83,9 @@ class CategoricalSession(Session):
             counts.add_copies(cells[x], [cells[copy] for copy in copies])
             for fitted in self._fitted[use.id, knowledge.label]:
                 rows = fitted.judged(block.first, block.first + x.size)
-                P = fitted.fits[coalition][0].checked(readable(copies))
-                belief = P if values is None else P @ values
-                counts.add(cells[x[rows]], cell[belief.argmax(axis=1)][rows])
+                for P, _, some, u in posteriors(fitted.fits[coalition], x, copies, rows):
+                    belief = P if values is None else P @ values
+                    counts.add(cells[x[rows[some]]], cell[belief.argmax(axis=1)][u])
         return counts, 0.0
 
     def later_records(self) -> list[Measurement]:
