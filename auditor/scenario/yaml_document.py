@@ -84,19 +84,12 @@ _TYPES: dict[str, type] = {f"{CORE}{kind.__name__}": kind for kind in (str, int,
 # differently.
 _FORBIDDEN = re.compile("[\0-\b\v\f\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
-# JSON writes characters beyond U+FFFF as two escapes, which only PyYAML's own parser reads.
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-_RESOLVERS: dict[Any, Any] = {None: [(PLAIN, re.compile(""))]}
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """PyYAML's parser; every plain scalar has the tag ``plain``."""
 
-
-class _Loader(yaml.SafeLoader):
-    yaml_implicit_resolvers = _RESOLVERS
-
-
-class _FastLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    yaml_implicit_resolvers = _RESOLVERS
+    yaml_implicit_resolvers: Any = {None: [(PLAIN, re.compile(""))]}  # noqa: RUF012 - as its base
 
 
 def _resolved(text: str, tag: str) -> Any:
@@ -266,11 +259,9 @@ class _Reader:
 
         PyYAML's composer recurses in C, so depth is checked before.
         """
-        slow = _SURROGATE_ESCAPE.search(self.text)
-        loader: Any = _Loader if slow else _FastLoader
         depth, documents, at = 0, 0, (1, 1)
         try:
-            for event in yaml.parse(self.text, loader):
+            for event in yaml.parse(self.text, _Loader):
                 at = _start(event)
                 depth += isinstance(event, yaml.CollectionStartEvent)
                 depth -= isinstance(event, yaml.CollectionEndEvent)
@@ -282,7 +273,7 @@ class _Reader:
                     if event.version not in (None, (1, 2)):
                         why = "declares another version than YAML 1.2, as which it would be read"
                         self.stop(at, why)
-            return yaml.compose(self.text, loader)
+            return yaml.compose(self.text, _Loader)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             message = _syntax_message(error, self.text)
@@ -353,16 +344,12 @@ class _Reader:
         return self.value(node, (*path, place))
 
     def scalar(self, node: Any, at: Position, path: Path) -> Any:
+        self.check_tag(node, at, path, [PLAIN, *_TYPES])
         try:
-            # joins surrogate pairs
-            text = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
-            self.check_tag(node, at, path, [PLAIN, *_TYPES])
-            return _resolved(text, node.tag)
-        except UnicodeError:
-            self.report(at, "escapes half a character (a lone surrogate)", path)
+            return _resolved(node.value, node.tag)
         except ValueError as error:
             self.report(at, str(error), path)
-        return ""
+            return ""
 
     def check_depth(self, at: Position, depth: int) -> None:
         if depth > MAX_DEPTH:
