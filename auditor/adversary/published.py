@@ -407,7 +407,7 @@ LEAST_GAIN = 1e-12
 
 
 class PublishedTable(NamedTuple):
-    """Cell of each domain value, shape (s,), and shares; NaN: the table's own."""
+    """Cell of each domain value, shape (s,), and published shares of the cells."""
 
     cells: NDArray[np.intp]
     shares: Array
@@ -432,28 +432,24 @@ def published_prior(
         Unknown names or contradictory figures; with the path of the field at fault.
     """
     tables = [
-        marginal(names, attributes, ("margins", place))
+        measured(cells_of(names, attributes, ("margins", place)), own)
         for place, names in enumerate(knowledge.margins)
     ]
     tables += [
-        ruled(rule, attributes, ("if-then", place)) for place, rule in enumerate(knowledge.rules)
+        ruled(rule, attributes, own, ("if-then", place))
+        for place, rule in enumerate(knowledge.rules)
     ]
-    tables += (
-        [] if knowledge.tree is None else [grown_tree(knowledge.tree, attributes, own, ("tree",))]
-    )
+    if knowledge.tree is not None:
+        tables.append(grown_tree(knowledge.tree, attributes, own, ("tree",)))
     cells_of(knowledge.known, attributes, ("known",))
     if set(knowledge.known) == {attribute.name for attribute in attributes}:
         raise DataError("names every attribute and leaves none to attack", ("known",))
-    return maximum_entropy([filled(table, own) for table in tables], own.size)
+    return maximum_entropy(tables, own.size)
 
 
-def filled(table: PublishedTable, own: Array) -> PublishedTable:
-    """Fill in shares that are not stated from the table's own."""
-    if np.isfinite(table.shares).all():
-        return table
-    return table._replace(
-        shares=np.asarray(np.bincount(table.cells, own, table.shares.size), dtype=np.float64)
-    )
+def measured(cells: NDArray[np.intp], own: Array, count: int = 0) -> PublishedTable:
+    """Return cells with the table's own shares, (s,); at least ``count`` cells."""
+    return PublishedTable(cells, np.bincount(cells, own, count).astype(np.float64))
 
 
 def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
@@ -483,27 +479,19 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
     return q / q.sum()
 
 
-def marginal(
-    names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...]
-) -> PublishedTable:
-    """Return the marginal table of some attributes, shares not stated."""
-    cells = cells_of(names, attributes, path)
-    return PublishedTable(cells, np.full(int(cells.max()) + 1, np.nan))
-
-
 def ruled(
-    rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ...]
+    rule: Rule, attributes: Sequence[Attribute], own: Array, path: tuple[str | int, ...]
 ) -> PublishedTable:
     """Return a rule's cells: antecedent with and without consequent, rest."""
     when, then = (
         _holds(dict(part), attributes, (*path, key))
         for key, part in (("if", rule.when), ("then", rule.then))
     )
-    shares = np.full(3, np.nan)
-    if rule.support is not None and rule.confidence is not None:
-        covered = rule.support / rule.confidence
-        shares = np.array([rule.support, covered - rule.support, 1.0 - covered])
-    return PublishedTable(np.where(when, np.where(then, 0, 1), 2), shares)
+    cells = np.where(when, np.where(then, 0, 1), 2)
+    if rule.support is None or rule.confidence is None:
+        return measured(cells, own, 3)
+    covered = rule.support / rule.confidence
+    return PublishedTable(cells, np.array([rule.support, covered - rule.support, 1.0 - covered]))
 
 
 def grown_tree(
@@ -535,7 +523,7 @@ def grown_tree(
             grow(inside[splits[name][inside] == value], left - {name}, depth - 1)
 
     grow(np.arange(own.size), frozenset(tree.on), tree.depth)
-    return PublishedTable((leaf - 1) * values + y, np.full(int(leaf.max()) * values, np.nan))
+    return measured((leaf - 1) * values + y, own, int(leaf.max()) * values)
 
 
 def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) -> float:
