@@ -286,7 +286,10 @@ class TreeMoments(SampleMoments):
         """Return leaf distributions from estimated moments, (N,) and (N, N)."""
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
         covariance = wide_enough(mean, covariance, tree)
-        box = in_boxes(mean[O], covariance[np.ix_(O, O)], tree)
+        K = covariance[np.ix_(O, O)]
+        ends = zip(tree.low, tree.high, strict=True)
+        parts = zip(*(inside(mean[O][None], K, *each) for each in ends), strict=True)
+        box = Inside(*map(np.concatenate, parts))
         weight = np.exp(box.log_mass) if np.isnan(tree.share).any() else tree.share
         overall = None
         if self.predictors is not None:
@@ -343,20 +346,23 @@ def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
     return covariance + np.diag(least)
 
 
-def in_boxes(mean: Array, covariance: Array, tree: RegressionTree) -> Inside:
-    """Return log-masses and moments of a normal in each leaf's box."""
-    found = [
-        inside(mean[None], covariance, low, high)
-        for low, high in zip(tree.low, tree.high, strict=True)
-    ]
-    return Inside(*(np.concatenate(part) for part in zip(*found, strict=True)))
-
-
 def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[LinearModel]:
-    """Return the regression in each leaf, given the overall one."""
+    """Return the regression in each leaf, with the published mean and variance.
+
+    ``own`` is the estimated one, of all records.
+    """
+    explained = np.einsum("i,lij,j->l", own.coefficients, box.covariance, own.coefficients)
+    explained = np.maximum(explained, 0.0)
+    estimated = explained + own.variance
+    rho = np.divide(
+        tree.variance, estimated, out=np.zeros_like(estimated), where=estimated > 0
+    ).clip(max=1.0)
+    b = rho[:, None] * own.coefficients
+    a = tree.mean - np.einsum("li,li->l", b, box.mean)
+    left = np.maximum(0.0, tree.variance - rho**2 * explained)
     return [
-        leaf_model(own, *leaf)
-        for leaf in zip(box.mean, box.covariance, tree.mean, tree.variance, strict=True)
+        replace(own, coefficients=b_l, intercept=float(a_l), variance=float(s_l))
+        for b_l, a_l, s_l in zip(b, a, left, strict=True)
     ]
 
 
@@ -375,27 +381,6 @@ def implied(
         *mixed(weight, np.column_stack([box.mean, tree.mean]), joint), m, np.arange(m)
     )
     return replace(found, target=tree.target, on=tree.on)
-
-
-def leaf_model(own: LinearModel, E: Array, T: Array, mean: float, variance: float) -> LinearModel:
-    """Return a leaf's regression with the published mean and variance.
-
-    Parameters
-    ----------
-    own : LinearModel
-        As estimated.
-    E, T : ndarrays of shapes (m,) and (m, m)
-        Mean and covariance of the predictors in the leaf.
-    mean, variance : float
-        Of the target in the leaf.
-    """
-    explained = max(0.0, float(own.coefficients @ T @ own.coefficients))
-    estimated = explained + own.variance
-    rho = min(1.0, variance / estimated) if estimated > 0 else 0.0
-    b = rho * own.coefficients
-    return LinearModel(
-        own.target, own.on, b, float(mean - b @ E), max(0.0, variance - rho**2 * explained)
-    )
 
 
 CLOSE, SLACK, MOST_SWEEPS = 1e-10, 1e-3, 1000

@@ -29,13 +29,7 @@ from auditor.numerics.random_streams import Rng, stream
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.noise_law import (
-    KroneckerNoise,
-    NoiseLaw,
-    Transform,
-    Transformed,
-    psd_root,
-)
+from auditor.schemes.base.noise_law import KroneckerNoise, Transform, Transformed, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 
 
@@ -71,15 +65,10 @@ class TransformScheme(Scheme):
         """
         if self.output_width(table.mean.size) != table.mean.size:
             return None
-        return Transformed(
-            tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table)
-        )
-
-    def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
-        """Return the law of noise added before the matrix."""
+        law = KroneckerNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
         if self.additive is not None:
-            return self.additive.law(levels, table)
-        return KroneckerNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
+            law = self.additive.law(levels, table)
+        return Transformed(tuple(self.transforms(len(levels), table, key)), law)
 
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
