@@ -286,7 +286,10 @@ class TreeMoments(SampleMoments):
         """Return leaf distributions from estimated moments, (N,) and (N, N)."""
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
         covariance = wide_enough(mean, covariance, tree)
-        box = in_boxes(mean[O], covariance[np.ix_(O, O)], tree)
+        K = covariance[np.ix_(O, O)]
+        ends = zip(tree.low, tree.high, strict=True)
+        parts = zip(*(inside(mean[O][None], K, *each) for each in ends), strict=True)
+        box = Inside(*map(np.concatenate, parts))
         weight = np.exp(box.log_mass) if np.isnan(tree.share).any() else tree.share
         overall = None
         if self.predictors is not None:
@@ -343,20 +346,23 @@ def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
     return covariance + np.diag(least)
 
 
-def in_boxes(mean: Array, covariance: Array, tree: RegressionTree) -> Inside:
-    """Return log-masses and moments of a normal in each leaf's box."""
-    found = [
-        inside(mean[None], covariance, low, high)
-        for low, high in zip(tree.low, tree.high, strict=True)
-    ]
-    return Inside(*(np.concatenate(part) for part in zip(*found, strict=True)))
-
-
 def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[LinearModel]:
-    """Return the regression in each leaf, given the overall one."""
+    """Return the regression in each leaf, with the published mean and variance.
+
+    ``own`` is the estimated one, of all records.
+    """
+    explained = np.einsum("i,lij,j->l", own.coefficients, box.covariance, own.coefficients)
+    explained = np.maximum(explained, 0.0)
+    estimated = explained + own.variance
+    rho = np.divide(
+        tree.variance, estimated, out=np.zeros_like(estimated), where=estimated > 0
+    ).clip(max=1.0)
+    b = rho[:, None] * own.coefficients
+    a = tree.mean - np.einsum("li,li->l", b, box.mean)
+    left = np.maximum(0.0, tree.variance - rho**2 * explained)
     return [
-        leaf_model(own, *leaf)
-        for leaf in zip(box.mean, box.covariance, tree.mean, tree.variance, strict=True)
+        replace(own, coefficients=b_l, intercept=float(a_l), variance=float(s_l))
+        for b_l, a_l, s_l in zip(b, a, left, strict=True)
     ]
 
 
@@ -377,27 +383,6 @@ def implied(
     return replace(found, target=tree.target, on=tree.on)
 
 
-def leaf_model(own: LinearModel, E: Array, T: Array, mean: float, variance: float) -> LinearModel:
-    """Return a leaf's regression with the published mean and variance.
-
-    Parameters
-    ----------
-    own : LinearModel
-        As estimated.
-    E, T : ndarrays of shapes (m,) and (m, m)
-        Mean and covariance of the predictors in the leaf.
-    mean, variance : float
-        Of the target in the leaf.
-    """
-    explained = max(0.0, float(own.coefficients @ T @ own.coefficients))
-    estimated = explained + own.variance
-    rho = min(1.0, variance / estimated) if estimated > 0 else 0.0
-    b = rho * own.coefficients
-    return LinearModel(
-        own.target, own.on, b, float(mean - b @ E), max(0.0, variance - rho**2 * explained)
-    )
-
-
 CLOSE, SLACK, MOST_SWEEPS = 1e-10, 1e-3, 1000
 """The iteration stops at the first error of shares; after the most sweeps the second is allowed,
 for figures of three digits."""
@@ -407,7 +392,7 @@ LEAST_GAIN = 1e-12
 
 
 class PublishedTable(NamedTuple):
-    """Cell of each domain value, shape (s,), and shares; NaN: the table's own."""
+    """Cell of each domain value, shape (s,), and published shares of the cells."""
 
     cells: NDArray[np.intp]
     shares: Array
@@ -432,28 +417,24 @@ def published_prior(
         Unknown names or contradictory figures; with the path of the field at fault.
     """
     tables = [
-        marginal(names, attributes, ("margins", place))
+        measured(cells_of(names, attributes, ("margins", place)), own)
         for place, names in enumerate(knowledge.margins)
     ]
     tables += [
-        ruled(rule, attributes, ("if-then", place)) for place, rule in enumerate(knowledge.rules)
+        ruled(rule, attributes, own, ("if-then", place))
+        for place, rule in enumerate(knowledge.rules)
     ]
-    tables += (
-        [] if knowledge.tree is None else [grown_tree(knowledge.tree, attributes, own, ("tree",))]
-    )
+    if knowledge.tree is not None:
+        tables.append(grown_tree(knowledge.tree, attributes, own, ("tree",)))
     cells_of(knowledge.known, attributes, ("known",))
     if set(knowledge.known) == {attribute.name for attribute in attributes}:
         raise DataError("names every attribute and leaves none to attack", ("known",))
-    return maximum_entropy([filled(table, own) for table in tables], own.size)
+    return maximum_entropy(tables, own.size)
 
 
-def filled(table: PublishedTable, own: Array) -> PublishedTable:
-    """Fill in shares that are not stated from the table's own."""
-    if np.isfinite(table.shares).all():
-        return table
-    return table._replace(
-        shares=np.asarray(np.bincount(table.cells, own, table.shares.size), dtype=np.float64)
-    )
+def measured(cells: NDArray[np.intp], own: Array, count: int = 0) -> PublishedTable:
+    """Return cells with the table's own shares, (s,); at least ``count`` cells."""
+    return PublishedTable(cells, np.bincount(cells, own, count).astype(np.float64))
 
 
 def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
@@ -483,27 +464,19 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
     return q / q.sum()
 
 
-def marginal(
-    names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...]
-) -> PublishedTable:
-    """Return the marginal table of some attributes, shares not stated."""
-    cells = cells_of(names, attributes, path)
-    return PublishedTable(cells, np.full(int(cells.max()) + 1, np.nan))
-
-
 def ruled(
-    rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ...]
+    rule: Rule, attributes: Sequence[Attribute], own: Array, path: tuple[str | int, ...]
 ) -> PublishedTable:
     """Return a rule's cells: antecedent with and without consequent, rest."""
     when, then = (
         _holds(dict(part), attributes, (*path, key))
         for key, part in (("if", rule.when), ("then", rule.then))
     )
-    shares = np.full(3, np.nan)
-    if rule.support is not None and rule.confidence is not None:
-        covered = rule.support / rule.confidence
-        shares = np.array([rule.support, covered - rule.support, 1.0 - covered])
-    return PublishedTable(np.where(when, np.where(then, 0, 1), 2), shares)
+    cells = np.where(when, np.where(then, 0, 1), 2)
+    if rule.support is None or rule.confidence is None:
+        return measured(cells, own, 3)
+    covered = rule.support / rule.confidence
+    return PublishedTable(cells, np.array([rule.support, covered - rule.support, 1.0 - covered]))
 
 
 def grown_tree(
@@ -535,7 +508,7 @@ def grown_tree(
             grow(inside[splits[name][inside] == value], left - {name}, depth - 1)
 
     grow(np.arange(own.size), frozenset(tree.on), tree.depth)
-    return PublishedTable((leaf - 1) * values + y, np.full(int(leaf.max()) * values, np.nan))
+    return measured((leaf - 1) * values + y, own, int(leaf.max()) * values)
 
 
 def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) -> float:

@@ -174,7 +174,7 @@ class CornerWave(AdditiveScheme):
         if algorithm == "on-demand":
             return on_demand_plan(levels, existing)
         if algorithm == "parallel" and existing == 0:
-            return parallel_plan(levels)
+            return _joint_plan(levels, 0)
         if algorithm == "sequential" and existing == 0:  # section 5.2.2 and Theorem 5
             return upward_plan(levels)
         return bridge_plan(levels, existing)
@@ -188,16 +188,6 @@ class CornerWave(AdditiveScheme):
         if self.parameters.algorithm != "bridge":
             return self.plan(levels, existing)
         return upward_plan(levels, existing)
-
-
-def parallel_plan(levels: Sequence[float]) -> list[Step]:
-    """Return the paper's Algorithm 1: one Cholesky factor of ``Sigma``.
-
-    Source: li2012, section 5.2.1 and Lemma 1 (``K_Z = Sigma ⊗ K_0``, so factors of M×M and N×N
-    matrices suffice). Equal levels would make ``Sigma`` singular; each distinct level is drawn
-    once.
-    """
-    return _joint_plan(levels, 0)
 
 
 def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
@@ -215,6 +205,12 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
 
 def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
+    """Draw new copies jointly, given the others; Algorithm 1 if there are none.
+
+    One Cholesky factor of ``Sigma`` (li2012, section 5.2.1). ``K_Z = Sigma ⊗ K_0`` (Lemma 1), so
+    factors of M×M and N×N matrices suffice. Equal levels would make ``Sigma`` singular; each
+    distinct level is drawn once.
+    """
     holder, new, repeats = {0.0: ORIGINAL}, dict[float, int](), []
     for copy, s in enumerate(map(float, levels), start=1):
         if copy <= existing:

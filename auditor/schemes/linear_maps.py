@@ -29,13 +29,7 @@ from auditor.numerics.random_streams import Rng, stream
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.noise_law import (
-    KroneckerNoise,
-    NoiseLaw,
-    Transform,
-    Transformed,
-    psd_root,
-)
+from auditor.schemes.base.noise_law import KroneckerNoise, Transform, Transformed, psd_root
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 
 
@@ -71,18 +65,24 @@ class TransformScheme(Scheme):
         """
         if self.output_width(table.mean.size) != table.mean.size:
             return None
-        return Transformed(
-            tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table)
-        )
-
-    def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
-        """Return the law of noise added before the matrix; zero by default."""
-        return KroneckerNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
+        law = KroneckerNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
+        if self.additive is not None:
+            law = self.additive.law(levels, table)
+        return Transformed(tuple(self.transforms(len(levels), table, key)), law)
 
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> TransformSampler:
-        return TransformSampler(self.transforms(len(levels), table, key))
+        noise = self.additive
+        return TransformSampler(
+            self.transforms(len(levels), table, key),
+            None if noise is None else noise.sampler(levels, table, key, existing),
+        )
+
+    @property
+    def additive(self) -> AdditiveScheme | None:
+        """The additive scheme applied before the matrix; none by default."""
+        return None
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
         """Return each copy's transform, from the key and the copy's number alone."""
@@ -94,13 +94,20 @@ class TransformScheme(Scheme):
 
 
 class TransformSampler(NamedTuple):
-    """Multiplies rows by every copy's matrix, without draws."""
+    """Adds noise, if any, in the table's coordinates; multiplies by every copy's matrix."""
 
     transforms: Sequence[Transform]
+    additive: Sampler | None
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        blurred: list[Array] = [x] * len(self.transforms)
+        if self.additive is not None:
+            before = zip(self.transforms[:existing], out, strict=False)
+            blurred = [np.ascontiguousarray(transform.undo(y)) for transform, y in before]
+            blurred += [np.empty(x.shape) for _ in self.transforms[existing:]]
+            self.additive.block(index, x, blurred, existing)
         for copy in range(existing, len(self.transforms)):
-            self.transforms[copy].apply(x, out[copy])
+            self.transforms[copy].apply(blurred[copy], out[copy])
 
 
 @register
@@ -171,7 +178,6 @@ class RotationNoise(TransformScheme):
 
     @property
     def additive(self) -> AdditiveScheme:
-        """The additive scheme applied before the rotation."""
         scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(
             noise="white"
         )
@@ -187,35 +193,6 @@ class RotationNoise(TransformScheme):
         if self.parameters.rotations == "shared":
             return super().transforms(1, table, key) * copies
         return super().transforms(copies, table, key)
-
-    def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
-        law = self.additive.law(levels, table)
-        assert law is not None
-        return law
-
-    def sampler(
-        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
-    ) -> Any:
-        return BlurredSampler(
-            self.additive.sampler(levels, table, key, existing),
-            self.transforms(len(levels), table, key),
-        )
-
-
-class BlurredSampler(NamedTuple):
-    """Adds noise in the table's coordinates, then multiplies."""
-
-    additive: Sampler
-    transforms: Sequence[Transform]
-
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        blurred = [
-            np.ascontiguousarray(self.transforms[copy].undo(out[copy])) for copy in range(existing)
-        ]
-        blurred += [np.empty(x.shape) for _ in self.transforms[existing:]]
-        self.additive.block(index, x, blurred, existing)
-        for copy in range(existing, len(self.transforms)):
-            self.transforms[copy].apply(blurred[copy], out[copy])
 
 
 @register

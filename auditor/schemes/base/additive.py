@@ -147,15 +147,6 @@ def min_covariance(levels: Sequence[float]) -> Array:
     return np.minimum(s[:, None], s[None, :])
 
 
-def fresh_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
-    """Return ``Y_i = X + σ_i g_i`` for every new copy."""
-    return [
-        Step(copy, ((ORIGINAL, 1.0),), ((copy, float(np.sqrt(level))),) if level > 0 else ())
-        for copy, level in enumerate(levels, start=1)
-        if copy > existing
-    ]
-
-
 def upward_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
     """Return the bridge's steps from the lowest new level up."""
     return bridge_plan(
@@ -413,7 +404,11 @@ class FreshNoise(AdditiveScheme):
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
         """Return ``Y_i = X + σ_i g_i`` for every new copy."""
-        return fresh_plan(levels, existing)
+        return [
+            Step(copy, ((ORIGINAL, 1.0),), ((copy, float(np.sqrt(level))),) if level > 0 else ())
+            for copy, level in enumerate(levels, start=1)
+            if copy > existing
+        ]
 
 
 class AdditiveSampler:

@@ -433,16 +433,11 @@ class MultiplicativeNoise(Scheme):
             description="whether normal noise is added to the logarithms; unbiased on the original scale",
         )
 
-    def factor_variances(self, levels: Sequence[float]) -> Array:
-        """Return the variance of each copy's factors, shape (M,)."""
-        v = np.asarray(levels, dtype=np.float64)
-        return np.expm1(v) if self.parameters.logs else v
-
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+        w = np.asarray(levels, dtype=np.float64)
+        w = np.expm1(w) if self.parameters.logs else w
         squares = np.diag(table.covariance) + table.mean**2
-        return KroneckerNoise(
-            np.diag(self.factor_variances(levels)), np.diag(squares), distribution="unstated"
-        )
+        return KroneckerNoise(np.diag(w), np.diag(squares), distribution="unstated")
 
     def drawn_apart(
         self, levels: Sequence[float], x: Array, copies: Sequence[Array]

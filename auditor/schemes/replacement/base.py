@@ -210,28 +210,23 @@ def drawn_between(
 ) -> list[Drawn]:
     """Return each copy's coin with its observed frequencies.
 
-    ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do. If
-    π is not uniform, the stated coin is a mean over a table with shares ``prior``: neighbours agree
-    on c with probability ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
+    ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do. The
+    stated coin is a mean over a table with shares ``prior``: neighbours agree on c with probability
+    ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
     """
     found, levels = [], law.levels
+    pi = np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
     for three, (agreeing, same) in zip(copies, counts.tolist(), strict=True):
         high = 1.0 if three.left == 0 else levels[three.left - 1]
         level, low = levels[three.copy - 1], levels[three.right - 1]
         equal, _ = coins(high, level, low, law.size, law.pi)
-        fresh = 1.0 - equal.left - equal.right
-        if law.pi is None:
-            tails, kept = equal.right, equal.left + equal.right + fresh / law.size
-        else:
-            rho = step(high, low)
-            agree = (high * prior + (1.0 - high) * law.pi) * (rho + (1.0 - rho) * law.pi)
-            tails, kept = (
-                float(agree @ part / agree.sum())
-                for part in (equal.right, 1.0 - fresh * (1.0 - law.pi))
-            )
-        found.append(
-            Drawn(three.copy, step(high, level), float(tails), float(kept), agreeing, same)
+        fresh, rho = 1.0 - equal.left - equal.right, step(high, low)
+        agree = (high * prior + (1.0 - high) * pi) * (rho + (1.0 - rho) * pi)
+        tails, kept = (
+            float((agree * part).sum() / agree.sum())
+            for part in (equal.right, 1.0 - fresh * (1.0 - pi))
         )
+        found.append(Drawn(three.copy, step(high, level), tails, kept, agreeing, same))
     return found
 
 

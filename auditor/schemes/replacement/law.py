@@ -217,13 +217,8 @@ class UniformLaw:
 
     def odds_by_value(self) -> Array:
         """Return the odds factor if all copies show y, for every y, shape (s,)."""
-        if self.pi is None:
-            return np.full(self.size, self.odds())
-        return (
-            self.odds_of(max(self.levels))
-            if self.multilevel
-            else np.prod([self.odds_of(level) for level in self.levels], axis=0)
-        )
+        each = [self.odds_of(level) for level in self.levels]
+        return np.max(each, axis=0) if self.multilevel else np.prod(each, axis=0)
 
     def best_is_sufficient(self) -> bool:
         """Whether ``P(y_j | y_b, x)`` never depends on x, b being the best copy.
@@ -250,20 +245,15 @@ def independent(transitions: Sequence[Array], size: int) -> Array:
 def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
     """Return the expected size of a tuple's compressed history.
 
-    ``1 + (s−1)/s · Σ (1 − p_{i+1}/p_i)``, below ``1 + ln(p_max/p_min)``. If π is not uniform,
-    ``1 − Σ_y m_y π_y`` replaces ``(s−1)/s``, with ``m = p_i q + (1 − p_i)π`` and q the table's shares.
+    ``1 + Σ (1 − Σ_y m_y π_y)·(1 − p_{i+1}/p_i)``, with ``m = p_i q + (1 − p_i)π`` and q the table's
+    shares: below ``1 + ln(p_max/p_min)``. The first factor is ``(s−1)/s`` for uniform π.
 
     Source: xiao2009, proof of Lemma 2; a history holds ``1 + disp`` elements.
     """
-    ordered = sorted(set(levels), reverse=True)
-    if pi is None:
-        return 1.0 + (prior.size - 1) / prior.size * math.fsum(
-            1.0 - step(high, low) for high, low in pairwise(ordered)
-        )
-    same = [float((high * prior + (1.0 - high) * pi) @ pi) for high in ordered]
+    pi = np.full(prior.size, 1.0 / prior.size) if pi is None else pi
     return 1.0 + math.fsum(
-        (1.0 - step(high, low)) * (1.0 - s)
-        for (high, low), s in zip(pairwise(ordered), same, strict=False)
+        (1.0 - step(high, low)) * (1.0 - float((high * prior + (1.0 - high) * pi) @ pi))
+        for high, low in pairwise(sorted(set(levels), reverse=True))
     )
 
 
