@@ -18,7 +18,7 @@ from auditor.schemes.base.scheme import TableMoments, table_moments
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Request:
     key: str
     scenario: Scenario = field(compare=False)
 
@@ -27,14 +27,14 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments, cached."""
     states = ((str(path), path.stat()) for path in table_files(scenario))
     stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
-    # order counts: columns make a product domain, leaves a hierarchy
+    # order counts: columns span a product domain, leaves a hierarchy
     key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
     with one_thread():
-        return _table(_Asked(key, scenario))
+        return _table(_Request(key, scenario))
 
 
 def notes_of(scenario: Scenario, table: Table) -> list[str]:
-    """Return notes on how a file is read, and questions on the table."""
+    """Return notes on the reading of a file, and questions on the table."""
     if not is_file(scenario.data.source):
         return list(table.notes)
     # for start-up: file readers are slow to import
@@ -58,10 +58,10 @@ def table_files(scenario: Scenario) -> list[Path]:
 
 
 @lru_cache(maxsize=4)
-def _table(asked: _Asked) -> tuple[Table, TableMoments]:
+def _table(request: _Request) -> tuple[Table, TableMoments]:
     # for start-up: a check may not need the records
     from auditor.data.load import load_table
 
-    scenario = asked.scenario
+    scenario = request.scenario
     table = load_table(scenario.data, stream(scenario.seed, "data"), scenario.base)
     return table, table_moments(table)
