@@ -28,8 +28,8 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m benchmarks --write`; do not edit. -->
 
-Each row is a command as a user types it, in a process of its own, beside a peer and a floor (`benchmarks/rows.py`). The peer is what a
-competent person would write with numpy, pyarrow or scikit-learn; where no peer exists it draws as many normals as the audit's releases.
+Each row is a command as a user types it, in a separate process, with a peer and a floor (`benchmarks/rows.py`). The peer is code by a
+competent person with numpy, pyarrow or scikit-learn. Without a peer, it draws as many normals as the audit's releases.
 The floor is work that the task cannot do without. Seconds are processor seconds, imports included, on one thread of linear algebra.
 Ratios are medians over rounds, with their range; long rows have one round. A target is a ratio to the peer, or seconds.
 

@@ -22,7 +22,7 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments, loaded once."""
     states = ((str(path), path.stat()) for path in table_files(scenario))
     stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
-    # order counts: columns make a product domain, leaves a hierarchy
+    # order counts: columns span a product domain, leaves a hierarchy
     key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
     if key not in _loaded:
         # for start-up: a check may not need the records
@@ -38,7 +38,7 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
 
 
 def notes_of(scenario: Scenario, table: Table) -> list[str]:
-    """Return notes on how a file is read, and questions on the table."""
+    """Return notes on the reading of a file, and questions on the table."""
     if not is_file(scenario.data.source):
         return list(table.notes)
     # for start-up: file readers are slow to import
