@@ -120,8 +120,8 @@ class Release:
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return this release with new copies appended; earlier copies stay as they are.
 
-        New copies depend on all released copies, also on copies of another object or in the folder. An
-        equal level gives an equal copy, if the scheme's copies depend on each other.
+        New copies depend on all released copies, also on copies of another object or in the folder.
+        An equal level gives an equal copy, if the scheme's copies depend on each other.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ def perturb(
         units, ``{"scale": [3, 5]}``; a guarantee or a size sets ``noise``.
     seed : int, optional
         **For studies only**: an adversary with the table and a guessed seed removes the noise,
-        and an adversary without a single cell can try its values. By default a cipher's key from the
+        and an adversary without one cell can try its values. By default a cipher's key from the
         operating system's entropy, which is not kept.
     bounds : mapping of column → (low, high), optional
         Range of every column of numbers (``x1``, ``x2`` … of an array), from knowledge outside the
