@@ -63,7 +63,7 @@ _one_at_a_time = threading.RLock()
 class Lineage:
     """Line of a release in memory, shared by all objects that `extend` and `append` return.
 
-    Two copies drawn from one pair of neighbours have independent noise beyond these, and average
+    Two copies drawn from one pair of neighbours have further noise that is independent and averages
     out. So each call continues the newest state, on any of the objects.
     """
 
@@ -120,8 +120,8 @@ class Release:
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return this release with new copies appended; earlier copies stay as they are.
 
-        New copies depend on all released copies, also those of another object or in the folder. An
-        equal level gives an equal copy, if the scheme's copies depend on each other.
+        New copies depend on all released copies, also on copies of another object or in the folder.
+        An equal level gives an equal copy, if the scheme's copies depend on each other.
 
         Parameters
         ----------
@@ -241,10 +241,10 @@ def perturb(
         Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a
         range, ``{"uniform": [0.25, 1.0], "count": 5}``. Or each copy's own guarantee,
         ``{"epsilon": [1, 0.5]}`` or ``{"gaussian-dp": [1, 0.5]}``, or the noise's size in data
-        units, ``{"scale": [3, 5]}``; these set ``noise``.
+        units, ``{"scale": [3, 5]}``; a guarantee or a size sets ``noise``.
     seed : int, optional
-        **For studies only**: an adversary who knows or guesses table and seed removes the noise,
-        and one who lacks a single cell can try its values. By default a cipher's key from the
+        **For studies only**: an adversary with the table and a guessed seed removes the noise,
+        and an adversary without one cell can try its values. By default a cipher's key from the
         operating system's entropy, which is not kept.
     bounds : mapping of column → (low, high), optional
         Range of every column of numbers (``x1``, ``x2`` … of an array), from knowledge outside the

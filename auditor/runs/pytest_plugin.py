@@ -49,25 +49,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 
 
 def is_scenario(path: Path) -> bool:
-    """Whether a file is a mapping with ``data``, ``schemes`` and ``attacks``.
-
-    Files with these keys in block style count even if invalid, so that their errors are reported.
-    """
+    """Whether a file has the fields ``data``, ``schemes`` and ``attacks``, even if invalid."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return False
-    if not all(key in text for key in REQUIRED):
-        return False
-    if all(re.search(rf"^([\"']?){key}\1[ \t]*:", text, re.MULTILINE) for key in REQUIRED):
-        return True
-    from auditor.scenario.yaml_document import load
-
-    try:
-        value = load(text).value
-    except AuditorError:
-        return False
-    return isinstance(value, dict) and all(key in value for key in REQUIRED)
+    # at the start of a line; in JSON also indented, or on one line
+    field = r"^(?:[\"']?{0}[\"']?|\s*\"{0}\"|\s*{{.*\b{0}[\"']?)[ \t]*:"
+    return all(re.search(field.format(key), text, re.MULTILINE) for key in REQUIRED)
 
 
 class ScenarioFile(pytest.File):

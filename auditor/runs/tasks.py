@@ -167,15 +167,12 @@ def carry_out_all(
     whole.sort(key=lambda place: -tasks[place].seconds)  # a long task begun last would run alone
     progress = _Progress(len(tasks), advance)
     labels = [tasks[place].label for place in (*whole, *divided)]
-    work: Callable[[Task], list[ReleaseAudit]] = carry_out
+    results: Numbered[list[ReleaseAudit]]
     if crew.alone and tell is not None:
-        places = {id(tasks[place]): place for place in whole}
-
-        def work_and_tell(task: Task) -> list[ReleaseAudit]:
-            return carry_out(task, None, partial(tell, places[id(task)]))
-
-        work = work_and_tell
-    with closing(crew.as_done(work, [tasks[place] for place in whole])) as results:
+        results = crew.as_done(lambda at: carry_out(tasks[at], None, partial(tell, at)), whole)
+    else:
+        results = crew.as_done(carry_out, [tasks[place] for place in whole])
+    with closing(results):
         progress.begin(labels)
         for number, result in results:
             progress.finish(number)
