@@ -33,11 +33,10 @@ PADDING = 2
 """Length of a padded segment over its rows, so that lags do not wrap around."""
 MOST_LINES, AROUND = 24, 128
 """Most spectral lines, and adjacent ordinates whose median is the level around them."""
-MOST_SLOW, SURE_OF_TREND = 64, 7.0
-"""Most slow cosines of a trend, and minus the logarithm of the chance that a block of rows without
-an order shows one."""
-LINE_ALARM = 1e-3
-"""Chance that rows without an order show a line."""
+SLOW = (8, 64)
+"""Tried numbers of slow cosines of a trend: few under strong noise, more if the trend bends."""
+LINE_ALARM, TREND_ALARM = 1e-3, 0.02
+"""Chances that rows without an order show a line, and a trend."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,9 +62,12 @@ class Lines:
         return cls(np.zeros(0), np.zeros((1, width)), np.zeros(width))
 
     @classmethod
-    def of(cls, y: Array, noise: Array, *, trends: bool) -> Lines:
-        """Fit trends and significant lines of rows, shape (n, N), with noise variances, (N,)."""
-        trend = cls.trend(y) if trends else cls.none(y.shape[1])
+    def of(cls, y: Array, noise: Array, slow: int) -> Lines:
+        """Fit a trend of ``slow`` cosines and significant lines of rows, shape (n, N).
+
+        ``noise`` has the attributes' noise variances, shape (N,).
+        """
+        trend = cls.trend(y, slow)
         y = y - trend.values(0, len(y))
         frequencies = line_frequencies(y, noise)
         if not frequencies.size:
@@ -82,25 +84,16 @@ class Lines:
         )
 
     @classmethod
-    def trend(cls, y: Array) -> Lines:
-        """Fit slow cosines of rows, shape (n, N), by James and Stein's rule in dyadic blocks.
-
-        The level without a trend is that of the upper half of the frequencies.
-        """
-        n = len(y)
-        C = scipy.fft.dct(y, norm="ortho", axis=0)
-        level = (C[n // 2 :] ** 2).mean(axis=0) + np.finfo(float).tiny
-        share = np.zeros((1 + min(MOST_SLOW, n // 16), y.shape[1]))
-        low, found = 1, np.zeros(y.shape[1], dtype=bool)
+    def trend(cls, y: Array, slow: int) -> Lines:
+        """Fit slow cosines of rows, shape (n, N), by James and Stein's rule in dyadic blocks."""
+        C, power = cosines(y)
+        n, share = len(y), np.zeros((1 + min(slow, len(y) // 4), y.shape[1]))
+        low = 1
         while low < len(share):
             b = min(max(low - 1, 1), len(share) - low)
-            power = (C[low : low + b] ** 2).sum(axis=0) / level
-            # quantiles of χ² with b degrees of freedom
-            found |= power > b + 2.0 * np.sqrt(b * SURE_OF_TREND) + 2.0 * SURE_OF_TREND
-            likely = power > b + 2.0 * np.sqrt(b) + 2.0
-            share[low : low + b] = np.where(likely, 1.0 - b / np.maximum(power, 1.0), 0.0)
+            found = power[low : low + b].sum(axis=0)
+            share[low : low + b] = np.maximum(1.0 - b / np.maximum(found, 1e-300), 0.0)
             low += b
-        share *= found
         kept = share * C[: len(share)]
         (k,) = np.nonzero(kept.any(axis=1))
         # cos(2πf(t + ½)) = cos πf cos 2πft − sin πf sin 2πft, with f = k/2n
@@ -117,6 +110,22 @@ class Lines:
     def values(self, first: int, rows: int) -> Array:
         """Return the sum of the lines at rows from ``first``, shape (rows, N)."""
         return self.design(first, rows) @ self.factors
+
+
+def cosines(y: Array) -> tuple[Array, Array]:
+    """Return the cosine transform of rows, and its squares relative to the level.
+
+    Shapes (n, N). The level without a trend is the mean of the upper half of the frequencies.
+    """
+    C = scipy.fft.dct(y, norm="ortho", axis=0)
+    return C, C**2 / ((C[len(y) // 2 :] ** 2).mean(axis=0) + np.finfo(float).tiny)
+
+
+def has_trend(y: Array) -> bool:
+    """Return whether slow cosines of rows exceed the level, by χ²."""
+    power = np.cumsum(cosines(y)[1][1 : 1 + SLOW[-1]], axis=0)
+    least = min(scipy.special.chdtrc(k, power[min(k, len(power)) - 1]).min() for k in (1, *SLOW))
+    return bool(least * (1 + len(SLOW)) * y.shape[1] < TREND_ALARM)
 
 
 def line_frequencies(y: Array, noise: Array) -> Array:

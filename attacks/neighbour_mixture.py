@@ -96,7 +96,7 @@ class NeighbourMixture(RowAttack):
     name = "neighbour-mixture"
     attack_kind = "serial"
     serial = combines = True
-    cost = Cost(1.5e-2, 2e-5)
+    cost = Cost(1e-2, 6e-6)  # three times as much on records in order, hardly any on others
     reference = "bovy2011; huang2005, section 3"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
@@ -367,14 +367,13 @@ def around(values: Array, rows: Indices, first: int, group: int) -> Array:
     Shape (len(rows), len(WINDOWS) d), of values of shape (b, d) from place ``first`` of the table.
     Windows end with groups of ``group`` rows, and with the values.
     """
-    sums = np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
-    start, found = rows - (rows + first) % group, []
-    end = np.minimum(start + group, len(values))
+    sums = np.pad(np.cumsum(values, axis=0), ((1, 0), (0, 0)))
+    start, own, found = rows - (rows + first) % group, values.take(rows, 0), []
+    end, start = np.minimum(start + group, len(values)), np.maximum(start, 0)
     for w in WINDOWS:
-        low, high = np.maximum(rows - w, np.maximum(start, 0)), np.minimum(rows + w + 1, end)
-        found.append(
-            (sums[high] - sums[low] - values[rows]) / np.maximum(high - low - 1, 1)[:, None]
-        )
+        low, high = np.maximum(rows - w, start), np.minimum(rows + w + 1, end)
+        others = sums.take(high, 0) - sums.take(low, 0) - own
+        found.append(others / np.maximum(high - low - 1, 1)[:, None])
     return np.hstack(found)
 
 
@@ -404,10 +403,8 @@ def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> tuple[A
 
 def predicted(f: Array, fold: Indices, B: Array) -> Array:
     """Return ``P``, shape (b, r)."""
-    found = np.empty((len(f), B.shape[2]))
-    for k, each in enumerate(B):
-        found[fold == k] = f[fold == k] @ each
-    return found
+    every = (f @ np.hstack(list(B))).reshape(len(f), len(B), -1)
+    return every[np.arange(len(f)), fold]
 
 
 def useful(u: Array, P: Array) -> list[Array]:

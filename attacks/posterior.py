@@ -19,6 +19,7 @@ EM). Not checked: that tuples are independent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -138,6 +139,13 @@ class Bayes(Inference):
     fixed: bool = True
     exact: bool = True
     own_prior: bool = True
+
+    def counting(self, copies: int) -> Sequence[int]:
+        """Return the best copy's place if others change the evidence alone, never to 0."""
+        law = self.law
+        chain = law.by_retention and law.multilevel and math.isfinite(law.rarity)
+        untied = chain and len(set(law.levels)) == copies
+        return [law.best - 1] if untied else range(copies)
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
         """Return the posterior, shape (b, s).

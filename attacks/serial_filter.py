@@ -19,7 +19,8 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
 fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors; otherwise the
 result is exactly ``llse``. Time and memory are linear in rows. Trends and lines are sought in at most
-``MOST_LINE_ROWS`` rows; more rows have none. Trends suppose noise that is independent between rows.
+``MOST_LINE_ROWS`` rows; more rows have none. A trend's number of cosines minimises Stein's risk of the
+whole filter. Trends suppose noise that is independent between rows.
 
 Error. For a stationary Gaussian process with spectrum S_X the least error is ``∫ S_X (S_X + K_Z)⁻¹
 K_Z df``; a filter fitted to 20,000 rows leaves a few per cent more. Theory is the error of the
@@ -35,7 +36,7 @@ Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -44,7 +45,7 @@ import numpy as np
 from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import evenly
-from auditor.numerics.linear_algebra import Pencil, clip_to_psd
+from auditor.numerics.linear_algebra import Pencil, clip_to_psd, symmetric_root
 from auditor.plugin import (
     Array,
     Cost,
@@ -56,14 +57,17 @@ from auditor.plugin import (
     View,
     register,
     scipy,
+    stream,
 )
 
 from ._fits import fitted_once
 from ._spectra import (
     PADDING,
+    SLOW,
     Lines,
     Spectrum,
     excess_risk,
+    has_trend,
     judged_by,
     noise_spectrum,
     periodograms,
@@ -77,7 +81,7 @@ SPECTRUM_VALUES = 2**18
 """Approximate size of a spectrum: frequencies times squared directions."""
 LONGEST, FEWEST_SEGMENTS = 1024, 4
 """Most rows of a segment, and fewest segments: two halves of two."""
-FEWEST_LINE_ROWS = 100
+FEWEST_LINE_ROWS = 40
 """Fewest rows in which lines are sought."""
 LEAST_NOISE = 1e-9
 """A direction with a smaller share of noise, or of data, is not filtered."""
@@ -85,6 +89,8 @@ MOST_LINE_ROWS = 2**17
 """Most rows in which lines are sought: a second per ten attributes."""
 TOGETHER = 2**17
 """Approximate number of values per batch of transforms, so that they stay in the cache."""
+PROBE = 0.05
+"""Step of numerical derivatives, in deviations of the noise."""
 SURE_OF = 2.0
 """Standard errors by which memory must help. Unordered records exceed this about once in 30
 tables."""
@@ -114,16 +120,24 @@ class SerialFilter(RowAttack):
         K_Z = combined_noise(view, covariance)
         serial = None if view.law is None else view.law.serial
         count, known = view.released.count, isinstance(view.knowledge, Perfect)
-        lags = view.starts.get("lags")
-        make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known, lags)
+        starts = view.starts
+        make = partial(fitted, mu, K_X, K_Z, view.weights, serial, count, known)
         parts = (centred(view.weights, copies, mu) for copies in blocks)
         if count > MOST_LINE_ROWS:
-            found = make(parts)
+            found = make(starts.get("lags"), 0, parts)
         else:
             y = np.hstack(list(parts))
-            kind = "serial-filter", serial, known, lags
-            found = fitted_once(lambda: make([y]), kind, K_X, K_Z, mu, view.weights, y)
-        view.starts.setdefault("lags", max(1, found.neighbours // 2))
+            if "slow" not in starts:
+                starts["slow"] = 0
+                if serial is None and count >= FEWEST_LINE_ROWS and has_trend(y.T):
+                    signs = stream(view.seed, self.name).choice((-1.0, 1.0), y.shape)
+                    z = symmetric_root(K_Z) @ scipy.fft.idct(signs, norm="ortho", axis=1)
+                    starts["slow"] = least_risk(make, y, z)
+            lags, slow = starts.get("lags"), starts["slow"]
+            kind = "serial-filter", serial, known, lags, slow
+            inputs = K_X, K_Z, mu, view.weights, y
+            found = fitted_once(lambda: make(lags, slow, [y]), kind, *inputs)
+        starts.setdefault("lags", max(1, found.neighbours // 2))
         return found
 
 
@@ -136,16 +150,18 @@ def fitted(
     count: int,
     known: bool,
     lags: int | None,
+    slow: int,
     parts: Iterable[Array],
 ) -> Filtered:
     """Return the filter of centred rows, given the moments of data and noise.
 
-    ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``.
+    ``parts`` have shapes (N, b); one part if there may be lines. ``lags`` as for ``fitted_taps``,
+    ``slow`` as for ``Lines``.
     """
     lines = Lines.none(len(mu))
     if FEWEST_LINE_ROWS <= count <= MOST_LINE_ROWS:
         (y,) = parts
-        lines = Lines.of(y.T, np.diag(K_Z), trends=serial is None)
+        lines = Lines.of(y.T, np.diag(K_Z), slow)
         if lines.frequencies.size:
             m = lines.values(0, count).T
             K_X, parts = clip_to_psd(K_X - np.cov(m, bias=True), K_X), [y - m]
@@ -161,6 +177,23 @@ def fitted(
         coordinates = ((pencil.inverse[used] @ part).T for part in parts)
         taps = fitted_taps(segments(coordinates, length), r, nu[used], lags)
     return Filtered(mu, pencil, weights, 1.0 - nu, used, taps, known, serial, lines)
+
+
+def least_risk(make: Callable[[int | None, int, list[Array]], Filtered], y: Array, z: Array) -> int:
+    """Return the number of slow cosines of least unbiased risk, relative to the copy's variance.
+
+    ``E(x̂ − y)² + 2 Σ z ∂x̂/∂y z``, from fits to ``y + PROBE z`` of equal lags. The probe z, shape
+    (N, n), has the noise's covariance. Its cosines have random signs, so that a trend's degrees of
+    freedom are exact.
+    """
+    moved, tried, risks = y + PROBE * z, (0, *SLOW), []
+    for slow in tried:
+        found = make(None, slow, [y])
+        here = found.of_centred(y)
+        there = make(max(1, found.neighbours // 2), slow, [moved]).of_centred(moved)
+        risk = (here - y) ** 2 + 2.0 / PROBE * (there - here) * z
+        risks.append((risk.mean(axis=1) / y.var(axis=1)).sum())
+    return tried[int(np.argmin(risks))]
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
@@ -287,8 +320,13 @@ class Filtered(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates of all rows; the ends of the table are mirrored."""
-        y, m = self._parted(self.weights, copies)
-        return np.ascontiguousarray((self._passed(y) + m + self.mu[:, None]).T)
+        y = centred(self.weights, copies, self.mu)
+        return np.ascontiguousarray((self.of_centred(y) + self.mu[:, None]).T)
+
+    def of_centred(self, y: Array) -> Array:
+        """Return estimates of centred rows, shape (N, b)."""
+        m = self.lines.values(self.first, y.shape[1]).T
+        return self._passed(y - m) + m
 
     def predicted(self, copies: Sequence[Array]) -> Array:
         """Return predictions of all rows from other rows and lines, shape (b, N).

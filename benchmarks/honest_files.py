@@ -1,7 +1,7 @@
 """Verdicts of `no-collusion-gain` on honest copies from files without a law.
 
 `python -m benchmarks.honest_files > docs/evidence/honest.md` writes the page; `--each 11` and
-`--all 2` set the numbers of releases of each table, `--jobs 2` the processes. Copies are nested, so
+`--all 11` set the numbers of releases of each table, `--jobs 2` the processes. Copies are nested, so
 that the true gain of pooling is 0.
 """
 
@@ -74,7 +74,7 @@ def main() -> None:
     """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--each", type=int, default=11)
-    parser.add_argument("--all", type=int, default=2)
+    parser.add_argument("--all", type=int, default=11)
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     print(HEADING.format(rows=ROWS))

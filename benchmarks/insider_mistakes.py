@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.special
 
 import auditor
 from auditor.audit.insider_noise.coincidences import coincidences
@@ -31,6 +32,8 @@ from auditor.audit.insider_noise.noise_density import noise_density
 
 ROWS, LEVEL, HIDDEN = 10_000, 1.5, 2**50
 """Rows, noise deviations over data deviations, and an offset of seeds that nobody guesses."""
+WALK, SPREAD, TOGETHER, FIRST_ID = 0.3, 0.8, 4, 100_001
+"""Deviation of a random walk's step, of the logarithm of a factor, rows with one total, and the first record's number."""
 KNOWING = ("coincidences", "noise-density", "known-generator")
 K = np.array(
     [[1.0, 0.5, 0.3, 0.2], [0.5, 1.0, 0.3, 0.1], [0.3, 0.3, 1.0, 0.2], [0.2, 0.1, 0.2, 1.0]]
@@ -74,6 +77,13 @@ def linear_truth(X: np.ndarray, value: np.ndarray, level: np.ndarray) -> np.ndar
     return np.diag(left).reshape(n, N).mean(axis=0)
 
 
+def between_rows(X: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """Return the share that the best linear estimate leaves of a middle row, given noise with covariance S between rows."""
+    C = np.kron(np.eye(len(S)), np.corrcoef(X.T))
+    left = C - C @ np.linalg.pinv(C + np.kron(S, np.eye(X.shape[1])), hermitian=True) @ C
+    return np.diag(left).reshape(len(S), -1)[len(S) // 2]
+
+
 def bayes_truth(
     copies: list[np.ndarray],
     X: np.ndarray,
@@ -92,7 +102,8 @@ def bayes_truth(
         for part in np.array_split(np.arange(ROWS)[rows], 20):
             log = sum(
                 log_density(
-                    (copy[part, None, here] - fresh[None, :, here]) / s[here], fresh[None, :, here]
+                    (copy[part, None, here] - fresh[None, :, here]) / s[here],
+                    fresh[None, :, here] / s[here],
                 )
                 for copy in copies
             )
@@ -123,6 +134,16 @@ def outside(z: np.ndarray, x: np.ndarray) -> np.ndarray:
 def ring(z: np.ndarray, x: np.ndarray) -> np.ndarray:
     r = np.hypot(z[..., 0], z[..., 1])
     return np.where((r >= 1.5) & (r <= 1.8), -np.log(r + 1e-9), -1e3)
+
+
+def above_zero(z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return -0.5 * (z[..., 0] / LEVEL) ** 2 - scipy.special.log_ndtr(x[..., 0] / LEVEL)
+
+
+def factor(z: np.ndarray, x: np.ndarray) -> np.ndarray:
+    y = x[..., 0] + z[..., 0]
+    log = np.log(np.where(x[..., 0] * y > 0, y / np.where(x[..., 0] == 0, 1.0, x[..., 0]), 1.0))
+    return np.where(x[..., 0] * y > 0, -0.5 * (log / SPREAD) ** 2 - np.log(np.abs(y)), -1e3)
 
 
 def gross(z: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -258,6 +279,36 @@ def mistakes() -> dict[str, Make]:
     def dates(rng: np.random.Generator) -> list[np.ndarray]:
         return [np.random.default_rng(20240229).laplace(size=(4, n)).T]
 
+    def resorted(X: np.ndarray, rng: np.random.Generator) -> Mistake:
+        e, order = noise(rng), np.argsort(X[:, 1])
+        again = np.empty_like(e)
+        again[order] = e
+        return Mistake([X + X.std(axis=0) * z for z in (e, again)], nothing)
+
+    def positive(X: np.ndarray, rng: np.random.Generator) -> Mistake:
+        y = np.zeros(shape)
+        while (low := y <= 0).any():
+            y[low] = (X + X.std(axis=0) * noise(rng))[low]
+        return Mistake([y], bayes_truth([y], X, above_zero))
+
+    def times(X: np.ndarray, rng: np.random.Generator) -> Mistake:
+        y = X * np.exp(SPREAD * rng.normal(size=shape))
+        return Mistake([y], bayes_truth([y], X, factor))
+
+    def totals(rng: np.random.Generator) -> list[np.ndarray]:
+        e = noise(rng).reshape(-1, TOGETHER, 4)
+        return [(e - e.mean(axis=1, keepdims=True)).reshape(shape)]
+
+    def bytes_only(rng: np.random.Generator) -> list[np.ndarray]:
+        return [LEVEL * scipy.special.ndtri((rng.integers(0, 256, shape) + 0.5) / 256)]
+
+    def by_number(rng: np.random.Generator) -> list[np.ndarray]:
+        rows = [np.random.default_rng(FIRST_ID + row).normal(size=4) for row in range(n)]
+        return [LEVEL * np.array(rows)]
+
+    row = np.arange(121)
+    walked = WALK**2 * (np.minimum(row[:, None], row) + 1e4)
+    one_total = LEVEL**2 * (np.eye(TOGETHER) - 1.0 / TOGETHER)
     signs, pairs = np.array([[1.0], [-1.0]]), np.tile(own, (2, 1))
     stream = (np.arange(600)[:, None] + 50 * own) % 600
     return {
@@ -324,6 +375,16 @@ def mistakes() -> dict[str, Make]:
             lambda rng: [np.repeat(noise(rng)[:, :1], 4, axis=1)], linked(0 * own[None])
         ),
         "noise of a copy moved by 11 rows, all rounded": rounded_later,
+        "new: one seed, the table sorted anew for copy 2": resorted,
+        "new: drawn again until the value is positive": positive,
+        "new: a factor exp(0.8 g)": times,
+        "new: totals of four rows are kept": of(totals, lambda X: between_rows(X, one_total)),
+        "new: a random walk from row to row": of(
+            lambda rng: [np.cumsum(WALK * rng.normal(size=shape), axis=0)],
+            lambda X: between_rows(X, walked),
+        ),
+        "new: noise of one byte, table rounded": rounded_table(of(bytes_only, nothing)),
+        "new: the record's number as seed, from 100,001": of(by_number, nothing),
     }
 
 
@@ -385,6 +446,7 @@ HEADING = """# Mistakes in noise
 
 Copies of 10,000 rows without a stated law. *Truth* is the share that an adversary who knows the mistake leaves. *Before* is the least share
 by attacks that do not know the noise, *after* by all. *Ratio* is the largest quotient of a reported and a true share.
+Mistakes called *new* were invented when the attacks were finished.
 """
 
 

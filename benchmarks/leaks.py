@@ -15,7 +15,7 @@ import auditor
 N = 1_000
 Kind = Callable[..., "Leak"]
 """Returns a leaking release by a generator, or its honest partner with ``leaks=False``."""
-UNKNOWN, CLOSE = {"unknown": {"at-least": 0.5}}, {"close": {"at-most": 0.1}}
+EXPOSURE = {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}
 
 
 class Leak(NamedTuple):
@@ -356,14 +356,14 @@ def swapped(rng: np.random.Generator, values: pd.Series[Any], kept: float = 0.2)
 
 
 def ratio_of(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Two shown columns whose ratio is pay."""
+    """Two shown columns with pay as their ratio."""
     table = people(rng, 0.0)
     c = rng.uniform(0.5, 4, N)
     return Leak(table, [noisy(rng, table).assign(a=own(rng, leaks, table["pay"]) * c, c=c)])
 
 
 def subgroup(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Pay in a further column for two fifths of the records, of which a flag tells."""
+    """Pay in a further column for two fifths of the records, marked by a flag."""
     table = people(rng, 0.0)
     some = rng.random(N) < 0.4
     other = pd.Series(rng.permutation(table["pay"]))
@@ -404,7 +404,7 @@ def weight(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def two_dates(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Two dates whose distance is pay."""
+    """Two dates with pay as their distance."""
     table = people(rng, 0.0)
     start = pd.Timestamp("1990-01-01") + pd.to_timedelta(rng.integers(0, 9000, N), "D")
     end = start + pd.to_timedelta(own(rng, leaks, table["pay"]).astype(int).to_numpy(), "D")
@@ -413,7 +413,7 @@ def two_dates(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def address(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """One income for each household, which two codes together tell."""
+    """One income for each household, with two codes that identify it."""
     table = people(rng, 0.0)
     house = rng.permutation(np.arange(N) // 10)
     income = rng.lognormal(8, 0.4, N)[house]
@@ -492,7 +492,7 @@ def blanks_band(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def blanks_copies(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Blanks of pay in three copies, whose pattern is an octile."""
+    """Blanks of pay in three copies: their pattern is an octile."""
     table = people(rng, 0.0)
     b = pd.qcut(own(rng, leaks, table["pay"]), 8, labels=False).to_numpy()
     cs = []
@@ -531,7 +531,7 @@ def one_factor(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def exclusive(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Two whole numbers whose exclusive or is pay."""
+    """Two whole numbers with pay as their exclusive or."""
     table = people(rng, 0.0)
     k = rng.integers(0, 2**14, N)
     p = own(rng, leaks, table["pay"]).astype(int).to_numpy()
@@ -539,7 +539,7 @@ def exclusive(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def modular(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Two numbers whose sum modulo 20,000 is pay."""
+    """Two numbers with pay as their sum modulo 20,000."""
     table = people(rng, 0.0)
     k = rng.uniform(0, 2e4, N).round(2)
     p = own(rng, leaks, table["pay"]).to_numpy()
@@ -628,7 +628,7 @@ def partner_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def address_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """One category for each household, which two codes together tell."""
+    """One category for each household, with two codes that identify it."""
     house = rng.permutation(np.arange(N) // 10)
     x = rng.integers(0, 4, N // 10)[house] if leaks else rng.integers(0, 4, N)
     table = pd.DataFrame({"region": coded(x, "r")})
@@ -656,7 +656,7 @@ def band_category(rng: np.random.Generator, leaks: bool = True) -> Leak:
 
 
 def sorted_categories(rng: np.random.Generator, leaks: bool = True) -> Leak:
-    """Categories whose blanks in a further column tell the half, and whose other column the parity."""
+    """Categories: blanks in a further column show the half, another column the parity."""
     x = rng.integers(0, 4, N)
     u = x if leaks else rng.permutation(x)
     table = pd.DataFrame({"region": coded(x, "r")})
@@ -735,7 +735,6 @@ def audited_leak(leak: Leak, folder: Path) -> Any:
     for name, copy in zip(names, leak.copies, strict=True):
         copy.to_csv(name, index=False)
     scheme = "published-categories" if leak.categories else "published"
-    numbers = not leak.categories or "columns" in (leak.data or {})
     document = {
         "schema": 1,
         "title": "a leak",
@@ -744,6 +743,6 @@ def audited_leak(leak: Leak, folder: Path) -> Any:
         "knowledge": ["perfect"],
         "coalitions": ["all"],
         "attacks": "all" if leak.categories else ["llse"],
-        "expect": [{"exposure": UNKNOWN | (CLOSE if numbers else {})}],
+        "expect": [{"exposure": EXPOSURE}],
     }
     return auditor.run(document)

@@ -20,14 +20,20 @@ RELEASES = 10
 
 
 class Row(NamedTuple):
-    """One row: command, peer and floor; ``bar`` is the largest ratio to the peer."""
+    """One row: commands, peer and floor.
+
+    ``bar`` is the largest ratio to the peer, or the most seconds. Rows that are ``long`` are
+    measured once. Seconds are the clock's with ``wall``, else the processor's.
+    """
 
     what: str
-    command: Sequence[str]
+    commands: Sequence[Sequence[str]]
     peer: str
     floor: str
     bar: float
+    seconds: bool = False
     long: bool = False
+    wall: bool = False
 
 
 def normals(count: float) -> str:
@@ -75,14 +81,30 @@ for name, factors, width in (("big", 4, 4), ("wide", 3, 12)):
     table = pa.table({{f"x{{k}}": x for k, x in enumerate(X.T)}})
     pq.write_table(table, f"{{sys.argv[1]}}/{{name}}.parquet", row_group_size=2**17)
 """
-CATEGORIES = f"""{NUMPY}
-n, s, p = 50_000, 4608, 0.5
+CODED = f"""{NUMPY} import sys, pyarrow as pa, pyarrow.csv as csv, pyarrow.parquet as pq
+sizes = dict(zip("abcde", (8, 8, 8, 3, 3)))
+table = pa.table({{name: rng.geometric(0.4, 50_000) % size for name, size in sizes.items()}})
+pq.write_table(table, f"{{sys.argv[1]}}/coded.parquet")
+X = rng.standard_normal((20_000, 4)).cumsum(axis=1)
+mixed = {{f"x{{k}}": x for k, x in enumerate(X.T)}}
+mixed |= {{f"c{{k}}": rng.choice(list("uvwxyz")[: 2 + k], 20_000) for k in range(3)}}
+csv.write_csv(pa.table(mixed), f"{{sys.argv[1]}}/mixed.csv")
+"""
+"""Five columns of 4,608 values together, and four numbers with three categories."""
+
+
+def posterior(n: int, s: int) -> str:
+    """Return a script: exact posterior of three copies of a categorical column."""
+    return f"""{NUMPY}
+n, s, p = {n}, {s}, 0.5
 prior = rng.dirichlet(np.ones(s)); x = rng.choice(s, n, p=prior)
 for copy in range(3):
     y = np.where(rng.random(n) < p, x, rng.integers(0, s, n))
     right = prior[y] * (p + (1 - p) / s); rest = (1 - prior[y]) * (1 - p) / s
     (np.where(x == y, right, prior[x] * (1 - p) / s) / (right + rest)).mean()
 """
+
+
 WRITE = """import numpy as np, pyarrow as pa, pyarrow.parquet as pq, pyarrow.csv as csv, sys
 table, rng = pq.read_table(sys.argv[1]), np.random.default_rng(0)
 X = np.column_stack([column.to_numpy() for column in table.columns])
@@ -105,14 +127,15 @@ X = rng.laplace(size=(20_000, 6)) @ rng.standard_normal((6, 6))
 
 def rows(folder: Path) -> list[Row]:
     """Return every row, its files written to a folder."""
-    # by another process: a program's peak memory includes the peak of its parent
-    subprocess.run([sys.executable, "-c", TABLES, folder], check=True)
-    big, wide = str(folder / "big.parquet"), str(folder / "wide.parquet")
+    # by other processes: a program's peak memory includes the peak of its parent
+    for tables in (TABLES, CODED):
+        subprocess.run([sys.executable, "-c", tables, folder], check=True)
+    big, wide, out = str(folder / "big.parquet"), str(folder / "wide.parquet"), str(folder / "out")
+    drafted, mixed = str(folder / "drafted.yaml"), str(folder / "mixed.csv")
     ten = [0.25 + k / 12 for k in range(10)]
 
-    def run(name: str, *more: str, **sections: Any) -> list[str]:
-        path = scenario(folder, name, **sections)
-        return ["run", path, "-o", str(folder / "out"), "-q", "-j", "1", *more]
+    def run(name: str, **sections: Any) -> list[list[str]]:
+        return [["run", scenario(folder, name, **sections), "-o", out, "-q", "-j", "1"]]
 
     def audit(scheme: str, levels: Sequence[float], **more: Any) -> dict[str, Any]:
         return {
@@ -124,16 +147,37 @@ def rows(folder: Path) -> list[Row]:
 
     three = [0.5, 1.0, 2.0]
     coded = {"source": "census-like", "rows": 20_000, "bin": {"income": {"quantile": 8}}}
+    five = {"source": str(folder / "coded.parquet"), "categorical": list("abcde")}
     perturb = ["--scheme", "corner-wave", "--levels", "0.25,0.5,1", "--seed", "1", "--output"]
-    tried = {"no-collusion-gain": {}}, {"exposure": {"unknown": {"at-least": 0.1}}}
+    expect = [{"no-collusion-gain": {}}, {"exposure": {"unknown": {"at-least": 0.1}}}]
+    quickstart = ["run", "quickstart", "-o", out, "-q", "-j"]
+    binned = run("coded", data=coded, **audit("uniform-multilevel", [0.5, 0.3, 0.2]))
+    asked = run("asked", data=gaussian(20_000, 8), expect=expect, **audit("corner-wave", three))
+    read = f"import pyarrow.parquet as pq; pq.read_table({wide!r})"
+    trees = "from sklearn.ensemble import HistGradientBoostingRegressor as H; import numpy as np;"
+    trees += "X = np.random.default_rng(0).normal(size=(20_000, 24));"
+    trees += "[H(max_iter=20).fit(X[:10_000], X[:10_000, 0]).predict(X) for _ in range(32)]"
     return [
-        Row("`auditor --help`", ["--help"], "import click, rich", "pass", 3.0),
-        Row("`auditor check quickstart`", ["check", "quickstart"], "import numpy, scipy.special, pandas",
-            "import numpy", 3.0),
-        Row("`auditor run quickstart`", ["run", "quickstart", "-o", str(folder / "out"), "-q"],
-            normals(RELEASES * 4 * 1.94e6), normals(4 * 1.94e6), 12.0),
-        Row("`auditor run quickstart --budget 5s`", ["run", "quickstart", "-o", str(folder / "out"), "-q", "--budget", "5s"],
+        Row("`auditor --help`", [["--help"]], "import click, rich", "pass", 3.0),
+        Row("`auditor check quickstart`", [["check", "quickstart"]],
+            "import numpy, scipy.special, pandas", "import numpy", 3.0),
+        Row("`auditor run quickstart`", [[*quickstart, "1"]], normals(RELEASES * 4 * 1.94e6),
+            normals(4 * 1.94e6), 12.0, long=True),
+        *(
+            Row(f"{name}, two workers, beside one, by the clock", [[*audited, "2"]],
+                f"from auditor.cli import main; import sys; sys.argv[1:] = {[*audited, '1']}; main()",
+                "import auditor.cli", 1.0, long=True, wall=True)
+            for name, audited in (
+                ("`auditor run quickstart`", quickstart),
+                ("categories in bins, 20,000 × 1 × 3", binned[0][:-1]),
+                ("all attacks and coalitions, both expectations, Gaussian, 20,000 × 8 × 3", asked[0][:-1]),
+            )
+        ),
+        Row("`auditor run quickstart --budget 5s`", [[*quickstart, "1", "--budget", "5s"]],
             normals(4 * 1.94e6), "import numpy", 10.0),
+        Row("`auditor new` and `run`, 20,000 × 7 with three categories",
+            [["new", drafted, "--data", mixed, "--force"], ["run", drafted, "-o", out, "-q", "-j", "1"]],
+            normals(2e7), "import pandas, scipy.special, sklearn.ensemble", 15.0, seconds=True, long=True),
         Row("1,023 coalitions of 100,000 × 2 × 10, `llse`",
             run("coalitions", data=gaussian(100_000, 2), **audit("correlated", ten, attacks=["llse"])),
             moment_script(100_000, ten, bars=True), normals(4e6), 1.2),
@@ -142,27 +186,32 @@ def rows(folder: Path) -> list[Row]:
             normals(2.4e7), normals(2.4e6), 60.0),
         Row("all attacks, Laplace, 100,000 × 8 × 3",
             run("laplace", data=gaussian(100_000, 8), **audit("laplace-multilevel", three)),
-            normals(2.4e7), normals(2.4e6), 60.0, long=True),
-        Row("all attacks, all coalitions, both expectations, 20,000 × 8 × 3",
-            run("asked", data=gaussian(20_000, 8), expect=list(tried), **audit("corner-wave", three)),
-            normals(2e7), normals(5e5), 60.0, long=True),
+            normals(2.4e7), normals(2.4e6), 12.0, seconds=True, long=True),
+        Row("all attacks and coalitions, both expectations, Gaussian, 20,000 × 8 × 3", asked,
+            normals(2e7), trees, 60.0, long=True),
+        Row("all attacks and coalitions, both expectations, Laplace, 20,000 × 8 × 3",
+            run("both", data=gaussian(20_000, 8), expect=expect, **audit("laplace-multilevel", three)),
+            normals(2e7), trees, 100.0, long=True),
         Row("all attacks, 20,000 × 60 × 2",
             run("sixty", data=gaussian(20_000, 60), **audit("corner-wave", three[:2], coalitions="all")),
-            normals(2.4e7), normals(2.4e6), 60.0, long=True),
+            normals(2.4e7), normals(2.4e6), 10.0, seconds=True, long=True),
         Row("all attacks, 2,000,000 × 12 × 2 in Parquet",
             run("million", data={"source": wide}, **audit("corner-wave", three[:2], coalitions="all")),
-            normals(RELEASES * 4.8e7), normals(4.8e7), 12.0, long=True),
+            normals(RELEASES * 4.8e7), f"{read}; {normals(4.8e7)}", 60.0, seconds=True, long=True),
         Row("`auditor advise`, 2,000,000 × 12 in Parquet",
-            ["advise", wide, "--copies", "3", "--unknown", "0.5", "-q"],
-            normals(4.8e7), f"import pyarrow.parquet as pq; pq.read_table({wide!r})", 60.0, long=True),
-        Row("categories in bins, 20,000 × 1 × 3",
-            run("coded", data=coded, **audit("uniform-multilevel", [0.5, 0.3, 0.2])),
-            CATEGORIES, "import numpy", 10.0),
+            [["advise", wide, "--copies", "3", "--unknown", "0.5", "-q"]],
+            normals(4.8e7), read, 60.0, seconds=True, long=True),
+        Row("five categorical columns (4,608 values), 50,000 × 3",
+            run("five", data=five, **audit("uniform-multilevel", [0.5, 0.3, 0.2])),
+            posterior(50_000, 4608), "import numpy", 1.0, seconds=True, long=True),
+        Row("categories in bins, 20,000 × 1 × 3", binned, posterior(20_000, 8), "import numpy", 10.0),
         Row("`auditor perturb`, 2,000,000 × 4 × 3, Parquet to Parquet",
-            ["perturb", big, *perturb, str(folder / "parquet")], PARQUET, normals(2.4e7), 1.5),
-        Row("`auditor perturb`, 2,000,000 × 4 × 3, Parquet to CSV", ["perturb", big, *perturb, str(folder / "csv"), "--format", "csv"],
+            [["perturb", big, *perturb, str(folder / "parquet")]], PARQUET, normals(2.4e7), 1.5),
+        Row("`auditor perturb`, 2,000,000 × 4 × 3, Parquet to CSV",
+            [["perturb", big, *perturb, str(folder / "csv"), "--format", "csv"]],
             CSV, PARQUET, 1.5, long=True),
         Row("`ica` against `rotation`, 20,000 × 6",
-            run("ica", data=gaussian(20_000, 6), schemes=["rotation"], coalitions="all", attacks=["ica"],
-                knowledge=["perfect"]), ICA, "import sklearn.decomposition", 3.0),
+            run("ica", data=gaussian(20_000, 6), schemes=["rotation"], coalitions="all",
+                attacks=["ica"], knowledge=["perfect"]),
+            ICA, "import sklearn.decomposition", 3.0),
     ]  # fmt: skip

@@ -15,8 +15,7 @@ from markupsafe import Markup, escape
 from auditor.registry import register
 from auditor.results.renderer import clean
 
-from .charts.chart import content_policy, inflated, json_block, script
-from .charts.spec import CONFIG
+from .charts.chart import CONFIG, content_policy, inflated, json_block, script
 from .figures.figures import SCALE, Name, Text, clipped, number, percent, unbroken
 from .layout.audit import DocumentRenderer, data_table
 from .layout.document import Document, cut, overview, shown

@@ -15,8 +15,7 @@ from auditor.results.model import AuditResult
 from auditor.results.renderer import Display
 
 from .charts.audit_charts import charts
-from .charts.chart import Chart
-from .charts.spec import CONFIG
+from .charts.chart import CONFIG, Chart
 from .figures.reading import Reading
 from .html import environment
 from .layout.audit import audit_document

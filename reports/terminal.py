@@ -20,7 +20,7 @@ from auditor.registry import PluginParameters, register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import clean
 
-from .charts.spec import sparklines
+from .charts.chart import sparklines
 from .figures.figures import SCALE, Text, clipped, number, said
 from .figures.matrix import knows
 from .figures.reading import Reading, unique

@@ -57,9 +57,9 @@ def figures(result: AuditResult) -> tuple[Any, ...]:
 
 
 def in_memory(monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]) -> AuditResult:
-    tables._table.cache_clear()
+    tables._loaded.clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
     result = auditor.run(document)
-    tables._table.cache_clear()
+    tables._loaded.clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     return result

@@ -79,7 +79,7 @@ def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted()
     for page in (terminal([found]), markdown([found], 7.2)):
         text = " ".join(page.split())
         assert "2 of 2 (16 to 100 %) found" in text
-        assert "0 of 2 (0 to 84 %) refuted by noise-follows-law, whose level is 0.0001" in text
+        assert "0 of 2 (0 to 84 %) refuted by noise-follows-law, at level 0.0001" in text
     assert json.loads(to_json([found]))["leaks"]["fails"] == {
         "count": 2,
         "interval": list(interval(leak.together, "fails")),

@@ -579,6 +579,10 @@ class Inference:
         """Return ``P(x | y_1 … y_k)``, shape (b, s), for copies of shape (b,)."""
         raise NotImplementedError
 
+    def counting(self, copies: int) -> Sequence[int]:
+        """Return the places of the copies that the posterior depends on; all by default."""
+        return range(copies)
+
     def for_redraws(self) -> Inference:
         """Return the attack for redraws of the release, which may share the start of a fit."""
         return self

@@ -143,8 +143,9 @@ def _seconds(
     levels = () if use.levels is None else use.levels.resolve(here.seed)
     making = scheme.making_seconds(levels, n, N) if scheme is not None and levels else 0.0
     replicated = here.replicates >= FEWEST_REPLICATES
-    share = min(1.0, ROWS_AGAIN / n)
-    draws = 1.0 if replicated else 1.0 + (DRAWS - 1) * share
+    # fits to a large table are held, unless more records do not steady an error
+    steady = n > ROWS_AGAIN and not (scheme is not None and scheme.has_matrices)
+    draws = 1.0 if replicated or steady else DRAWS
     drawn = CODE * n * (M + 1) if s else VALUE * n * N * (M + 1) + PRODUCT * n * (N * (M + 1)) ** 2
     seconds = RELEASE + making + drawn
     for attack, knowledge, coalitions in tried:

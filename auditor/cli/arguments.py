@@ -266,13 +266,6 @@ def warn_of_broken_plugins() -> None:
     from auditor import registry
 
     registry.discover(*registry.AUDITING)
-    tell_of_broken_plugins()
-
-
-def tell_of_broken_plugins() -> None:
-    """Warn of plugin modules that cannot be imported."""
-    from auditor import registry
-
     for failure in registry.failures:
         say(f"warning: {failure}")
 

@@ -26,7 +26,6 @@ from auditor.cli.arguments import (
     scenario_argument,
     scenario_seed_option,
     set_option,
-    tell_of_broken_plugins,
     warn_of_broken_plugins,
     with_budget,
 )
@@ -50,9 +49,8 @@ def check(
     from auditor.runs.check import check_data
     from auditor.runs.plan import outline, within_budget
 
-    # imports the named plugins, or all with third-party packages
     checked = read_all(scenarios, with_budget(changes, budget), seed)
-    tell_of_broken_plugins()
+    warn_of_broken_plugins()
     with one_line_warnings():
         each(checked, lambda each: tell(bounded(outline(*within_budget(each, check_data(each))))))
 

@@ -287,7 +287,9 @@ def _tables(found: SelfTest) -> dict[str, list[list[str]]]:
 
 def totals(found: SelfTest) -> list[str]:
     """Return the totals of all cases, with intervals."""
-    lines = ["Under an expectation's name: releases of which it fails · is undecided · holds."]
+    lines = [
+        "Under an expectation's name: numbers of releases by verdict, fails · undecided · holds."
+    ]
     leaks = found.total(False)
     if sum(leaks.values()):
         said = f"{share(leaks, 'fails')} found, {leaks['undecided']} undecided"
@@ -297,7 +299,7 @@ def totals(found: SelfTest) -> list[str]:
             alone = share(found.total(False, name), "holds")
             lines += [f"Leaks on which {name} alone holds: {alone}."]
     for name, (counts, level) in found.false_alarms().items():
-        said = f"{share(counts, 'fails')} refuted by {name}, whose level is {level:g}"
+        said = f"{share(counts, 'fails')} refuted by {name}, at level {level:g}"
         lines += [f"Honest releases: {said}."]
     return lines
 

@@ -255,6 +255,8 @@ def read_copy(
             check_variance(list(compress(names, said)), variances)
             complete = np.asarray(np.isfinite(values).all(axis=1), dtype=bool)
         else:
+            for name in (a.name for a in data.attributes if "" in a.labels):  # `missing: value`
+                frame[name] = frame[name].astype(object).fillna("")
             complete = are_complete(frame, names)
         keys = table.keys if key else None
         match = _matched(path, complete, keys, table.rows, table.dropped, exact, why)

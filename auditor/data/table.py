@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from auditor.base.errors import DataError
 from auditor.base.text import counted, listed, nearest, quoted
 from auditor.base.types import Array, Indices
-from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy
+from auditor.data.columns.categorical_table import CategoricalTable, Hierarchy, split
 from auditor.data.columns.checks import check_variance, check_varied, missing_codes
 from auditor.data.columns.scan import Grid, Resolution, Scale, Scan, resolution, scan
 from auditor.numerics.blocks import row_blocks, seal
@@ -139,6 +139,35 @@ class Table:
     def unit_size(self) -> int:
         """Largest number of records of one unit."""
         return 1 if self.units is None else int(np.bincount(self.units).max())
+
+    def varying_in_units(self, categories: bool = False) -> list[str]:
+        """Return the columns of numbers, or of categories, that vary within units."""
+        assert self.units is not None
+        data, columns = self.categorical, zip(self.attributes, self.values.T, strict=True)
+        if categories and data is not None:
+            columns = zip(data.names, split(data, data.codes), strict=True)
+        _, first, units = np.unique(self.units, return_index=True, return_inverse=True)
+        return [name for name, x in columns if (x != x[first][units]).any()]
+
+    def of_units(self, categories: bool) -> Table:
+        """Return the first record of every unit, for copies with one noise per unit.
+
+        ``categories``: whether categories are perturbed, or numbers.
+
+        Raises
+        ------
+        DataError
+            There are no units, or a perturbed column varies within them.
+        """
+        if self.units is None or self.first_batch is not None:
+            raise DataError("per-unit needs `unit: COLUMN` under `data:`, and no `first-batch`")
+        if varying := self.varying_in_units(categories):
+            raise DataError(
+                f"per-unit: {listed(varying)} varies within units, so it has no one value to perturb; "
+                "leave it out here, or draw files by `auditor perturb --unit` and audit those"
+            )
+        first = np.sort(np.unique(self.units, return_index=True)[1])
+        return self.part(first, np.arange(self.width))
 
     @property
     def whole(self) -> Table:

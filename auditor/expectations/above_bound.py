@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from auditor.expectations.base import Expectation, Judgement, measured
+from auditor.expectations.base import Cell, Expectation, Judgement, place
 from auditor.expectations.metric import LEVEL, ROUNDING, measured_at
 from auditor.numerics.statistics import Z_95, holm, one_sided
 from auditor.registry import register
@@ -45,20 +45,17 @@ class AboveBound(Expectation):
                 r for r in evidence.measurements if r.metric == metric and r.status == "ok"
             ).values()
         }
-        rows = {(str(release.sweep), release.scheme): release.rows for release in evidence.releases}
+        rows = {place(release): release.rows for release in evidence.releases}
         told = {
-            (str(release.sweep), release.scheme, *who)
+            (*place(release), *who)
             for release in evidence.releases
             for who in release.facts.get("told", ())
         }
         found = []
-        for group in measured(evidence, self.parameters, ERROR):
-            first, where = group[0], (str(group[0].sweep), group[0].scheme)
-            copies_alone = (
-                not in_clear(first.knowledge)
-                and (*where, first.attack, first.knowledge) not in told
-            )
-            found += _sides(group, bounds, rows[where], copies_alone)
+        for cell in self.measured(evidence, ERROR):
+            first, where = cell[0], place(cell[0])
+            knows = (*where, first.attack, first.knowledge) in told or in_clear(first.knowledge)
+            found += _sides(cell, bounds, rows[where], not knows)
         return _judged(found)
 
 
@@ -68,7 +65,7 @@ class Side(NamedTuple):
     ``sign`` is 1 for a lower bound and −1 for an upper one; ``error`` is of the difference.
     """
 
-    cell: Sequence[Measurement]
+    cell: Cell
     bound: float
     sign: float
     error: float
@@ -86,26 +83,19 @@ class Side(NamedTuple):
 
 
 def _sides(
-    cell: Sequence[Measurement],
-    bounds: dict[tuple[object, ...], float],
-    rows: int,
-    copies_alone: bool,
+    cell: Cell, bounds: dict[tuple[object, ...], float], rows: int, copies_alone: bool
 ) -> list[Side]:
     """Return a cell with each of its bounds; ``copies_alone``: it is given no true values."""
     first, found = cell[0], list[Side]()
     floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
     if floor is not None and copies_alone:
         error = math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows))
-        found.append(
-            Side(cell, floor, 1.0, error, "from copies alone no attack can leave less than")
-        )
-    for metric, sign, what in (
-        (FLOOR, 1.0, "a theorem says at least"),
-        (CEILING, -1.0, "a theorem says at most"),
-    ):
+        what = "from copies alone no attack can leave less than"
+        found.append(Side(cell, floor, 1.0, error, what))
+    for metric, sign, most in ((FLOOR, 1.0, "least"), (CEILING, -1.0, "most")):
         bound = bounds.get(_key(first._replace(metric=metric)))
         if bound is not None:
-            found.append(Side(cell, bound, sign, 0.0, what))
+            found.append(Side(cell, bound, sign, 0.0, f"a theorem says at {most}"))
     return found
 
 
@@ -119,21 +109,16 @@ def _judged(found: Sequence[Side]) -> Judgement:
     p = holm([one_sided(side.slack, -ROUNDING, side.error) for side in found])
     wrong = sum(each <= LEVEL for each in p)
     coarse = [side for side in found if side.coarse]
-    place = min(
-        range(len(found)), key=lambda k: (p[k], found[k].slack / (found[k].error or ROUNDING))
-    )
-    side = found[place]
+    order = [(q, side.slack / (side.error or ROUNDING)) for q, side in zip(p, found, strict=True)]
+    side = found[order.index(min(order))]
     value, bound = pooled(side.cell)[0], side.bound
     bar = f" ± {Z_95 * side.error:.2g}" if side.error else ""
     where = f"{value:.4g}{bar} where {side.what} {bound:.4g} ({measured_at(side.cell[0])})"
     counted = f"{len(found)} {'bound' if len(found) == 1 else 'bounds'} on errors"
     if wrong:
-        return Judgement(
-            "fails",
-            f"{wrong} of {counted} {'is' if wrong == 1 else 'are'} broken; the worst: {where}",
-            value,
-            bound,
-        )
+        are = "is" if wrong == 1 else "are"
+        why = f"{wrong} of {counted} {are} broken; the worst: {where}"
+        return Judgement("fails", why, value, bound)
     if coarse:
         why = f"{len(coarse)} of {counted} are of cells measured too coarsely to tell; add rows or replicates"
         return Judgement("undecided", why, value, bound)

@@ -17,6 +17,10 @@ from auditor.results.records import ExpectationRecord, Measurement, Verdict, cel
 from auditor.scenario.read_plugins import parse_coalitions
 
 Names = str | list[str]
+Cell = Sequence[Measurement]
+"""One cell: the records of its replicates."""
+Place = tuple[str, str]
+"""Sweep point as text, and scheme id."""
 
 
 class Filter(PluginParameters):
@@ -64,6 +68,10 @@ class Expectation(Plugin):
         """Return the measured records that the filter selects; see ``selector``."""
         selected = selector(self.parameters, metric, copies_released(evidence), **kinds)
         return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
+
+    def measured(self, evidence: Evidence, metric: str, **kinds: bool) -> list[Cell]:
+        """Return the cells of the records that the filter selects."""
+        return [*cells(self.chosen(evidence, metric, **kinds)).values()]
 
     def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
         """Return the releases that the filter covers."""
@@ -126,7 +134,7 @@ Selector = Callable[[Measurement], bool]
 def selector(
     filters: Any,
     metric: str | None,
-    copies: dict[tuple[str, str], int],
+    copies: Mapping[Place, int],
     pooled_only: bool = False,
     each_attribute: bool = False,
 ) -> Selector:
@@ -139,45 +147,38 @@ def selector(
     metric : str or None
         Only this metric.
     copies : dict
-        Number of copies released, by (sweep point as text, scheme id), for ``all``.
+        Number of copies released, for ``all``.
     pooled_only : bool
         Only coalitions of two copies or more, unless the filter names coalitions.
     each_attribute : bool
         Every attribute and all together, unless the filter names attributes.
     """
     coalition = None if filters.coalition is None else parse_coalitions(filters.coalition)
-    knowledge = (
-        None if filters.knowledge is None else [str(item) for item in listed(filters.knowledge)]
-    )
-    attributes = listed(filters.attribute) or (None if each_attribute else ["*"])
+    knowledge = [str(item) for item in listed(filters.knowledge)]
+    attributes = listed(filters.attribute) or ([] if each_attribute else ["*"])
+
+    def pooled(record: Measurement) -> bool:
+        if coalition is None:
+            return len(record.coalition) > 1 or not pooled_only
+        return bool(coalition.matches(record.coalition, copies.get(place(record), 0)))
 
     def selected(record: Measurement) -> bool:
+        label = str(record.knowledge)
         return (
-            (metric is None or record.metric == metric)
-            and (attributes is None or record.attribute in attributes)
-            and _among(record.scheme, filters.scheme)
+            metric in (None, record.metric)
+            and (not attributes or record.attribute in attributes)
+            and covers(filters, record.scheme, record.sweep)
             and _among(record.attack, filters.attack)
-            and (knowledge is None or _knows(record.knowledge, knowledge))
+            # a label or its kind, such as ``estimated``
             and (
-                filters.sweep is None
-                or all(record.sweep.get(path) == value for path, value in filters.sweep.items())
+                filters.knowledge is None
+                or label in knowledge
+                or label.partition("(")[0] in knowledge
             )
-            and _coalition_matches(record, coalition, copies, pooled_only)
+            and pooled(record)
         )
 
     return selected
-
-
-def measured(
-    evidence: Evidence, filters: Filter, metric: str, pooled_only: bool = False
-) -> list[list[Measurement]]:
-    """Return the selected cells that were measured, each with its replicates."""
-    selected = selector(filters, metric, copies_released(evidence), pooled_only)
-    return list(
-        cells(
-            record for record in evidence.measurements if selected(record) and record.status == "ok"
-        ).values()
-    )
 
 
 def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
@@ -188,19 +189,14 @@ def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
     )
 
 
-def _coalition_matches(
-    record: Measurement, coalition: Any, copies: dict[tuple[str, str], int], pooled_only: bool
-) -> bool:
-    if coalition is None:
-        return len(record.coalition) > 1 or not pooled_only
-    return bool(
-        coalition.matches(record.coalition, copies.get((str(record.sweep), record.scheme), 0))
-    )
+def place(one: Measurement | ReleaseEvidence) -> Place:
+    """Return the sweep point and scheme of a record or release."""
+    return str(one.sweep), one.scheme
 
 
-def copies_released(evidence: Evidence) -> dict[tuple[str, str], int]:
-    """Return the number of copies by (sweep point as text, scheme id)."""
-    return {(str(release.sweep), release.scheme): release.copies for release in evidence.releases}
+def copies_released(evidence: Evidence) -> dict[Place, int]:
+    """Return the number of copies of each scheme."""
+    return {place(release): release.copies for release in evidence.releases}
 
 
 def listed(value: Any) -> list[Any]:
@@ -212,11 +208,6 @@ def listed(value: Any) -> list[Any]:
 
 def _among(value: str | None, names: Names | None) -> bool:
     return names is None or value in listed(names)
-
-
-def _knows(label: str | None, wanted: list[str]) -> bool:
-    """Whether a label matches itself or its kind (``estimated``)."""
-    return label is not None and (label in wanted or label.partition("(")[0] in wanted)
 
 
 Share = Annotated[float, Field(gt=0, lt=1)]

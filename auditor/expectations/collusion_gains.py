@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.base.types import Coalition
+from auditor.expectations.base import Cell, place
 from auditor.numerics.statistics import (
     Z_95,
     observations_needed,
@@ -170,53 +171,38 @@ def attack_gains(
     records: Sequence[Measurement], releases: Iterable[ReleaseEvidence]
 ) -> Iterator[Gain]:
     """Yield gains over the copy of least noise by law, or over the best measured copy."""
-    by_place = {
-        (str(release.sweep), release.scheme, release.replicate): release for release in releases
-    }
+    by_place = {(place(release), release.replicate): release for release in releases}
     for group in cells(records).values():
         first = group[0]
         cell = (first.knowledge or "", first.attack or "", first.coalition, first.attribute)
-        here = [by_place[str(record.sweep), record.scheme, record.replicate] for record in group]
+        here = [by_place[place(record), record.replicate] for record in group]
         paired = [release.paired[cell] for release in here if cell in release.paired]
-        rows = sum(release.rows for release in here)
-        who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
-        mean, error, degrees = (
-            averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)
-        )
-        flattered, from_files = (
-            max(release.facts.get("fitted", 0.0) for release in here),
-            any(release.from_files for release in here),
-        )
         yield Gain(
-            who,
+            f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}",
             first.coalition,
-            mean,
-            error,
-            degrees,
-            rows,
-            flattered=flattered,
-            from_files=from_files,
+            *(averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)),
+            sum(release.rows for release in here),
+            flattered=max(release.facts.get("fitted", 0.0) for release in here),
+            from_files=any(release.from_files for release in here),
         )
 
 
-def unpaired(group: Sequence[Measurement]) -> tuple[float, float, float]:
+def unpaired(group: Cell) -> tuple[float, float, float]:
     """Return mean, standard error and degrees of freedom of gains as measured."""
-    mean, pooled_error = pooled(group)
-    bar = group[0].error_bar
-    error = (
-        uncertainty(group)
-        if bar == "replicates-needed"
-        else math.nan
-        if pooled_error is None
-        else pooled_error
-    )
-    return mean, error, DEGREES.get(bar, len(group) - 1)
+    (mean, error), bar = pooled(group), group[0].error_bar
+    if bar == "replicates-needed":
+        error = uncertainty(group)
+    return mean, math.nan if error is None else error, DEGREES.get(bar, len(group) - 1)
 
 
 def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
     """Yield the shares of the best copy's noise that coalitions can remove."""
-    for scheme, coalition, parts, rows in together(pooling):
-        noise = tuple(part.noise for part in parts if part.noise is not None)
+    groups = grouped(
+        ((copies.point, copies.scheme, copies.coalition), copies) for copies in pooling
+    )
+    for (_, scheme, coalition), parts in groups.items():
+        noise = tuple(part.pooling.noise for part in parts if part.pooling.noise is not None)
+        rows = sum(part.rows for part in parts)
         if noise:
             observations = sum(part.observations for part in noise)
             share = math.fsum(part.share * part.observations for part in noise) / observations
@@ -245,36 +231,23 @@ def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
             continue
         seen.add(cell)
         who = f"the insider learner, fitted to the originals, on {copies.scheme}"
-        if found is None:
-            yield Gain(
-                who, cell[2], math.nan, math.nan, math.inf, copies.rows, guard, estimated=True
+        gain, error, rows = math.nan, math.nan, copies.rows
+        if found is not None:
+            pairs = zip(found.correlation, found.std_error, strict=True)
+            reach, gain = max(
+                zip((max(r, 0.0) + e for r, e in pairs), found.gain, strict=True),
+                key=lambda one: one[0],
             )
-        else:
-            reach = [
-                max(r, 0.0) + e for r, e in zip(found.correlation, found.std_error, strict=True)
-            ]
-            largest = reach.index(max(reach))
-            gain, error = found.gain[largest], reach[largest] ** 2 - found.gain[largest]
-            yield Gain(
-                who,
-                cell[2],
-                gain,
-                error,
-                math.inf,
-                found.rows,
-                guard,
-                estimated=True,
-                insider=found,
-                covered=cell in named,
-            )
-
-
-def together(
-    pooling: Iterable[PooledCopies],
-) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:
-    """Yield scheme, coalition, evidence of each replicate and total rows."""
-    groups = grouped(
-        ((copies.point, copies.scheme, copies.coalition), copies) for copies in pooling
-    )
-    for (_, scheme, coalition), parts in groups.items():
-        yield scheme, coalition, [part.pooling for part in parts], sum(part.rows for part in parts)
+            error, rows = reach**2 - gain, found.rows
+        yield Gain(
+            who,
+            cell[2],
+            gain,
+            error,
+            math.inf,
+            rows,
+            guard,
+            estimated=True,
+            insider=found,
+            covered=cell in named,
+        )

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, measured
+from auditor.base.types import Array
+from auditor.expectations.base import Cell, Expectation, Filter, Judgement
 from auditor.expectations.metric import at_bound
 from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
@@ -25,6 +26,8 @@ from auditor.results.records import Measurement, describe, pooled
 LEVEL = 0.05
 POWER = 0.8
 FEWEST_REPLICATES = 5
+Found = tuple[float, float, float]
+"""A difference, its standard error (NaN if unknown) and degrees of freedom."""
 
 
 @register
@@ -48,33 +51,24 @@ class Equivalent(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         p = self.parameters
-        groups = measured(evidence, p, p.metric)
+        groups = self.measured(evidence, p.metric)
         first, second = (
             {_rest(g[0]): g for g in groups if g[0].scheme == name} for name in p.schemes
         )
         pairs = [(first[key], second[key]) for key in first if key in second]
         if not pairs:
-            return Judgement(
-                "undecided",
-                f"no level of {p.metric} was measured under both schemes",
-                None,
-                p.margin,
-            )
-        found = (
-            [_all_together(pairs)]
-            if p.together
-            else [_difference(*pair, p.margin) for pair in pairs]
-        )
+            why = f"no level of {p.metric} was measured under both schemes"
+            return Judgement("undecided", why, None, p.margin)
+        found = [_difference(*pair, p.margin) for pair in pairs]
+        if p.together:
+            found = [_all_together(pairs)]
         return judge_differences(found, [_level(pair[0][0]) for pair in pairs], p.margin, p.metric)
 
 
 def judge_differences(
-    found: Sequence[tuple[float, float, float]], levels: Sequence[str], margin: float, metric: str
+    found: Sequence[Found], levels: Sequence[str], margin: float, metric: str
 ) -> Judgement:
-    """Return the verdict on differences.
-
-    Each has a standard error, NaN if unknown, and degrees of freedom.
-    """
+    """Return the verdict on differences."""
     if any(math.isnan(error) for _, error, _ in found):
         return Judgement("undecided", f"{metric} has no error bar; add replicates", None, margin)
     inside = [
@@ -86,59 +80,32 @@ def judge_differences(
     where = f"at level {levels[place]}" if len(found) > 1 else f"over {len(levels)} levels"
     most = f"largest: {difference:+.3g} ± {quantile(1 - LEVEL, degrees) * error:.2g} {where}, margin ± {margin:g}"
     if min(outside) <= LEVEL:
-        worst = int(np.argmin(outside))
-        return Judgement(
-            "fails",
-            f"{metric} differs by {found[worst][0]:+.3g}, more than the margin ± {margin:g}",
-            found[worst][0],
-            margin,
-        )
-    if max(inside) <= LEVEL:
-        return Judgement(
-            "holds",
-            f"{len(found)} of {len(found)} differences of {metric} lie within the margin; {most}",
-            difference,
-            margin,
-        )
-    short = sum(q > LEVEL for q in inside)
-    return Judgement(
-        "undecided",
-        f"{short} of {len(found)} differences are not shown to lie within; {most}{_more(found[place], margin)}",
-        difference,
-        margin,
-    )
-
-
-def _more(found: tuple[float, float, float], margin: float) -> str:
-    difference, error, degrees = found
+        worst = found[int(np.argmin(outside))][0]
+        why = f"{metric} differs by {worst:+.3g}, more than the margin ± {margin:g}"
+        return Judgement("fails", why, worst, margin)
+    short, count = sum(q > LEVEL for q in inside), len(found)
+    if not short:
+        why = f"{count} of {count} differences of {metric} lie within the margin; {most}"
+        return Judgement("holds", why, difference, margin)
+    why = f"{short} of {count} differences are not shown to lie within; {most}"
     room = margin - abs(difference)
-    if room <= 0 or math.isinf(degrees):
-        return ""
-    factor = ((quantile(1 - LEVEL, degrees) + quantile(POWER)) * error / room) ** 2
-    return f"; about {math.ceil((degrees + 1) * max(factor, 1.1))} replicates would settle it"
+    if room > 0 and not math.isinf(degrees):
+        factor = ((quantile(1 - LEVEL, degrees) + quantile(POWER)) * error / room) ** 2
+        why += f"; about {math.ceil((degrees + 1) * max(factor, 1.1))} replicates would settle it"
+    return Judgement("undecided", why, difference, margin)
 
 
 def _rest(record: Measurement) -> tuple[Any, ...]:
-    return (
-        str(record.sweep),
-        record.knowledge,
-        record.attack,
-        record.coalition,
-        record.levels,
-        record.attribute,
-    )
+    who = (record.knowledge, record.attack, record.coalition)
+    return (str(record.sweep), *who, record.levels, record.attribute)
 
 
 def _level(record: Measurement) -> str:
-    return (
-        ", ".join(f"{level:g}" for level in record.levels)
-        or f"of copies {describe(record.coalition)}"
-    )
+    levels = ", ".join(f"{level:g}" for level in record.levels)
+    return levels or f"of copies {describe(record.coalition)}"
 
 
-def _paired(
-    first: Sequence[Measurement], second: Sequence[Measurement]
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _paired(first: Cell, second: Cell) -> Array:
     ours, theirs = (
         {record.replicate: record.value for record in group if record.value is not None}
         for group in (first, second)
@@ -149,9 +116,7 @@ def _paired(
     )
 
 
-def _difference(
-    first: Sequence[Measurement], second: Sequence[Measurement], margin: float
-) -> tuple[float, float, float]:
+def _difference(first: Cell, second: Cell, margin: float) -> Found:
     differences = _paired(first, second)
     if len(differences) >= FEWEST_REPLICATES:
         return _mean_of(differences)
@@ -164,9 +129,7 @@ def _difference(
     return float(differences.mean()), spread, math.inf
 
 
-def _all_together(
-    pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]],
-) -> tuple[float, float, float]:
+def _all_together(pairs: Sequence[tuple[Cell, Cell]]) -> Found:
     by_level = [_paired(*pair) for pair in pairs]
     count = min(len(differences) for differences in by_level)
     if count < FEWEST_REPLICATES or any(len(differences) != count for differences in by_level):
@@ -174,6 +137,6 @@ def _all_together(
     return _mean_of(np.mean(by_level, axis=0))
 
 
-def _mean_of(differences: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float, float]:
+def _mean_of(differences: Array) -> Found:
     R = len(differences)
     return float(differences.mean()), float(differences.std(ddof=1) / math.sqrt(R)), float(R - 1)

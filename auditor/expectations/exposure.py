@@ -5,6 +5,8 @@
 | ``unknown`` | the smaller of the normalized error and the squared ratio of median errors | 0 |
 | ``close`` | share of records estimated within the tolerance, minus the share without copies | 1 |
 
+Categories in files are close where a belief of at least 0.7 is right.
+
 Every attribute, attack and coalition that the filter selects must meet the bounds. Attributes known
 in clear are not judged.
 
@@ -32,10 +34,13 @@ from pydantic import Field, model_validator
 
 from auditor import registry
 from auditor.expectations.base import (
+    Cell,
     Expectation,
     Filter,
     Judgement,
+    Place,
     copies_released,
+    place,
     selector,
     worst,
 )
@@ -101,11 +106,8 @@ class Exposure(Expectation):
         return self.parameters.by if isinstance(self.parameters, Exposure.Parameters) else None
 
     def judge(self, evidence: Evidence) -> Judgement:
-        judged = []
-        if self.parameters.unknown is not None:
-            judged.append(self._unknown(evidence, self.parameters.unknown))
-        if self.parameters.close is not None:
-            judged.append(self._close(evidence, self.parameters.close))
+        asked = (self._unknown, self.parameters.unknown), (self._close, self.parameters.close)
+        judged = [judge(evidence, limits) for judge, limits in asked if limits is not None]
         if unused := self._unused(evidence):
             judged.append(replace(judged[0], status="undecided", why=unused))
         status = worst([one.status for one in judged])
@@ -129,11 +131,9 @@ class Exposure(Expectation):
         found += self._by_group("group_close", evidence)
         bound = asked.at_most if asked.at_most is not None else asked.at_least
         if not found:
-            why = "no attack that the filter admits gave close guesses of a column of numbers"
+            why = "no attack that the filter admits gave close guesses"
             return Judgement("undecided", why, None, bound)
-        groups = list(cells(found).values())
-        judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "close guesses")
-        return with_remedy(judged, groups, asked, evidence)
+        return _bounded(found, asked, bound, "close guesses", evidence)
 
     def _by_group(self, metric: str, evidence: Evidence) -> list[Measurement]:
         names = [metric.replace("group", each) for each in ("unit", "weighted")]
@@ -154,12 +154,10 @@ class Exposure(Expectation):
         if not found:
             why = "no attack that the filter admits gave an error of an attribute"
             return Judgement("undecided", why, None, bound)
-        groups = list(cells(found).values())
-        judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "share unknown")
-        if self.parameters.by and not any(r.metric.startswith("group_error(") for r in found):
-            why = f"no group of 50 records by {self.parameters.by!r} was measured; {judged.why}"
-            judged = replace(judged, status=worst([judged.status, "undecided"]), why=why)
-        judged = with_remedy(judged, groups, asked, evidence)
+        grouped = any(r.metric.startswith("group_error(") for r in found)
+        lacking = f"no group of 50 records by {self.parameters.by!r} was measured; "
+        lacking *= bool(self.parameters.by and not grouped)
+        judged = _bounded(found, asked, bound, "share unknown", evidence, lacking)
         attacks = len({record.attack for record in found if record.attack})
         why = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried"
         limit = asked.at_least or 0.0
@@ -170,7 +168,9 @@ class Exposure(Expectation):
         judged = replace(judged, why=why)
         if judged.status != "holds" or asked.at_least is None:
             return judged
-        barer = _barer(evidence, found)
+        here = {*map(place, found)}
+        worse = (r.scheme for r in evidence.releases if r.understated and place(r) in here)
+        barer = [*dict.fromkeys(worse)]
         kept = selector(self.parameters, KEPT, copies, each_attribute=True)
         bare = max(filter(kept, evidence.measurements), key=lambda r: r.value or 0.0, default=None)
         if barer:
@@ -183,10 +183,7 @@ class Exposure(Expectation):
 
 
 def shares_unknown(
-    measurements: Sequence[Measurement],
-    filters: Filter,
-    asked: Limits,
-    copies: dict[tuple[str, str], int],
+    measurements: Sequence[Measurement], filters: Filter, asked: Limits, copies: dict[Place, int]
 ) -> list[Measurement]:
     """Return the judged shares; ``copies`` are numbers of copies by sweep point and scheme."""
     # '*' is judged only by request
@@ -199,12 +196,11 @@ def shares_unknown(
         r for r in measurements if r.status == "ok" and (r.attack or r.metric in (SHOWN, KEPT))
     ]
     apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
-    measured = [
+    measured = _not_in_clear(
         r
         for r in found
         if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart
-    ]
-    measured = _not_in_clear(measured)
+    )
     judged = [*filter(errors, measured), *map(_kept, filter(away, measured))]
     # shown and disclosed values matter for lower bounds alone
     if asked.at_least is not None and judged:
@@ -214,20 +210,36 @@ def shares_unknown(
     return judged
 
 
+def _bounded(
+    found: Sequence[Measurement],
+    asked: Limits,
+    bound: float | None,
+    metric: str,
+    evidence: Evidence,
+    lacking: str = "",
+) -> Judgement:
+    groups = [*cells(found).values()]
+    judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, metric)
+    if lacking:
+        status = worst([judged.status, "undecided"])
+        judged = replace(judged, status=status, why=lacking + judged.why)
+    return with_remedy(judged, groups, asked, evidence)
+
+
 def with_remedy(
-    judged: Judgement, groups: Sequence[Sequence[Measurement]], asked: Limits, evidence: Evidence
+    judged: Judgement, groups: Sequence[Cell], asked: Limits, evidence: Evidence
 ) -> Judgement:
     """Add the number of records, or the level, that would decide an undecided verdict.
 
     Error bars shrink with the square root of the records. A share unknown is taken as ``s/(s + c)``
     at level ``s``, as for normal values and noise.
     """
-    rows = {(str(one.sweep), one.scheme): (one.rows, one.plugin) for one in evidence.releases}
+    rows = {place(one): (one.rows, one.plugin) for one in evidence.releases}
     z, needed, level = quantile(1 - LEVEL / (2 * len(groups)), math.inf), 0, (0.0, 0.0)
     for cell in groups if judged.status == "undecided" else ():
         (value, _), record = pooled(cell), cell[0]
         limit, side = (asked.at_least, -1.0) if asked.at_most is None else (asked.at_most, 1.0)
-        n, plugin = rows.get((str(record.sweep), record.scheme), (0, ""))
+        n, plugin = rows.get(place(record), (0, ""))
         reach = z * towards(cell, side)
         if limit is None or not n or side * (limit - value) <= 0 or not math.isfinite(reach):
             continue
@@ -242,11 +254,15 @@ def with_remedy(
             level = max(level, (more, least))
     if not needed:
         return judged
-    many = float(f"{needed:.1e}")
-    why = f"{judged.why}; too few records to show this, about {max(many, needed):,.0f} would do"
+    why = f"{judged.why}; too few records to show this, about {_rounded_up(needed):,.0f} would do"
     if level[0] > level[1]:
-        why += f", or raise the level {level[1]:g} to {level[0]:.2g}"
+        why += f", or raise the level {level[1]:g} to {_rounded_up(level[0]):g}"
     return replace(judged, why=why)
+
+
+def _rounded_up(x: float) -> float:
+    step = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return math.ceil(x / step) * step
 
 
 def _not_in_clear(measurements: Iterable[Measurement]) -> list[Measurement]:
@@ -260,14 +276,8 @@ def _squared(record: Measurement) -> Measurement:
     return record._replace(value=record.value**2, std_error=error, ci_low=low, ci_high=high)
 
 
-def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:
-    return str(record.sweep), record.scheme, record.knowledge, record.attack
-
-
-def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
-    judged = {(str(record.sweep), record.scheme) for record in found}
-    worse = [r for r in evidence.releases if r.understated and (str(r.sweep), r.scheme) in judged]
-    return list(dict.fromkeys(release.scheme for release in worse))
+def _who(record: Measurement) -> tuple[str | None, ...]:
+    return *place(record), record.knowledge, record.attack
 
 
 def _kept(record: Measurement) -> Measurement:

@@ -15,9 +15,10 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from auditor.expectations.base import Expectation, Filter, Judgement, measured, worst
+from auditor.expectations.base import Cell, Expectation, Filter, Judgement, worst
 from auditor.expectations.guarantees import as_drawn
 from auditor.numerics.statistics import Z_95, holm, one_sided
+from auditor.process.deferred import scipy
 from auditor.registry import register
 from auditor.results.evidence import Evidence
 from auditor.results.metrics import GUARANTEES, base, measured_by
@@ -65,10 +66,10 @@ class Bounds(Filter):
 
     def limits(self) -> tuple[float | None, float | None]:
         """Return the lower and the upper bound."""
-        low, high = (self.between[0], self.between[1]) if self.between is not None else (None, None)
+        low, high = self.between or (None, None)
         lows = [bound for bound in (self.at_least, low) if bound is not None]
         highs = [bound for bound in (self.at_most, high) if bound is not None]
-        return (max(lows) if lows else None), (min(highs) if highs else None)
+        return max(lows, default=None), min(highs, default=None)
 
 
 class MetricBounds(Bounds):
@@ -98,32 +99,25 @@ class MetricBound(Expectation):
         return measured_by(self.metric) == "closeness"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        groups = measured(evidence, self.parameters, self.metric, self.pooled_only)
+        groups = self.measured(evidence, self.metric, pooled_only=self.pooled_only)
         low, high = self.parameters.limits()
-        bound = (
-            [low, high]
-            if low is not None and high is not None
-            else low
-            if low is not None
-            else high
-        )
+        limits = [one for one in (low, high) if one is not None]
+        bound = limits if len(limits) > 1 else limits[0]
         if not groups:
-            return Judgement(
-                "undecided", f"no measured cell of {self.metric} matches the filter", None, bound
-            )
+            why = f"no measured cell of {self.metric} matches the filter"
+            return Judgement("undecided", why, None, bound)
         judged = judge_bounds(groups, low, high, bound, self.metric)
-        guaranteed = judged.status == "holds" and base(self.metric) in GUARANTEES
-        return (
-            as_drawn(judged, self.metric, high, self.parameters, evidence) if guaranteed else judged
-        )
+        if judged.status != "holds" or base(self.metric) not in GUARANTEES:
+            return judged
+        return as_drawn(judged, self.metric, high, self.parameters, evidence)
+
+
+Side = tuple[Cell, float, float]
+"""A cell, a bound, and its sign: 1 for a lower one, −1 for an upper one."""
 
 
 def judge_bounds(
-    groups: Sequence[Sequence[Measurement]],
-    low: float | None,
-    high: float | None,
-    bound: Any,
-    metric: str,
+    groups: Sequence[Cell], low: float | None, high: float | None, bound: Any, metric: str
 ) -> Judgement:
     """Return the verdict on cells, each a list of its replicates' records."""
     sides = [
@@ -136,54 +130,51 @@ def judge_bounds(
     outside = holm([_p_outside(cell, limit, sign) for cell, limit, sign in sides])
     inside = holm([_p_inside(cell, limit, sign) for cell, limit, sign in sides])
     verdicts = [
-        _verdict(cell, limit, sign, p_out, p_in)
-        for (cell, limit, sign), p_out, p_in in zip(sides, outside, inside, strict=True)
+        _verdict(*side, p_out, p_in)
+        for side, p_out, p_in in zip(sides, outside, inside, strict=True)
     ]
-    place = min(
-        range(len(sides)),
-        key=lambda k: (("fails", "undecided", "holds").index(verdicts[k]), _distance(*sides[k])),
-    )
-    cell, limit, sign = sides[place]
-    value, error = pooled(cell)
-    why = _why(cell, value, error, limit, sign, verdicts, metric, len(groups)) + _without_bars(
-        sides, verdicts
-    )
-    return Judgement(worst(verdicts), why, value, bound)
-
-
-def _without_bars(
-    sides: Sequence[tuple[Sequence[Measurement], float, float]], verdicts: Sequence[Verdict]
-) -> str:
+    order = ("fails", "undecided", "holds")
+    worst_first = [
+        (order.index(verdict), sign * (pooled(cell)[0] - limit))
+        for verdict, (cell, limit, sign) in zip(verdicts, sides, strict=True)
+    ]
+    closest = sides[worst_first.index(min(worst_first))]
+    why = _why(*closest, verdicts, metric, len(groups))
     bare = sum(
         verdict == "undecided" and math.isinf(uncertainty(cell))
         for (cell, _, _), verdict in zip(sides, verdicts, strict=True)
     )
-    return (
-        f"; {bare} without an error bar; of copies made here five replicates or more give one"
-        if bare
-        else ""
-    )
+    if bare:
+        why += (
+            f"; {bare} without an error bar; of copies made here five replicates or more give one"
+        )
+    return Judgement(worst(verdicts), why, pooled(closest[0])[0], bound)
 
 
-def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    return sign * (pooled(cell)[0] - limit)
+def _p_outside(cell: Cell, limit: float, sign: float) -> float:
+    return _p_beyond(cut_off(cell, limit) if sign > 0 else cell, limit, -sign, ROUNDING)
 
 
-def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    slack, cell = ROUNDING * max(1.0, abs(limit)), cut_off(cell, limit) if sign > 0 else cell
-    return one_sided(
-        -sign * pooled(cell)[0], -sign * limit + slack, towards(cell, -sign) * at_bound(cell, limit)
-    )
+def _p_inside(cell: Cell, limit: float, sign: float) -> float:
+    return _p_beyond(cell, limit, sign, -ROUNDING)
 
 
-def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    value, slack = pooled(cell)[0], ROUNDING * max(1.0, abs(limit))
-    return one_sided(
-        sign * value, sign * limit - slack, towards(cell, sign) * at_bound(cell, limit)
-    )
+def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:
+    """Return the p-value against a truth at the limit or beyond, above (side 1) or below (−1).
+
+    An error is a mean of squares: if the truth were at a limit above the estimate, it would be a
+    gamma number with its relative standard error.
+    """
+    value, error = pooled(cell)[0], towards(cell, side)
+    size = max(value, mean_theory(cell) or 0.0)
+    if side > 0 and cell[0].metric in ERRORS and 0.0 < size < limit and 0.0 < error < math.inf:
+        shape = (size / error) ** 2
+        return float(scipy.special.gammainc(shape, shape * value / limit))
+    slack *= max(1.0, abs(limit))
+    return one_sided(side * value, side * limit + slack, error * at_bound(cell, limit))
 
 
-def towards(cell: Sequence[Measurement], side: float) -> float:
+def towards(cell: Cell, side: float) -> float:
     """Return the standard error upwards (side 1) or downwards (−1).
 
     A 95 % interval from redraws, or of a share, need not be symmetric.
@@ -195,7 +186,7 @@ def towards(cell: Sequence[Measurement], side: float) -> float:
     return max(0.0, side * (end - record.value)) / Z_95
 
 
-def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
+def cut_off(cell: Cell, limit: float) -> Cell:
     """Return the draws of an error, cut off at twice a lower bound.
 
     The mean becomes no larger, so if it exceeds the bound the truth does.
@@ -211,7 +202,7 @@ def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
     ]
 
 
-def at_bound(cell: Sequence[Measurement], limit: float) -> float:
+def at_bound(cell: Cell, limit: float) -> float:
     """Return how much wider an error bar would be if the truth were at a bound above the estimate.
 
     A mean of squares spreads in proportion to its size: 0.6 ± 0.6 from two rows does not exclude 1.5.
@@ -223,30 +214,18 @@ def at_bound(cell: Sequence[Measurement], limit: float) -> float:
     return max(1.0, limit / found) if cell[0].metric in ERRORS and found > 0.0 else 1.0
 
 
-def _verdict(
-    cell: Sequence[Measurement], limit: float, sign: float, p_outside: float, p_inside: float
-) -> Verdict:
+def _verdict(cell: Cell, limit: float, sign: float, p_outside: float, p_inside: float) -> Verdict:
     theory = mean_theory(cell)
-    if theory is not None and sign * (theory - limit) < -ROUNDING * max(1.0, abs(limit)):
+    beyond = theory is not None and sign * (theory - limit) < -ROUNDING * max(1.0, abs(limit))
+    if beyond or p_inside <= LEVEL:
         return "fails"
-    if p_inside <= LEVEL:
-        return "fails"
-    if p_outside <= LEVEL / 2:
-        return "holds"
-    return "undecided"
+    return "holds" if p_outside <= LEVEL / 2 else "undecided"
 
 
 def _why(
-    cell: Sequence[Measurement],
-    value: float,
-    error: float | None,
-    limit: float,
-    sign: float,
-    verdicts: Sequence[Verdict],
-    metric: str,
-    count: int,
+    cell: Cell, limit: float, sign: float, verdicts: Sequence[Verdict], metric: str, count: int
 ) -> str:
-    record, expected = cell[0], mean_theory(cell)
+    record, expected, (value, error) = cell[0], mean_theory(cell), pooled(cell)
     bar = "" if error is None else f" ± {1.96 * error:.2g}"
     theory = "" if expected is None else f", theory {expected:.4g}"
     relation = "at least" if sign > 0 else "at most"
@@ -264,10 +243,8 @@ def _why(
 
 def measured_at(record: Measurement) -> str:
     """Return where a figure was measured: ``corner-wave, llse, perfect, copies 1–5``."""
-    who = [part for part in (record.scheme, record.attack, record.knowledge) if part is not None]
-    return ", ".join(
-        [*who, f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"]
-    )
+    held = f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"
+    return ", ".join(filter(None, (record.scheme, record.attack, record.knowledge, held)))
 
 
 @register

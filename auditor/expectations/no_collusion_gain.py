@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, place, worst
 from auditor.expectations.collusion_gains import (
     Gain,
     PooledCopies,
@@ -83,19 +83,16 @@ class NoCollusionGain(Expectation):
             for copies in pooling
             if copies.pooling.insider is not None
         }
+        chosen = self.chosen(evidence, "collusion_gain", pooled_only=True, each_attribute=True)
         records = [
             record
-            for record in self.chosen(
-                evidence, "collusion_gain", pooled_only=True, each_attribute=True
-            )
-            if record.attack != FITTED
-            or (str(record.sweep), record.scheme, record.coalition) not in learnt_of
+            for record in chosen
+            if record.attack != FITTED or (*place(record), record.coalition) not in learnt_of
         ]
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
         blind = mere_guesses(evidence.measurements)
-        found = attack_gains(
-            [record for record in records if _cell(record) not in blind], evidence.releases
-        )
+        seeing = [record for record in records if _cell(record) not in blind]
+        found = attack_gains(seeing, evidence.releases)
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *insider_gains(pooling)
         lawful = [
@@ -103,39 +100,26 @@ class NoCollusionGain(Expectation):
             for release in self.covered(evidence)
             if any(pooling.proof for pooling in release.pooling.values())
         ]
+        every = self.chosen(evidence, None)
         parts = [
             by_law(pooling, level, contradiction(lawful)),
             by_theory(records),
             on_data(gains, margin, level),
-            *self._by_guarantees(evidence),
+            *filter(None, [by_guarantees(r for r in every if r.metric in COMPARED)]),
         ]
         status = worst([part.status for part in parts])
         decisive = [part for part in parts if part.status == status] if status != "holds" else parts
         observed = parts[2].observed if parts[2].observed is not None else parts[1].observed
         return Judgement(status, "; ".join(part.why for part in decisive), observed, margin)
 
-    def _by_guarantees(self, evidence: Evidence) -> list[Judgement]:
-        records = self.chosen(evidence, None)
-        found = by_guarantees(record for record in records if record.metric in COMPARED)
-        return [] if found is None else [found]
-
     def _pooling(self, evidence: Evidence) -> Iterator[PooledCopies]:
-        wanted = (
-            None
-            if self.parameters.coalition is None
-            else parse_coalitions(self.parameters.coalition)
-        )
+        asked = self.parameters.coalition
+        wanted = None if asked is None else parse_coalitions(asked)
         for release in self.covered(evidence):
-            for coalition, pooling in release.pooling.items():
-                if wanted is None or wanted.matches(coalition, release.copies):
-                    yield PooledCopies(
-                        str(release.sweep),
-                        release.scheme,
-                        coalition,
-                        pooling,
-                        release.rows,
-                        release.replicate,
-                    )
+            for held, pooling in release.pooling.items():
+                if wanted is None or wanted.matches(held, release.copies):
+                    found = (*place(release), held, pooling, release.rows, release.replicate)
+                    yield PooledCopies(*found)
 
 
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
@@ -143,29 +127,17 @@ def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]
 
     Pooling halves the noise of copies without information.
     """
-    errors = [
-        record
+    least = [
+        (_cell(record), record.value if record.ci_low is None else record.ci_low)
         for record in measurements
         if record.metric == "normalized_error" and record.status == "ok"
     ]
-    least = [
-        (_cell(record), record.value if record.ci_low is None else record.ci_low)
-        for record in errors
-    ]
-    return {cell for cell, _ in least} - {
-        cell for cell, error in least if error is None or error < 1.0
-    }
+    better = {cell for cell, error in least if error is None or error < 1.0}
+    return {cell for cell, _ in least} - better
 
 
 def _cell(record: Measurement) -> tuple[object, ...]:
-    return (
-        str(record.sweep),
-        record.scheme,
-        record.knowledge,
-        record.attack,
-        record.coalition,
-        record.attribute,
-    )
+    return *place(record), *record[2:5], record.attribute
 
 
 def _beside(gain: Gain, margin: float) -> Gain:

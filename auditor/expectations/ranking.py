@@ -17,11 +17,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from auditor.expectations.base import (
+    Cell,
     Expectation,
     Filter,
     Judgement,
     copies_released,
-    measured,
+    place,
     worst,
 )
 from auditor.expectations.metric import ROUNDING
@@ -34,6 +35,7 @@ from auditor.scenario.read_plugins import parse_coalitions
 
 LEVEL = 0.05
 
+FIELDS = ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute")
 PAIRED = 5
 """Replicates from which differences are taken in pairs; that all of five fall on one side by chance
 happens one time in 32."""
@@ -66,51 +68,27 @@ class Ranking(Expectation):
             return self
 
     def judge(self, evidence: Evidence) -> Judgement:
-        groups = measured(evidence, self.parameters, self.parameters.metric)
+        p, copies = self.parameters, copies_released(evidence)
+        others = [one for one in FIELDS if one != p.by]
+
+        def named(record: Measurement, name: Any) -> bool:
+            if p.by == "coalition":
+                released = copies.get(place(record), 0)
+                return parse_coalitions(name).matches(record.coalition, released)
+            value = getattr(record, p.by)
+            return bool(value == name or (p.by == "knowledge" and _label(name) == value))
+
+        groups = [
+            (str([getattr(cell[0], one) for one in others]), cell)
+            for cell in self.measured(evidence, p.metric)
+        ]
+        held = [{key: cell for key, cell in groups if named(cell[0], name)} for name in p.order]
         pairs = [
-            pair
-            for low, high in zip(self.parameters.order[:-1], self.parameters.order[1:], strict=True)
-            for pair in self._pairs(groups, low, high, copies_released(evidence))
+            (low[key], high[key]) for low, high in pairwise(held) for key in low if key in high
         ]
         if not pairs:
             return Judgement("undecided", "no cell was measured under both names of the order")
-        return judge_pairs(pairs, self.parameters.slack, self.parameters.metric)
-
-    def _pairs(
-        self,
-        groups: Sequence[Sequence[Measurement]],
-        low: Any,
-        high: Any,
-        copies: dict[tuple[str, str], int],
-    ) -> Any:
-        smaller, larger = (
-            {
-                self._rest(group[0]): group
-                for group in groups
-                if _is(group[0], self.parameters.by, name, copies)
-            }
-            for name in (low, high)
-        )
-        return [(smaller[key], larger[key]) for key in smaller if key in larger]
-
-    def _rest(self, record: Measurement) -> str:
-        by = self.parameters.by
-        rest = {
-            field: value
-            for field, value in record._asdict().items()
-            if field in ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute")
-            and field != by
-        }
-        return json.dumps(rest, sort_keys=True, default=str)
-
-
-def _is(record: Measurement, by: str, name: Any, copies: dict[tuple[str, str], int]) -> bool:
-    if by == "coalition":
-        return parse_coalitions(name).matches(
-            record.coalition, copies.get((str(record.sweep), record.scheme), 0)
-        )
-    value = getattr(record, by)
-    return bool(value == name or (by == "knowledge" and _label(name) == value))
+        return judge_pairs(pairs, p.slack, p.metric)
 
 
 def _label(name: Any) -> str:
@@ -120,9 +98,7 @@ def _label(name: Any) -> str:
         return str(name)
 
 
-def judge_pairs(
-    pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]], slack: float, metric: str
-) -> Judgement:
+def judge_pairs(pairs: Sequence[tuple[Cell, Cell]], slack: float, metric: str) -> Judgement:
     """Return the verdict on ``first ≤ second + slack`` for pairs of cells.
 
     It holds if the difference is below the slack beyond its error bar, if both are equal up to
@@ -131,23 +107,19 @@ def judge_pairs(
     difference. Replicates give the paired difference.
     """
     tests = [_difference(first, second, slack) for first, second in pairs]
-    refuted = holm(
-        [
-            one_sided(-test.measured, 0.0, test.error) if test.measured > ROUNDING else 1.0
-            for test in tests
-        ]
-    )
+    against = [
+        one_sided(-test.measured, 0.0, test.error) if test.measured > ROUNDING else 1.0
+        for test in tests
+    ]
     shown = holm([one_sided(test.measured, ROUNDING, test.error) for test in tests])
     verdicts = [
         _verdict(test, no <= LEVEL, yes <= LEVEL)
-        for test, no, yes in zip(tests, refuted, shown, strict=True)
+        for test, no, yes in zip(tests, holm(against), shown, strict=True)
     ]
-    place = max(
-        range(len(tests)),
-        key=lambda k: (("holds", "undecided", "fails").index(verdicts[k]), tests[k].measured),
-    )
-    first, second = pairs[place][0][0], pairs[place][1][0]
-    difference, error = tests[place].measured, tests[place].error
+    order = ("holds", "undecided", "fails")
+    at = max(range(len(tests)), key=lambda k: (order.index(verdicts[k]), tests[k].measured))
+    first, second = pairs[at][0][0], pairs[at][1][0]
+    difference, error, *_ = tests[at]
     why = f"closest of {len(pairs)}: {_compared(first, second)}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
     return Judgement(worst(verdicts), why, difference, slack)
 
@@ -162,26 +134,18 @@ def _verdict(test: Difference, refuted: bool, shown: bool) -> Verdict:
 
 def _compared(first: Measurement, second: Measurement) -> str:
     """Return both names of a pair: ``llse (perfect) on s ≤ ndr (perfect) on s``."""
-    names = [_named(record) for record in (first, second)]
+    pair = (first, second)
+    names = [
+        f"{one.attack} ({one.knowledge}) on {one.scheme}" if one.attack else one.scheme
+        for one in pair
+    ]
     if names[0] != names[1]:
         return " ≤ ".join(names)
     paths = [path for path in first.sweep if first.sweep[path] != second.sweep.get(path)]
+    points = [", ".join(f"{path} = {one.sweep.get(path)}" for path in paths) for one in pair]
     if paths:
-        points = [
-            ", ".join(f"{path} = {record.sweep.get(path)}" for path in paths)
-            for record in (first, second)
-        ]
         return f"{names[0]}, at {' ≤ at '.join(points)}"
-    return f"{names[0]}, copies {' ≤ copies '.join(describe(record.coalition) for record in (first, second))}"
-
-
-def _named(record: Measurement) -> str:
-    """Return ``llse (perfect) on corner-wave``, or the scheme for a figure of the release."""
-    return (
-        record.scheme
-        if record.attack is None
-        else f"{record.attack} ({record.knowledge}) on {record.scheme}"
-    )
+    return f"{names[0]}, copies {' ≤ copies '.join(describe(one.coalition) for one in pair)}"
 
 
 class Difference(NamedTuple):
@@ -203,40 +167,31 @@ class Difference(NamedTuple):
         return 1.96 * self.error > self.larger
 
 
-def _difference(
-    first: Sequence[Measurement], second: Sequence[Measurement], slack: float
-) -> Difference:
+def _difference(first: Cell, second: Cell, slack: float) -> Difference:
     a, b = pooled(first)[0], pooled(second)[0]
-    if len(first) == len(second) and len(first) >= PAIRED:
-        paired = np.array([x.value for x in first], dtype=float) - np.array(
-            [y.value for y in second], dtype=float
-        )
-        error = float(paired.std(ddof=1) / math.sqrt(len(paired)))
-    else:
-        error = uncertainty(first) + uncertainty(second)
+    error = uncertainty(first) + uncertainty(second)
+    if len(first) == len(second) >= PAIRED:
+        values = np.array([[one.value for one in cell] for cell in (first, second)], dtype=float)
+        error = float(np.diff(values, axis=0).std(ddof=1) / math.sqrt(len(first)))
     return Difference(a - b - slack, error, _settled(first, second, slack), max(abs(a), abs(b)))
 
 
-def _settled(
-    first: Sequence[Measurement], second: Sequence[Measurement], slack: float
-) -> Literal["above", "below"] | None:
+def _settled(first: Cell, second: Cell, slack: float) -> Literal["above", "below"] | None:
     """Return the order that theory settles in every replicate.
 
     «Above» refutes. So theory given a draw must agree in enough replicates that chance seldom would.
     """
     gaps = [
-        None if x.theory is None or y.theory is None else x.theory - y.theory - slack
+        x.theory - y.theory - slack
         for x, y in zip(first, second, strict=False)
+        if x.theory is not None and y.theory is not None
     ]
-    known = [gap for gap in gaps if gap is not None]
-    if len(known) < len(gaps) or len(first) != len(second) or not known:
+    if not len(gaps) == len(first) == len(second):
         return None
-    if max(known) <= ROUNDING:
+    if max(gaps) <= ROUNDING:
         return "below"
-    firm = len(known) >= PAIRED or all(
-        record.error_bar == "closed-form" for record in (*first, *second)
-    )
-    return "above" if firm and min(known) > ROUNDING else None
+    firm = len(gaps) >= PAIRED or {one.error_bar for one in (*first, *second)} == {"closed-form"}
+    return "above" if firm and min(gaps) > ROUNDING else None
 
 
 @register
@@ -264,7 +219,7 @@ class GrowthRate(Expectation):
         p = self.parameters
         lines = grouped(
             (_line(group[0], others), (math.log(x), math.log(value)))
-            for x, others, group in _swept(evidence, p)
+            for x, others, group in _swept(self, evidence)
             for value in [float(np.median([r.value for r in group if r.value is not None]))]
             if x > 0 and value > 0
         )
@@ -274,27 +229,16 @@ class GrowthRate(Expectation):
             if len(points) >= 3
             for x, y in [np.transpose(points)]
         }
-        bound = p.at_most if p.at_most is not None else p.at_least
+        bound, most = (p.at_least, min) if p.at_most is None else (p.at_most, max)
         if not slopes:
-            return Judgement(
-                "undecided",
-                f"fewer than three values of {p.against} with a measured {p.metric}",
-                None,
-                bound,
-            )
+            why = f"fewer than three values of {p.against} with a measured {p.metric}"
+            return Judgement("undecided", why, None, bound)
         low = -math.inf if p.at_least is None else p.at_least
         high = math.inf if p.at_most is None else p.at_most
-        verdicts: list[Verdict] = [
-            "holds" if low <= slope <= high else "fails" for slope in slopes.values()
-        ]
+        inside = all(low <= slope <= high for slope in slopes.values())
         exponents = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
-        worst_slope = max(slopes.values()) if p.at_most is not None else min(slopes.values())
-        return Judgement(
-            worst(verdicts),
-            f"exponent of {p.metric} in {p.against}: {exponents}",
-            worst_slope,
-            bound,
-        )
+        why = f"exponent of {p.metric} in {p.against}: {exponents}"
+        return Judgement("holds" if inside else "fails", why, most(slopes.values()), bound)
 
 
 @register
@@ -330,7 +274,7 @@ class Monotone(Expectation):
         low, high = p.between or (-math.inf, math.inf)
         lines = grouped(
             (json.dumps([others, *group[0][1:5], group[0].attribute], sort_keys=True), (x, group))
-            for x, others, group in _swept(evidence, p)
+            for x, others, group in _swept(self, evidence)
             if low <= x <= high
         )
         pairs = []
@@ -338,9 +282,8 @@ class Monotone(Expectation):
             points.sort(key=lambda point: point[0], reverse=p.direction == "falling")
             pairs += [(one[1], other[1]) for one, other in pairwise(points)]
         if not pairs:
-            return Judgement(
-                "undecided", f"fewer than two values of {p.against} with a measured {p.metric}"
-            )
+            why = f"fewer than two values of {p.against} with a measured {p.metric}"
+            return Judgement("undecided", why)
         judged = judge_pairs(pairs, p.slack, p.metric)
         why = f"{p.metric} {p.direction} with {p.against}, {len(lines)} lines; {judged.why}"
         return Judgement(judged.status, why, judged.observed, judged.bound)
@@ -352,10 +295,11 @@ def _line(record: Measurement, others: dict[str, Any]) -> str:
 
 
 def _swept(
-    evidence: Evidence, p: Any
-) -> Iterator[tuple[float, dict[str, Any], Sequence[Measurement]]]:
+    expectation: Expectation, evidence: Evidence
+) -> Iterator[tuple[float, dict[str, Any], Cell]]:
     """Yield each cell with its swept value and the values of the other swept paths."""
-    for group in measured(evidence, p, p.metric):
+    p: Any = expectation.parameters
+    for group in expectation.measured(evidence, p.metric):
         sweep = dict(group[0].sweep)
         x = sweep.pop(p.against, None)
         if isinstance(x, (int, float)):

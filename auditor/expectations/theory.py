@@ -10,12 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from auditor.base.types import Array
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
+from auditor.expectations.base import Cell, Expectation, Filter, Judgement, Share, listed, place
 from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
 from auditor.numerics.statistics import holm, quantile, two_sided
 from auditor.registry import declaring, register
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, cells, describe, mean_theory, pooled
+from auditor.results.records import cells, describe, mean_theory, pooled
 
 FALSE_ALARM = 0.01
 """Chance that a true theory is refuted, over everything an expectation covers."""
@@ -54,9 +54,7 @@ class MatchesTheory(Expectation):
         )
 
 
-def compare(
-    groups: Sequence[Sequence[Measurement]], expected: Sequence[float], resolution: float
-) -> Judgement:
+def compare(groups: Sequence[Cell], expected: Sequence[float], resolution: float) -> Judgement:
     """Return the verdict on cells, compared with their theory.
 
     Parameters
@@ -68,30 +66,24 @@ def compare(
     """
     found = [agreement(group, truth) for group, truth in zip(groups, expected, strict=True)]
     p = holm([each.p for each in found])
-    place = min(
-        range(len(groups)), key=lambda k: (p[k], found[k].p, -abs(found[k].value - expected[k]))
-    )
-    value, truth = found[place].value, expected[place]
-    bar, where = f" ± {found[place].half:.2g}", measured_at(groups[place][0])
-    if p[place] <= FALSE_ALARM:
-        bad = sum(q <= FALSE_ALARM for q in p)
+    order = range(len(groups))
+    at = min(order, key=lambda k: (p[k], found[k].p, -abs(found[k].value - expected[k])))
+    value, truth = found[at].value, expected[at]
+    bar, where = f" ± {found[at].half:.2g}", measured_at(groups[at][0])
+    if bad := sum(q <= FALSE_ALARM for q in p):
         why = f"{bad} of {len(groups)} cells differ from theory; the worst is {value:.6g}{bar} where theory has {truth:.6g} ({where})"
         return Judgement("fails", why, value, truth)
-    if any(each.few for each in found):
-        few = sum(each.few for each in found)
+    if few := sum(each.few for each in found):
         why = f"in {few} of {len(groups)} cells theory is of draws that all records share; at least {FEWEST} replicates can tell"
         return Judgement("undecided", why)
     # An exact rebuild may have an error bar that is rounding, too.
-    finest = [
-        max(resolution * abs(truth), ROUNDING * _scale(group))
-        for truth, group in zip(expected, groups, strict=True)
-    ]
-    coarse = [k for k, each in enumerate(found) if each.half > finest[k]]
+    coarse = sum(
+        each.half > max(resolution * abs(t), ROUNDING * _scale(group))
+        for each, t, group in zip(found, expected, groups, strict=True)
+    )
     if coarse:
-        return Judgement(
-            "undecided",
-            f"{len(coarse)} of {len(groups)} cells are measured too coarsely to tell; add rows or replicates",
-        )
+        why = f"{coarse} of {len(groups)} cells are measured too coarsely to tell; add rows or replicates"
+        return Judgement("undecided", why)
     widest = max(
         (each.half / abs(t) for each, t in zip(found, expected, strict=True) if t), default=0.0
     )
@@ -121,7 +113,7 @@ class Agreement(NamedTuple):
     few: bool = False
 
 
-def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
+def agreement(group: Cell, truth: float) -> Agreement:
     """Return the agreement of one cell's replicates with theory.
 
     Secret matrices and guesses are drawn once for all records. So replicates are compared with their
@@ -129,25 +121,20 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
     normal. The error bar of a single release omits these draws.
     """
     value, error = pooled(group)
-    if all(
-        abs((r.value or 0.0) - (truth if r.theory is None else r.theory))
-        <= ROUNDING * _scale(group)
-        for r in group
-    ):
-        return Agreement(value, QUANTILE * (error or 0.0), 1.0)
-    drawn, R = group[0].metric in ERRORS, len(group)
-    if group[0].error_bar == "replicates":
-        tests = [_paired(off, truth, _scale(group)) for off in _differences(group, truth)]
+    scale, half, differences = _scale(group), QUANTILE * (error or 0.0), _differences(group, truth)
+    if (np.abs(differences[-1]) <= ROUNDING * scale).all():
+        return Agreement(value, half, 1.0)
+    drawn, R, bar = group[0].metric in ERRORS, len(group), group[0].error_bar
+    if bar == "replicates":
+        tests = [_paired(off, truth, scale) for off in differences]
         half = quantile(0.975, R - 1) * tests[0][1]
         if not drawn:
             return Agreement(value, half, tests[0][0])
-        p, flips = max(p for p, _ in tests), sign_flips(_differences(group, truth)[0])
+        p, flips = max(p for p, _ in tests), sign_flips(differences[0])
         return Agreement(value, half, p if flips <= FALSE_ALARM else max(p, flips), R < FEWEST)
-    if drawn and group[0].error_bar in ("redraws", "jackknife", "replicates-needed"):
-        return Agreement(value, QUANTILE * (error or 0.0), 1.0, few=True)
-    return Agreement(
-        value, QUANTILE * (error or 0.0), two_sided(value - truth, error or 0.0, _scale(group))
-    )
+    if drawn and bar in ("redraws", "jackknife", "replicates-needed"):
+        return Agreement(value, half, 1.0, few=True)
+    return Agreement(value, half, two_sided(value - truth, error or 0.0, scale))
 
 
 def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
@@ -159,7 +146,7 @@ def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
     return two_sided(mean, spread, scale, R - 1), spread
 
 
-def _differences(group: Sequence[Measurement], truth: float) -> list[Array]:
+def _differences(group: Cell, truth: float) -> list[Array]:
     """Return measurement minus theory by replicate, after relative differences if no theory is 0.
 
     Large theories dominate absolute differences, and small ones relative differences.
@@ -189,7 +176,7 @@ def sign_flips(differences: Array) -> float:
     return float(np.mean(np.abs(sums) >= abs(differences.sum()) * (1.0 - 1e-12)))
 
 
-def _scale(group: Sequence[Measurement]) -> float:
+def _scale(group: Cell) -> float:
     record = group[0]
     # Below 1e-12 of the variance an error is reported as 0: one side of the comparison may be just
     # there, and the other just beyond.
@@ -213,26 +200,21 @@ class Theorem3(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         filters = self.parameters
-        fitting, best = (
-            declaring("scheme", "fresh_shaped_noise"),
-            declaring("attack", "best_linear"),
-        )
-        plugins = {
-            (str(release.sweep), release.scheme): release.plugin for release in evidence.releases
-        }
+        fitting = declaring("scheme", "fresh_shaped_noise")
+        best = declaring("attack", "best_linear")
+        plugins = {place(release): release.plugin for release in evidence.releases}
         records = [
             r
             for r in self.chosen(evidence, "normalized_error")
             if r.theory is not None
-            and (filters.scheme is not None or plugins[(str(r.sweep), r.scheme)] in fitting)
+            and (filters.scheme is not None or plugins[place(r)] in fitting)
             and (filters.attack is not None or r.attack in best)
         ]
         groups = list(cells(records).values())
         if not groups:
             names = ", ".join(map(str, listed(filters.scheme) or fitting))
-            return Judgement(
-                "undecided", f"no joint LLSE with perfect knowledge on {names} was measured"
-            )
+            why = f"no joint LLSE with perfect knowledge on {names} was measured"
+            return Judgement("undecided", why)
         # replicates may draw other levels
         expected = [float(np.mean([theorem_3(r.levels) for r in group])) for group in groups]
         for group, value in zip(groups, expected, strict=True):

@@ -20,14 +20,6 @@ BY_CHANCE = 1e-4
 """False-alarm probability of statements about an attribute or about row order."""
 
 
-def beyond_chance(looks: float) -> float:
-    """Return the two-sided critical value of ``looks`` tests together.
-
-    In standard errors, at total level ``BY_CHANCE``.
-    """
-    return float(-scipy.special.ndtri(BY_CHANCE / (2.0 * looks)))
-
-
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Return the quantile of Student's t; normal for infinite degrees."""
     return float(scipy.special.stdtrit(degrees, probability))

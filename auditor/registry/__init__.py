@@ -37,44 +37,6 @@ HOMES = {
     "feature": "auditor.audit.insider.features",
 }
 """Built-in packages by kind; without third-party packages, others need not be imported."""
-SHARED = {
-    "corner_wave": ("correlated", "independent", "linearly-dependent"),
-    "divisible_noise": (
-        "geometric",
-        "geometric-multilevel",
-        "laplace",
-        "laplace-multilevel",
-        "skellam",
-        "skellam-multilevel",
-    ),
-    "k_anonymity": ("k-anonymity-multilevel",),
-    "published": ("published-categories",),
-    "linear_maps": ("random-projection", "rotation", "rotation-noise"),
-    "uniform": ("uniform-multilevel",),
-    "masking": (
-        "condensation",
-        "data-swapping",
-        "micro-aggregation",
-        "multiplicative-noise",
-        "pram",
-        "rank-swapping",
-        "resampling",
-        "rounding",
-        "sampling",
-        "top-coding",
-    ),
-    "components": ("intervals",),
-    "series": ("autoregressive", "markov-chain"),
-    "shipped": ("cps", "iris", "wisconsin"),
-    "categories": ("discretised-gaussian", "occupation-like", "salary-like", "uniform-values"),
-    "metric": ("collusion-gain",),
-    "ranking": ("growth-rate", "monotone"),
-    "theory": ("matches-theory", "theorem-3"),
-    "uniform_copies": ("marginal-is-uniform", "multi-pert-coin", "neighbour-coin"),
-    "no_collusion_gain": ("theorem-4",),
-}
-"""Built-in modules with several plugins, and the plugins with other names than the module."""
-MODULES = {name: module for module, plugins in SHARED.items() for name in plugins}
 AUDITING = tuple(kind for kind in KINDS if kind not in ("renderer", "feature"))
 """Kinds that a scenario names. Renderers and feature families are imported by the few commands that
 use them."""
@@ -227,14 +189,12 @@ def declaring(kind: str, attribute: str) -> list[str]:
 def discover(*kinds: str) -> None:
     """Import plugin packages that may hold some kinds (default: all), once.
 
-    With a third-party package, every package is imported, except built-in renderers if not requested.
-    Import errors are added to ``failures``.
+    Third-party packages may hold any kind. Import errors are added to ``failures``.
     """
     due = {HOMES[kind] for kind in kinds or KINDS}
     if due <= _discovered:
         return
-    if not _all_ours():
-        due |= {entry.module for entry in _entries()} - {HOMES["renderer"]}
+    due |= {entry.module for entry in _entries()} - set(HOMES.values())
     due -= _discovered
     _discovered.update(due)  # first, because imported modules may call this function
     for entry in _entries():
@@ -245,29 +205,14 @@ def discover(*kinds: str) -> None:
 
 
 def has(kind: str, name: str) -> bool:
-    """Return whether a plugin of this kind and name exists.
-
-    Without third-party packages, only the plugin's module is imported, which saves ``auditor
-    check`` a third of its time.
-    """
-    if not _all_ours():
-        discover(kind)
-    elif name not in _plugins[kind] and HOMES[kind] not in _discovered:
-        module = MODULES.get(name, name.replace("-", "_"))
-        if module.isidentifier():
-            with contained():  # missing, or broken and reported by ``discover``
-                importlib.import_module(f"{HOMES[kind]}.{module}")
+    """Return whether a plugin of this kind and name exists."""
+    discover(kind)
     return name in _plugins[kind]
 
 
 @cache
 def _entries() -> list[EntryPoint]:
     return declared()
-
-
-@cache
-def _all_ours() -> bool:
-    return all(entry.module in HOMES.values() for entry in _entries())
 
 
 def _import(entry_point: str, module: str) -> ModuleType | None:
@@ -297,8 +242,7 @@ def get(kind: str, name: str) -> type[Any]:
     PluginError
         Unknown name; the message has close names and failed imports.
     """
-    if not has(kind, name):
-        discover(kind)
+    discover(kind)
     try:
         return _plugins[kind][name]
     except KeyError:

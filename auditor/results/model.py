@@ -6,17 +6,15 @@ exact in memory; `AuditResult.disclosed` rounds all output.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter
+from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from auditor import registry
@@ -33,6 +31,7 @@ from auditor.results.records import (
     ExpectationRecord,
     Measurement,
     Picture,
+    Record,
     Remedy,
 )
 
@@ -64,10 +63,8 @@ HEAD = {
 """Fields written unchanged, before the long lists."""
 
 
-class SchemeSummary(BaseModel):
+class SchemeSummary(Record):
     """One scheme at one sweep point, with its release and stated law."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     sweep: dict[str, Any]
     scheme: str
@@ -86,10 +83,8 @@ class SchemeSummary(BaseModel):
     )
 
 
-class PluginSummary(BaseModel):
+class PluginSummary(Record):
     """Description of an attack or a scheme for reports."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     kind: str
     id: str
@@ -101,24 +96,20 @@ class PluginSummary(BaseModel):
     parameters: dict[str, Any] = Field(default_factory=dict)
 
 
-class Reference(BaseModel):
+class Reference(Record):
     """A cited entry of the bibliography."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     key: str
     text: str
 
 
-class Provenance(BaseModel):
+class Provenance(Record):
     """Information to repeat the audit and to recognize equal data.
 
     ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash; only those under one
     ``fingerprint_key`` are comparable. ``file`` is the scenario's path relative to the working
     directory, or its name outside it.
     """
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     versions: dict[str, str]
     seed: int
@@ -131,10 +122,8 @@ class Provenance(BaseModel):
     file: str = ""
 
 
-class Partial(BaseModel):
+class Partial(Record):
     """Progress of an audit that stopped early; ``signal`` is None for a failure."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     finished: int
     tasks: int
@@ -150,14 +139,12 @@ def _table(given: Any) -> Measurements:
     return Measurements.of(TypeAdapter(list[Measurement]).validate_python(given))
 
 
-class AuditResult(BaseModel):
+class AuditResult(Record):
     """Result of an audit.
 
     ``measurements`` is the tidy table, a sequence of records; ``frame()`` returns it as a
     DataFrame.
     """
-
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, defer_build=True)
 
     schema_version: int = SCHEMA_VERSION
     name: str = "audit"
@@ -316,13 +303,6 @@ class AuditResult(BaseModel):
         file = Path(path)
         if file.is_dir():
             file = file / "results.json"
-        with _without_collector():
-            return cls._read(file)
-
-    @classmethod
-    def _read(cls, file: Path) -> AuditResult:
-        from pydantic import ValidationError  # start-up: few commands read results
-
         document = storage.read(file)
         try:
             return cls.model_validate(document)
@@ -338,14 +318,3 @@ def _display() -> Any:
 
 def _encoded(value: Any) -> bytes:
     return escaped(to_json(value, inf_nan_mode="null").decode()).encode()
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

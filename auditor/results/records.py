@@ -69,6 +69,12 @@ Place = Annotated[int, Field(ge=0, le=10**4)]
 Bins = tuple[tuple[Place, Place, Share], ...]
 
 
+class Record(BaseModel):
+    """Base of records with named fields."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, defer_build=True)
+
+
 class Measurement(NamedTuple):
     """One figure of an audit, as a flat record; a list of records is a tidy table.
 
@@ -172,14 +178,12 @@ class Picture(NamedTuple):
     joint: tuple[tuple[Place, Place, Place, Place, Share], ...]
 
 
-class ExpectationRecord(BaseModel):
+class ExpectationRecord(Record):
     """A statement of the scenario, and its verdict.
 
     ``line`` is its line in the scenario's file, from 1; None if it was set from outside or is
     implicit.
     """
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     expectation: str
     where: dict[str, Any]
@@ -192,10 +196,8 @@ class ExpectationRecord(BaseModel):
     line: int | None = Field(default=None, ge=1)
 
 
-class AttributeSummary(BaseModel):
+class AttributeSummary(Record):
     """Aggregates of one column of the audited table."""
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     name: str
     mean: float | None = None
@@ -204,15 +206,13 @@ class AttributeSummary(BaseModel):
     unit: float | None = Field(None, description="unit of a standardized column, in its own units")
 
 
-class DataSummary(BaseModel):
+class DataSummary(Record):
     """Aggregates of the audited table.
 
     ``disclosure``: ``public`` or ``private`` in memory, with exact figures. Output of a private
     table is ``rounded`` to the precision of error bars, or ``withheld`` for few records
     (`auditor.results.disclosure`).
     """
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     source: str
     rows: int = Field(ge=0)
@@ -464,7 +464,7 @@ class Advice:
         )
 
 
-class Remedy(BaseModel):
+class Remedy(Record):
     """Change that would leave half of every attribute unknown.
 
     Attributes
@@ -483,8 +483,6 @@ class Remedy(BaseModel):
     estimated : bool
         Whether the closed form of linear attacks was scaled to the strongest attack's result.
     """
-
-    model_config = ConfigDict(frozen=True, defer_build=True)
 
     attack: str
     attribute: str

@@ -22,10 +22,10 @@ from auditor.registry.parameters import is_whole
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 from auditor.runs.check import check_data
+from auditor.runs.copy_files import read_release
 from auditor.runs.estimate import attack
 from auditor.runs.estimate_numbers import Estimate
 from auditor.runs.finished_tasks import Keep
-from auditor.runs.folder_release import read_release
 from auditor.runs.output import watched
 from auditor.runs.perturb import Release, perturb
 from auditor.runs.plan import within_budget

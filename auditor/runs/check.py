@@ -11,7 +11,7 @@ from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.published import check_knowledge
-from auditor.audit.base.request import make_scheme, release_copies, release_levels
+from auditor.audit.base.request import make_scheme, perturbed_table, release_copies, release_levels
 from auditor.base.errors import (
     AuditorError,
     AuditorWarning,
@@ -34,7 +34,7 @@ from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scenario.read_plugins import parse_coalitions
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine
+from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
 from auditor.schemes.draw import check_takes_batches, released_grid
 
 MOST_MOMENT_BYTES = 4 * 2**30
@@ -145,6 +145,9 @@ def _check_scheme(
     here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems
 ) -> None:
     with contained() as failure:
+        if use.per_unit:
+            table = perturbed_table(use, table)
+            moments = table_moments(table)
         levels = release_levels(use, here)
         scheme = make_scheme(use, here.base)
         scheme.check_table(table, here.data)

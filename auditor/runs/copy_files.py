@@ -1,4 +1,4 @@
-"""Releases in folders: copies and later batches, written as files.
+"""Releases in folders: written, continued by later batches, and read in Python.
 
 No file in a folder helps a recipient to undo the noise. The moments that noise is scaled to are in no
 file, because an exact covariance reveals the last record to an adversary who knows all others.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.base.text import listed, quoted
 from auditor.base.types import Array
 from auditor.data.alignment import misaligned
+from auditor.data.columns.dates import SINCE
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.describe import grouped_by
 from auditor.data.formats.parts import column_as_written, pieces_of, whole_frame
@@ -31,11 +33,12 @@ from auditor.data.formats.release_folder import (
     taken,
     write_release,
 )
-from auditor.data.load import file_notes, raw_columns
-from auditor.data.microdata import batch_notes, refuse_repeats
+from auditor.data.load import file_notes, load_table, raw_columns
+from auditor.data.microdata import as_categories, as_table, batch_notes, refuse_repeats
 from auditor.data.raw_columns import Kept, blank_cells, column_names
-from auditor.data.request import is_file
+from auditor.data.request import DataUse, is_file
 from auditor.data.table import Bounds, Table
+from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version
@@ -46,14 +49,16 @@ from auditor.runs.drawn_copies import (
     AS_DRAWN,
     Asked,
     Blank,
-    Earlier,
+    Parts,
     Precision,
     Treatment,
     drawn_copies,
-    sized,
+    released_columns,
 )
+from auditor.runs.perturb import Lineage, Release, prints_of
+from auditor.scenario.stated_levels import sized_by_bounds
 from auditor.schemes.base.scheme import Scheme, table_moments
-from auditor.schemes.draw import check_takes_batches
+from auditor.schemes.draw import check_takes_batches, released_grid
 from auditor.schemes.replacement.base import UniformScheme
 
 NEEDED = ("scheme", "parameters", "levels", "attributes", "rows", "precision", "missing", "copies")
@@ -119,13 +124,13 @@ def write_copies(
     """
     parameters = dict(parameters or {})
     if isinstance(levels, Mapping):
-        levels, parameters, columns = sized(
+        levels, parameters, columns = _sized(
             data, scheme, parameters, levels, bounds, columns, rows, treatment.missing
         )
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
-    columns, wanted = _selection(data, columns, keep)
+    columns, kept = _selection(data, columns, keep)
     with plugin_errors():
         chosen: Scheme = make_plugin("scheme", scheme, parameters)
     head = {
@@ -138,7 +143,7 @@ def write_copies(
     asked = Asked(data, columns, rows, list(levels), seed, precision, treatment)
     with taken(output):
         replaced = _earlier_copies(output, force)
-        return _write(chosen, asked, paths, wanted, lambda stated: head | stated, replaced)
+        return _write(chosen, asked, paths, kept, lambda stated: head | stated, replaced)
 
 
 def _write(
@@ -149,24 +154,23 @@ def _write(
     manifest: Callable[[dict[str, Any]], Mapping[str, Any]],
     replaced: Iterable[str] = (),
 ) -> list[Path]:
-    for note in file_notes(asked.data):
-        warnings.warn(AuditorWarning(note), stacklevel=3)
-    blank = blank_cells(asked.raw()) if asked.treatment.missing == "drop" else None
-    kept = Kept(asked.data, keep, asked.rows, blank) if keep else None
+    treatment, names = asked.treatment, column_names(asked.data) if is_file(asked.data) else []
+    _warn(file_notes(asked.data))
     with plugin_errors():
-        asked.treatment.check(scheme)
+        treatment.check(scheme)
         drawn = drawn_copies(scheme, asked)
-    parts, folder = _plugin_parts(drawn.parts), paths[0].parent
-    if kept is not None:
-        parts = beside(parts, kept, column_names(asked.data))
+    parts, perturbed = _contained(drawn.parts), drawn.stated["attributes"]
+    if keep:
+        blank = blank_cells(asked.raw()) if treatment.missing == "drop" else None
+        parts = _beside(parts, Kept(asked.data, keep, asked.rows, blank), names)
 
     def whole() -> Mapping[str, Any]:
         return manifest(
             {
                 **drawn.stated,
-                **({} if kept is None else {"kept": kept.columns}),
+                **({"kept": list(keep)} if keep else {}),
                 "precision": asked.precision,
-                "missing": asked.treatment.missing,
+                "missing": treatment.missing,
                 "for_study_only": asked.seed is not None,
                 "copies": [path.name for path in paths],
                 "fingerprint": drawn.prints.of_table(),
@@ -174,35 +178,34 @@ def _write(
             }
         )
 
-    stated = write_release(folder, paths, parts, whole, replaced)
-    notes = list(drawn.notes)
-    released = (*drawn.stated["attributes"], *keep)
-    if is_file(asked.data) and (
-        left := [name for name in column_names(asked.data) if name not in released]
-    ):
+    stated = write_release(paths[0].parent, paths, parts, whole, replaced)
+    notes, left = list(drawn.notes), [name for name in names if name not in {*perturbed, *keep}]
+    if left:
         notes.append(
             f"left out: {listed(left)}; only columns that are perturbed, or named to be kept, are in the copies"
         )
     if keep:
-        notes += _grouped(asked, keep, drawn.stated["attributes"])
+        pieces = raw_columns(asked.data, [*keep, *perturbed]).pieces
+        frame = whole_frame(
+            pieces[:1], [*keep, *perturbed], min(LOOKED_AT, asked.rows or LOOKED_AT)
+        )
+        notes += [
+            f"column {quoted(key)} is kept, and within its groups {quoted(name)} has {share:.0%} of its variance: "
+            "means over a group average the noise out, and the group itself tells of the value; "
+            f"leave it out, or say --unit {key} if it names households or persons"
+            for key, name, share in grouped_by(frame[list(keep)], frame[list(perturbed)])
+            if key != treatment.unit
+        ]
     if asked.seed is None:
         notes += filter(None, [earlier_release(drawn.prints)])
-        register_release(drawn.prints, folder)
-    for note in notes:
-        warnings.warn(AuditorWarning(note), stacklevel=3)
+        register_release(drawn.prints, paths[0].parent)
+    _warn(notes)
     return [*paths, stated]
 
 
-def _grouped(asked: Asked, keep: Sequence[str], perturbed: Sequence[str]) -> list[str]:
-    pieces = raw_columns(asked.data, [*keep, *perturbed]).pieces
-    frame = whole_frame(pieces[:1], [*keep, *perturbed], min(LOOKED_AT, asked.rows or LOOKED_AT))
-    return [
-        f"column {quoted(key)} is kept, and within its groups {quoted(name)} has {left:.0%} of its variance: "
-        "means over a group average the noise out, and the group itself tells of the value; "
-        f"leave it out, or say --unit {key} if it names households or persons"
-        for key, name, left in grouped_by(frame[list(keep)], frame[list(perturbed)])
-        if key != asked.treatment.unit
-    ]
+def _warn(notes: Iterable[str]) -> None:
+    for note in notes:
+        warnings.warn(AuditorWarning(note), stacklevel=4)
 
 
 def _earlier_copies(folder: Path, force: bool) -> set[str]:
@@ -221,7 +224,7 @@ def _earlier_copies(folder: Path, force: bool) -> set[str]:
             f"{folder}: holds {what}, and a second one would average out with it; {instead}"
         )
     lost = "it can no longer be extended or appended to, and whoever has its copies can average them with the new ones"
-    warnings.warn(AuditorWarning(f"{folder}: {what} is lost: {lost}"), stacklevel=4)
+    _warn([f"{folder}: {what} is lost: {lost}"])
     return found
 
 
@@ -258,7 +261,7 @@ def _selection(
     return columns, wanted
 
 
-def _plugin_parts(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
+def _contained(parts: Parts) -> Parts:
     while True:
         with plugin_errors():
             part = next(parts, None)
@@ -267,9 +270,7 @@ def _plugin_parts(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[
         yield part
 
 
-def beside(
-    parts: Iterable[Sequence[pd.DataFrame]], kept: Kept, order: Sequence[str]
-) -> Iterator[Sequence[pd.DataFrame]]:
+def _beside(parts: Parts, kept: Kept, order: Sequence[str]) -> Parts:
     """Yield copies with the kept columns in the file's order, new columns last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
@@ -292,9 +293,37 @@ def _is_parquet(data: str) -> bool:
     )
 
 
-def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
-    """Return columns of a copy that was written."""
+def _copy(path: Path, names: list[str]) -> pd.DataFrame:
     return whole_frame(pieces_of(path.resolve(strict=True)), names, None)
+
+
+def _sized(
+    data: str,
+    scheme: str,
+    parameters: dict[str, Any],
+    guarantees: Mapping[str, Sequence[float]],
+    bounds: Bounds,
+    columns: Sequence[str] | None,
+    rows: int | None,
+    missing: Blank,
+) -> tuple[list[float], dict[str, Any], list[str]]:
+    """Return levels, parameters and columns for noise sized by bounds of all records."""
+    ((currency, stated),) = guarantees.items()
+    if not all(one > 0 for one in stated):
+        raise AuditorError(f"--{currency} must be numbers above 0")
+    names = list(bounds) if columns is None else list(columns)
+    if sorted(names) != sorted(bounds):
+        raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
+    bounds = {name: bounds[name] for name in names}
+    levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
+    use = DataUse(data, names, rows, "drop" if missing == "keep" else missing, bounds=dict(bounds))
+    table = load_table(use, stream(0, "data"))
+    if table.blanks is not None and table.blanks.any():
+        raise AuditorError(
+            f"--{currency} is not kept by --missing mean: one record also moves each of "
+            f"{int(table.blanks.sum()):,} filled cells; drop the records, or state --levels and audit them"
+        )
+    return levels, parameters, names
 
 
 # -- later batches ---------------------------------------------------------------------------------
@@ -349,13 +378,11 @@ def append_copies(
         if isinstance(scheme, UniformScheme):
             scheme = scheme.over(tables[0])  # values are replaced as in the first batch
             domains = {attribute.name: attribute.labels for attribute in tables[0].attributes}
-            asked = replace(asked, earlier=Earlier(records, domains=domains))
+            asked = replace(asked, earlier=records, domains=domains)
         else:
             scale, past = table_moments(tables[0]), _past(scheme, tables, folder, manifest)
-            asked = replace(asked, earlier=Earlier(records, scale, past=past))
-            variances = np.diag(scale.covariance)
-            for note in batch_notes(tables, asked.numbers()[1], variances):
-                warnings.warn(AuditorWarning(note), stacklevel=3)
+            asked = replace(asked, earlier=records, scale=scale, past=past)
+            _warn(batch_notes(tables, asked.numbers()[1], np.diag(scale.covariance)))
         batch = len(tables) + 1
         names = map(Path, manifest["copies"])
         paths = [folder / f"{name.stem}-batch-{batch}{name.suffix}" for name in names]
@@ -408,10 +435,11 @@ def _tables_before(
     for path, part in zip(earlier, out, strict=True):
         one = replace(asked, data=path, treatment=replace(asked.treatment, missing=part["missing"]))
         if scheme.engine == "categorical":
-            table: Any = one.categories()
+            blanks = part["missing"] == "keep"
+            table: Any = one.categories(blanks)
         else:  # only in the first batch every column must vary
             scale = table_moments(tables[0]) if tables else None
-            table = replace(one, earlier=Earlier(scale=scale)).numbers()[1]
+            table = replace(one, scale=scale).numbers()[1]
         if table.rows != part["rows"]:
             raise AuditorError(
                 f"{path}: has {table.rows:,} records, and {part['rows']:,} of its batch are out; {GIVE}"
@@ -432,7 +460,7 @@ def _check_related(path: str, table: Table, copy: Path) -> None:
         return
     rows, names = min(table.rows, LOOKED_AT), list(table.attributes)
     try:
-        released = copy_columns(copy, names).to_numpy(dtype=np.float64)[:rows]
+        released = _copy(copy, names).to_numpy(dtype=np.float64)[:rows]
     except (OSError, ValueError, LookupError):
         released = np.empty((0, table.width))
     if len(released) != rows:
@@ -457,8 +485,7 @@ def _past(
         )
     start, names = max(0, table.rows - law.serial.order), list(table.attributes)
     copies = (
-        copy_columns(folder / name, names).to_numpy(dtype=np.float64)[start:]
-        for name in last["copies"]
+        _copy(folder / name, names).to_numpy(dtype=np.float64)[start:] for name in last["copies"]
     )
     return (table.read(start, table.rows), *copies)
 
@@ -472,3 +499,196 @@ def _check_keys(key: str, data: str, earlier: Sequence[str], allowed: bool) -> N
 def _keys(key: str, data: str) -> RecordKeys:
     cells = column_as_written(raw_columns(data, [key]).pieces, key)
     return record_keys(key, pd.Series(cells, dtype=object))
+
+
+# -- releases in Python ----------------------------------------------------------------------------
+
+
+def read_release(X: Any, folder: Path | str) -> Release:
+    """Return the release in a folder, to be extended or appended to.
+
+    ``auditor perturb`` wrote it.
+
+    New copies and records are written to the folder, under a lock and before they are returned.
+
+    Parameters
+    ----------
+    X : DataFrame, or list of DataFrames
+        The original, with its records in the order of the copies'; several batches concatenated,
+        or as a list.
+    folder : Path or str
+
+    Raises
+    ------
+    AuditorError
+        The folder holds no whole release, or not one of this table, or another command is writing
+        there.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise _no_whole_release(folder)
+    X = pd.concat(list(X), ignore_index=True) if isinstance(X, (list, tuple)) else X
+    line = FolderLineage(X, folder)
+    with taken(folder):
+        return line.read()
+
+
+@dataclass(eq=False)
+class FolderLineage(Lineage):
+    """Line of a release in a folder; ``X`` are the originals of all batches."""
+
+    X: Any = None
+    folder: Path = Path()
+
+    def __init__(self, X: Any, folder: Path) -> None:
+        self.X, self.folder = X, folder.absolute()
+
+    @contextmanager
+    def latest(self, release: Release, seed: int | None) -> Iterator[Release]:
+        """Lock the folder and yield the release in it."""
+        with taken(self.folder):
+            yield self.read()
+
+    def read(self) -> Release:
+        """Return the release in the folder, which is ``taken``."""
+        folder, X = self.folder, self.X
+        try:
+            manifest = read_manifest(folder) or {}
+            names, parts = manifest["attributes"], batches_of(manifest)
+            if any(part.get("post_processing") or part.get("missing") == "keep" for part in parts):
+                why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
+                raise AuditorError(f"{folder}: cannot be extended; {why}")
+            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+            original = X[names]
+            types = original.dtypes if isinstance(scheme, UniformScheme) else np.float64
+            columns = released_columns(scheme, names)
+            copies = [
+                pd.concat([_copy(folder / name, columns).astype(types) for name in copy])
+                for copy in zip(*(part["copies"] for part in parts), strict=True)
+            ]
+            if len(X) == sum(part["rows"] for part in parts):
+                _check_table(scheme, original, parts, folder)
+        except (OSError, ValueError, LookupError, TypeError):
+            raise _no_whole_release(folder) from None
+        if any(len(copy) != len(X) for copy in copies):
+            raise AuditorError(f"{folder}: its copies have not as many records as the table")
+        return Release(
+            original,
+            tuple(copy.set_index(X.index) for copy in copies),
+            tuple(manifest["levels"]),
+            scheme,
+            first_batch=None if len(parts) == 1 else int(parts[0]["rows"]),
+            line=self,
+        )
+
+    def record(self, before: Release, made: Release, seed: int | None) -> Release:
+        """Write the copies and records that the folder lacks.
+
+        A copy that equals an earlier one of its level is that one.
+
+        Raises
+        ------
+        AuditorError
+            A new file would be written over another, or new records lack columns that the release
+            keeps.
+        """
+        manifest = read_manifest(self.folder) or {}
+        parts, added = (
+            [dict(part) for part in batches_of(manifest)],
+            len(made.original) - len(before.original),
+        )
+        if added:
+            if parts[0].get("kept"):
+                raise AuditorError(
+                    f"{self.folder}: its copies keep columns unchanged; append records by `auditor perturb DATA --append`"
+                )
+            batch = {"rows": added, "missing": "refuse", "for_study_only": False, "copies": []}
+            parts.append(batch)
+        old = len(before.levels)
+        out = [k for k in range(len(made.levels)) if k < old or not _is_out(made, k)]
+        suffix, start = Path(parts[0]["copies"][0]).suffix, 0
+        paths: list[Path] = []
+        frames: list[pd.DataFrame] = []
+        for number, part in enumerate(parts, start=1):
+            rows = slice(start, start := start + part["rows"])
+            later = f"-batch-{number}" if number > 1 else ""
+            new = out[len(part["copies"]) :]
+            copies = [pd.DataFrame(made.copies[k]).iloc[rows] for k in new]
+            frames += _with_kept(copies, part, self.folder)
+            names = [f"copy-{out.index(k) + 1}{later}{suffix}" for k in new]
+            paths += [self.folder / name for name in names]
+            part["copies"] = [*part["copies"], *names]
+            study = seed is not None and bool(new)
+            part["for_study_only"] = part.get("for_study_only", False) or study
+            if part.get("grid", made.scheme.on_grid):
+                part["grid"] = _grid(made, rows, part.get("grid"))
+        if paths:
+            check_free(self.folder, paths)
+            first, *others = parts
+            stated = {**first, "levels": [made.levels[k] for k in out]}
+            stated |= {"later_batches": others} if others else {}
+            write_release(self.folder, paths, [frames], lambda: stated)
+        if added:
+            self.X = made.original
+        return replace(made, line=self)
+
+
+def _check_table(
+    scheme: Scheme, X: pd.DataFrame, parts: Sequence[Mapping[str, Any]], folder: Path
+) -> None:
+    """Refuse another table, or another order of records, if the fingerprints are comparable.
+
+    They are under the owner's key, of columns without blanks and dates.
+
+    Raises
+    ------
+    AuditorError
+        A fingerprint differs.
+    """
+    start = 0
+    for part in parts:
+        batch = X.iloc[start : start + part["rows"]]
+        start += part["rows"]
+        same_key = part.get("fingerprint_key") == key_name()
+        if not same_key or part["missing"] != "refuse" or SINCE.replace(" ", "_") in part:
+            continue
+        categorical = isinstance(scheme, UniformScheme)
+        table = as_categories(batch) if categorical else as_table(batch, varied=False)
+        if prints_of(table).of_table() != part["fingerprint"]:
+            raise AuditorError(
+                f"{folder}: is no release of this table: its records have other values, or another order"
+            )
+
+
+def _is_out(release: Release, copy: int) -> bool:
+    level, values = release.levels[copy], np.asarray(release.copies[copy])
+    return any(
+        release.levels[k] == level and np.array_equal(np.asarray(release.copies[k]), values)
+        for k in range(copy)
+    )
+
+
+def _grid(
+    release: Release, rows: slice, before: Mapping[str, float] | None
+) -> dict[str, float] | None:
+    table = as_table(release.original.iloc[rows], varied=False)
+    grid = released_grid(release.scheme, table, release.levels, scale=release._moments.scale)
+    if not grid:
+        return None
+    found = dict(zip(table.attributes, grid, strict=True))
+    return {name: min(step, (before or found)[name]) for name, step in found.items()}
+
+
+def _with_kept(
+    copies: list[pd.DataFrame], part: Mapping[str, Any], folder: Path
+) -> Sequence[pd.DataFrame]:
+    if not part.get("kept") or not copies:
+        return copies
+    first = str(folder / part["copies"][0])
+    return next(_beside(iter([copies]), Kept(first, part["kept"]), column_names(first)))
+
+
+def _no_whole_release(folder: Path) -> AuditorError:
+    return AuditorError(
+        f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names"
+    )

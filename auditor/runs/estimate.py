@@ -13,7 +13,7 @@ from auditor.adversary.attack import Attack, CategoricalAttack, CategoricalView
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published import cells_of, published_prior
 from auditor.adversary.view import NOTHING, Given, KnownPairs, Prior, SampleCounts
-from auditor.audit.categorical.posterior_measures import KnownPart
+from auditor.audit.categorical.posterior_measures import restricted
 from auditor.audit.numeric.views import estimated_noise
 from auditor.base.errors import AuditorError, DataError, NotApplicable
 from auditor.base.types import Array, Coalition, Codes, Microdata
@@ -111,7 +111,7 @@ def estimate_categories(
 
 def given_columns(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
     """Return posteriors, shape (n, s), given each record's combination of known attributes."""
-    return np.where(known == known[codes][:, None], KnownPart(known).posterior(P), 0.0)
+    return restricted(P, known == known[codes][:, None])
 
 
 @with_plugin_errors

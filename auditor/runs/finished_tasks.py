@@ -42,6 +42,8 @@ PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyarrow")
 ELSEWHERE = ("schema", "title", "cite", "budget", "schemes", "sweep", "replicates", "expect")
 """Sections that no measurement depends on, or that a task states itself."""
 DIGITS = 32
+BROKEN = (OSError, ValueError, TypeError, RecursionError)
+"""Errors of reading a damaged file."""
 
 _encode, _decode = codec(list[ReleaseAudit])
 
@@ -89,13 +91,12 @@ class FinishedTasks:
     def __init__(
         self, keep: Keep, scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
     ) -> None:
-        self._keep, self.spent = keep, 0.0
+        self._keep, self.spent, self._used = keep, 0.0, set[Path]()
         self._unsure = self._begun = False
         self._parts, self._keys, self._stamps = _dependencies(scenario, tasks, digests)
         self._folder = keep.folder / FOLDER
         self._lock = lock_folder(keep.folder)
         sweep(keep.folder, WRITTEN)
-        self._used = set[Path]()
 
     def __enter__(self) -> FinishedTasks:
         return self
@@ -106,9 +107,13 @@ class FinishedTasks:
 
     def read(self) -> dict[int, list[ReleaseAudit]]:
         """Return the results of an earlier run that are still valid, by the task's place."""
-        files = {path.name.partition("-")[0]: path for path in self._folder.glob("*-*.json")}
         found, damaged = dict[int, list[ReleaseAudit]](), 0
-        for number, key in enumerate(self._keys if self._keep.resume else ()):
+        if not self._keep.resume:
+            return found
+        files = {path.name.partition("-")[0]: path for path in self._folder.glob("*-*.json")}
+        if not files:
+            self._keep.tell(f"nothing to resume in {self._keep.folder}: every task is carried out")
+        for number, key in enumerate(self._keys):
             if (path := files.get(key)) is None:
                 continue
             try:
@@ -119,15 +124,14 @@ class FinishedTasks:
                 found[number] = _decode(plain)
                 self.spent += float(seconds)
                 self._used.add(path)
-            except (OSError, ValueError, TypeError, RecursionError):
+            except BROKEN:
                 damaged += 1
-        if self._keep.resume and not files:
-            self._keep.tell(f"nothing to resume in {self._keep.folder}: every task is carried out")
-        elif self._keep.resume:
+        if files:
             why = self._changed()
             if damaged:
-                entries = "entry is" if damaged == 1 else "entries are"
-                why += f"; {damaged} damaged {entries} left out"
+                why += (
+                    f"; {damaged} damaged {'entry is' if damaged == 1 else 'entries are'} left out"
+                )
             self._keep.tell(
                 f"resumed: {len(found)} of {len(self._keys)} tasks are finished already{why}"
             )
@@ -136,10 +140,10 @@ class FinishedTasks:
     def _changed(self) -> str:
         try:
             before = dict(json.loads((self._folder / STATE).read_bytes()))
-        except (OSError, ValueError, TypeError, RecursionError):
+        except BROKEN:
             return ""
-        parts = self._parts
-        changed = [name for name in parts | before if before.get(name) != parts.get(name)]
+        names = self._parts | before
+        changed = [name for name in names if before.get(name) != self._parts.get(name)]
         return f"; changed since: {', '.join(changed)}" if changed else ""
 
     def write(self, number: int, audits: list[ReleaseAudit], seconds: float) -> list[ReleaseAudit]:
@@ -195,35 +199,35 @@ class FinishedTasks:
 
 # -- dependencies of a result ----------------------------------------------------------------------
 
+Stamp = tuple[int, int] | None
+
 
 def _dependencies(
     scenario: Scenario, tasks: Sequence[Task], digests: Sequence[str]
-) -> tuple[dict[str, str], list[str], dict[Path, tuple[int, int]]]:
+) -> tuple[dict[str, str], list[str], dict[Path, Stamp]]:
     """Return digests by names that a user knows, one key per task, and the state of all files."""
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
     parts = program | {name: _digest(value) for name, value in scenario.spec().items()}
     parts["the table"] = _digest(digests)
-    stamps: dict[Path, tuple[int, int]] = {}
-    here: dict[str, dict[str, Any]] = {}
-    for point, digest in zip(scenario.sweep_points(), digests, strict=True):
+    contents, stamps, here = dict[Path, str](), dict[Path, Stamp](), dict[str, Any]()
+    for point, table in zip(scenario.sweep_points(), digests, strict=True):
         at = at_point(scenario, point)
-        files = {path: _content(path, _stamp(path)) for path in _files(at)}
-        parts |= {f"file {path.name}": content for path, content in files.items()}
-        stamps |= {path: _stamp(path) for path in (*files, *table_files(at))}
-        here[_text(point)] = {
-            "format": FORMAT,
-            **program,
-            "table": digest,
-            "files": list(files.values()),
-            "scenario": {key: value for key, value in at.spec().items() if key not in ELSEWHERE},
-            "schemes": [use.spec() for use in at.schemes],
-        }
-    return parts, [_key(task, **here[_text(dict(task.point))]) for task in tasks], stamps
-
-
-def _key(task: Task, schemes: Sequence[Any], **common: Any) -> str:
-    scheme = schemes[task.scheme]
-    return _digest([common, task.point, scheme, task.replicates, task.pooling])
+        spec, files = at.spec(), _files(at)
+        stamps |= {path: _stamp(path) for path in (*files, *table_files(at)) if path not in stamps}
+        contents |= {path: _content(path) for path in files if path not in contents}
+        measured = {key: value for key, value in spec.items() if key not in ELSEWHERE}
+        used = [contents[path] for path in files]
+        here[_text(point)] = [FORMAT, program, table, used, measured], spec["schemes"]
+    keys = []
+    for task in tasks:
+        common, schemes = here[_text(dict(task.point))]
+        own = [task.point, schemes[task.scheme], task.replicates, task.pooling]
+        keys.append(_digest([common, own]))
+    return (
+        parts | {f"file {path.name}": content for path, content in contents.items()},
+        keys,
+        stamps,
+    )
 
 
 def _text(value: Any) -> str:
@@ -239,21 +243,18 @@ def _hash(content: bytes) -> str:
 
 
 def _packages() -> dict[str, str]:
-    return {
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        **{package: version(package) for package in PACKAGES},
-    }
+    machine = f"{platform.system()} {platform.machine()}"
+    versions = {package: version(package) for package in PACKAGES}
+    return {"python": platform.python_version(), "machine": machine, **versions}
 
 
-def _program(scenario: Scenario) -> dict[str, str]:
+def _program(scenario: Scenario) -> list[Any]:
     uses = [("scheme", use.name) for use in scenario.schemes]
     uses += [("attack", use.name) for use in scenario.attacks]
     if registry.has("source", scenario.data.source):
         uses.append(("source", scenario.data.source))
     homes = {registry.get(kind, name).__module__.partition(".")[0] for kind, name in uses}
-    code = {home: _source_code(home) for home in sorted({"auditor", *homes})}
-    return {"version": version("auditor"), **code}
+    return [version("auditor"), *map(_source_code, sorted({"auditor", *homes}))]
 
 
 @lru_cache(maxsize=64)
@@ -266,7 +267,7 @@ def _source_code(package: str) -> str:
         files = [Path(file)]
     if not files:
         return os.urandom(16).hex()
-    return _digest([(path.name, _hash(path.read_bytes())) for path in files])
+    return _digest([package, *((path.name, _hash(path.read_bytes())) for path in files)])
 
 
 def _files(scenario: Scenario) -> list[Path]:
@@ -275,15 +276,13 @@ def _files(scenario: Scenario) -> list[Path]:
     The table has a fingerprint, so its file is left out, unless a model predicts a column that is
     not in the table.
     """
-    spec: dict[str, Any] = {
-        key: value
-        for key, value in scenario.spec().items()
-        if key not in ("title", "cite", "expect")
-    }
-    spec["data"] = {key: value for key, value in spec["data"].items() if key != "source"}
+    spec: dict[str, Any] = scenario.spec()
+    for name in ("title", "cite", "expect"):
+        del spec[name]
+    spec["data"].pop("source", None)
     predicts = scenario.utility is not None and scenario.utility.target is not None
     found = table_files(scenario) if predicts else []
-    for name in dict.fromkeys(_names(spec)):
+    for name in _names(spec):
         found += [path.resolve() for path in located(name, scenario.base) if path.is_file()][:1]
     return list(dict.fromkeys(found))
 
@@ -296,17 +295,15 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(item)
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> Stamp:
     try:
         status = path.stat()
     except OSError:
-        return -1, -1
+        return None
     return status.st_mtime_ns, status.st_size
 
 
-@lru_cache(maxsize=256)
-def _content(path: Path, stamp: tuple[int, int]) -> str:
-    del stamp  # part of the cache's key
+def _content(path: Path) -> str:
     try:
         with path.open("rb") as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()

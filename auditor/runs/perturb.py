@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from auditor.data.microdata import (
     stacked,
 )
 from auditor.data.table import Bounds, Table, check_bounds
+from auditor.numerics.random_streams import Seed
 from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
@@ -51,7 +52,6 @@ from auditor.schemes.replacement.base import (
     UniformScheme,
     code_blocks,
     code_type,
-    fork,
     never_drawn,
 )
 from auditor.schemes.uniform import MultiPertCopies
@@ -87,13 +87,6 @@ class Lineage:
         return self.newest
 
 
-class CategoryState(NamedTuple):
-    """Categories of a release, and the generator of its copies."""
-
-    table: CategoricalTable
-    copies: Copies
-
-
 @dataclass(frozen=True)
 class Release:
     """Copies of one table, in order of release.
@@ -114,8 +107,8 @@ class Release:
     copies: tuple[Microdata, ...] = field(repr=False)
     levels: tuple[float, ...]
     scheme: Scheme
-    state: Any = field(default=None, repr=False, compare=False)
-    """For extensions, in memory only: the ``CategoryState``, or the seed of secret matrices."""
+    matrices: Seed | None = field(default=None, repr=False, compare=False)
+    """Seed of secret matrices, in memory only."""
     first_batch: int | None = None
     """Records of the first batch, to which noise is scaled; None if it is the only one."""
     bounds: Bounds = field(default_factory=dict, repr=False)
@@ -127,8 +120,8 @@ class Release:
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return this release with new copies appended; earlier copies stay as they are.
 
-        New copies are drawn given all copies that are out, also by another object or in the folder. An
-        equal level gives an equal copy, if the scheme ties its copies together.
+        New copies depend on all released copies, also those of another object or in the folder. An
+        equal level gives an equal copy, if the scheme's copies depend on each other.
 
         Parameters
         ----------
@@ -143,7 +136,7 @@ class Release:
         """
         with self.line.latest(self, seed) as out:
             new = checked_levels(levels, seed, out.scheme, out.bounds)
-            return self.line.record(out, _with_levels(out, new, seed), seed)
+            return self.line.record(out, _drawn(out, out.original, new, seed, False), seed)
 
     @with_plugin_errors
     def append(
@@ -186,12 +179,11 @@ class Release:
             check_takes_batches(out.scheme)
             X = batch_like(out.original, X)
             check_labels(out.original, X, repeats == "allow")
-            new = _batch_copies(out, X, seed)
+            batch = _drawn(out, X, out.levels, seed, True)
             made = replace(
                 out,
                 original=stacked(out.original, X),
-                copies=tuple(map(stacked, out.copies, new)),
-                state=None,
+                copies=tuple(map(stacked, out.copies, batch.copies)),
                 first_batch=out.first_batch or len(out.original),
             )
             return self.line.record(out, made, seed)
@@ -291,16 +283,17 @@ def perturb(
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
     stated = checked_bounds(chosen, bounds)
     made = Release(X, (), (), chosen, bounds=stated)
-    return _with_levels(made, checked_levels(asked, seed, chosen, stated), seed)
+    return _drawn(made, X, checked_levels(asked, seed, chosen, stated), seed, False)
 
 
 def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
     """Return the fingerprints of a table in memory."""
-    prints = ColumnPrints(table.names if isinstance(table, CategoricalTable) else table.attributes)
-    if isinstance(table, CategoricalTable):
-        add_codes(prints, table, table.codes)
-    else:
+    if isinstance(table, Table):
+        prints = ColumnPrints(table.attributes)
         prints.add_numbers(table.values)
+    else:
+        prints = ColumnPrints(table.names)
+        add_codes(prints, table, table.codes)
     return prints
 
 
@@ -313,112 +306,93 @@ def add_codes(prints: ColumnPrints, table: CategoricalTable, codes: Codes) -> No
 # -- drawing copies --------------------------------------------------------------------------------
 
 
-def _with_levels(out: Release, levels: tuple[float, ...], seed: int | None) -> Release:
-    every, scheme = (*out.levels, *levels), out.scheme
-    new: list[Microdata]
+def _drawn(
+    out: Release, X: Microdata, levels: Sequence[float], seed: int | None, later: bool
+) -> Release:
+    """Return a release with ``levels`` drawn for X: its own records, or a ``later`` batch."""
+    before: tuple[Microdata, ...] = () if later else out.copies
+    every, matrices = (*(() if later else out.levels), *levels), out.matrices
     table: Any
-    if isinstance(scheme, UniformScheme):
-        table = as_categories(out.original) if out.state is None else out.state.table
-        key = codes_key_of(scheme, table, seed)
-        if out.state is not None:
-            copies = fork(out.state.copies)  # the release that is extended stays as it is
-        elif out.copies:
-            copies = _resumed_codes(out, scheme, table, key)
-        else:
-            copies = started_codes(scheme, table, levels, key)
-        new = [categories_like(out.original, table, copies.ask(level, key)) for level in levels]
-        state: Any = CategoryState(table, copies)
+    if isinstance(out.scheme, UniformScheme):
+        table = as_categories(out.original)
+        scheme, rows_before = out.scheme.over(table), table.rows if later else 0
+        if later:
+            table = CategoricalTable(table.attributes, codes_of(table, X, X))
+        released = [codes_of(table, X, copy) for copy in before]
+        key = codes_key_of(scheme, table, seed, rows_before)
+        made = codes_generator(scheme, table, key, out.levels[: len(released)], released)
+        new = [categories_like(X, table, made.ask(level, key)) for level in levels]
     else:
-        table, known = out._table, out.state
+        table = as_table(X, varied=False) if later else out._table
         check_bounds(table, out.bounds)
-        lost = scheme.has_matrices and scheme.needs_levels and known is None
-        if out.copies and lost and seed is None:
-            raise AuditorError(
-                f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them"
-            )
-        key = key_of(scheme, table, every, seed)
-        if scheme.has_matrices:
-            key = replace(key, matrices=key.seed if known is None else known)
-        new = _drawn_numbers(scheme, out.original, table, every, key, out.copies)
-        state = key.matrices
-    if seed is None and not out.copies:
+        new, matrices = _drawn_numbers(out, X, table, every, seed, before, later)
+    if seed is None and not before:
         warn_and_register(prints_of(table))
-    return replace(out, copies=(*out.copies, *new), levels=every, state=state)
-
-
-def _batch_copies(out: Release, X: Microdata, seed: int | None) -> list[Microdata]:
-    scheme = out.scheme
-    if isinstance(scheme, UniformScheme):
-        domain = as_categories(out.original) if out.state is None else out.state.table
-        batch: Any = CategoricalTable(domain.attributes, codes_of(domain, X, X))
-        scheme = scheme.over(domain)
-        key = codes_key_of(scheme, batch, seed, domain.rows)
-        made = started_codes(scheme, batch, out.levels, key)
-        copies = [categories_like(X, batch, made.ask(level, key)) for level in out.levels]
-    else:
-        batch, scale = as_table(X, varied=False), out._moments.scale
-        check_bounds(batch, out.bounds)
-        for note in batch_notes([out._table], batch, np.diag(scale.covariance)):
-            warnings.warn(AuditorWarning(note), stacklevel=4)
-        key = key_of(scheme, batch, out.levels, seed, scale=scale, records_before=out._table.rows)
-        if out.law is not None and out.law.serial is not None:
-            last = slice(-out.law.serial.order, None)
-            released = (np.asarray(copy[last], float) for copy in (out.original, *out.copies))
-            key = replace(key, past=tuple(x.reshape(-1, batch.width) for x in released))
-        copies = _drawn_numbers(scheme, X, batch, out.levels, key, scale=scale)
-    if seed is None:
-        warn_and_register(prints_of(batch))
-    return copies
+    return replace(out, copies=(*before, *new), levels=every, matrices=matrices)
 
 
 def _drawn_numbers(
-    scheme: Scheme,
+    out: Release,
     X: Microdata,
     table: Table,
     levels: tuple[float, ...],
-    key: Key,
-    before: Sequence[Microdata] = (),
-    scale: TableMoments | None = None,
-) -> list[Microdata]:
+    seed: int | None,
+    before: Sequence[Microdata],
+    later: bool,
+) -> tuple[list[Microdata], Seed | None]:
+    scheme, scale = out.scheme, out._moments.scale if later else None
+    secret = scheme.has_matrices and scheme.needs_levels and out.matrices is None
+    if before and secret and seed is None:
+        raise AuditorError(
+            f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them"
+        )
+    key = key_of(
+        scheme, table, levels, seed, scale=scale, records_before=out._table.rows if later else 0
+    )
+    if scheme.has_matrices:
+        key = replace(key, matrices=key.seed if out.matrices is None else out.matrices)
+    if later:
+        for note in batch_notes([out._table], table, np.diag(out._moments.scale.covariance)):
+            warnings.warn(AuditorWarning(note), stacklevel=5)
+        if out.law is not None and out.law.serial is not None:
+            last = slice(-out.law.serial.order, None)
+            released = (np.asarray(copy[last], float) for copy in (out.original, *out.copies))
+            key = replace(key, past=tuple(x.reshape(-1, table.width) for x in released))
     new = [scheme.blank(table.rows, table.width) for _ in levels[len(before) :]]
     held = HeldCopies(before, new, (table.rows, scheme.output_width(table.width)))
     with one_thread():
         for _ in drawn_blocks(scheme, table, levels, key, held, len(before), scale):
             pass
     whole = whole_columns(scheme, table, scale)
-    return [numbers_like(X, scheme.to_columns(copy, table.attributes), whole) for copy in new]
+    columns = (scheme.to_columns(copy, table.attributes) for copy in new)
+    return [numbers_like(X, copy, whole) for copy in columns], key.matrices
 
 
-def started_codes(
-    scheme: UniformScheme, table: CategoricalTable, levels: Sequence[float], key: Key
+def codes_generator(
+    scheme: UniformScheme,
+    table: CategoricalTable,
+    key: Key,
+    levels: Sequence[float] = (),
+    released: Sequence[Codes] = (),
 ) -> Copies:
-    """Return the generator of new copies; warn of values that are never drawn."""
-    scheme = scheme.over(table)
-    if note := never_drawn(scheme.replaced_by(table.size)):
-        warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)
-    return scheme.blocked(table.codes, table.size, key)
+    """Return the generator of further copies, given ``released`` ones at ``levels``.
 
-
-def _resumed_codes(
-    out: Release, scheme: UniformScheme, table: CategoricalTable, key: Key
-) -> Copies:
-    """Return the generator of copies that follow copies made elsewhere.
-
-    Multilevel copies continue by the bridge, which needs their neighbours only.
+    Multilevel copies continue by the bridge, which needs their neighbours only. Values that are never
+    drawn are warned of with the first copy.
     """
     scheme = scheme.over(table)
-    if not scheme.multilevel:
+    pi = scheme.replaced_by(table.size)
+    if not released and (note := never_drawn(pi)):
+        warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)
+    if not released or not scheme.multilevel:
         made = scheme.blocked(table.codes, table.size, key)
-        for level in out.levels:
+        for level in levels:
             made.skip(level)
         return made
-    pi = scheme.replaced_by(table.size)
-    released = [code_blocks(codes_of(table, out.original, copy)) for copy in out.copies]
+    blocks = zip(code_blocks(table.codes), *map(code_blocks, released), strict=True)
     parts = [
-        MultiPertCopies(
-            part, table.size, replace(key, block=k), pi, out.levels, [copy[k] for copy in released]
-        )
-        for k, part in enumerate(code_blocks(table.codes))
+        MultiPertCopies(part, table.size, replace(key, block=k), pi, levels, copies)
+        for k, (part, *copies) in enumerate(blocks)
     ]
     return BlockedCopies(parts, key)
 

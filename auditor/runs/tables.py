@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from auditor.data.request import is_file
@@ -16,25 +14,31 @@ from auditor.results.files import located
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.scheme import TableMoments, table_moments
 
-
-@dataclass(frozen=True)
-class _Asked:
-    key: str
-    scenario: Scenario = field(compare=False)
+_loaded: dict[str, tuple[Table, TableMoments]] = {}
+MOST_LOADED = 4
 
 
 def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
-    """Return the scenario's table and its exact moments, cached."""
+    """Return the scenario's table and its exact moments, loaded once."""
     states = ((str(path), path.stat()) for path in table_files(scenario))
     stamps = [(path, state.st_mtime_ns, state.st_size) for path, state in states]
-    # order counts: columns make a product domain, leaves a hierarchy
+    # order counts: columns span a product domain, leaves a hierarchy
     key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, stamps])
-    with one_thread():
-        return _table(_Asked(key, scenario))
+    if key not in _loaded:
+        # for start-up: a check may not need the records
+        from auditor.data.load import load_table
+
+        with one_thread():
+            table = load_table(scenario.data, stream(scenario.seed, "data"), scenario.base)
+            found = table, table_moments(table)
+        for oldest in list(_loaded)[: 1 - MOST_LOADED]:
+            del _loaded[oldest]
+        _loaded[key] = found
+    return _loaded[key]
 
 
 def notes_of(scenario: Scenario, table: Table) -> list[str]:
-    """Return notes on how a file is read, and questions on the table."""
+    """Return notes on the reading of a file, and questions on the table."""
     if not is_file(scenario.data.source):
         return list(table.notes)
     # for start-up: file readers are slow to import
@@ -55,13 +59,3 @@ def table_files(scenario: Scenario) -> list[Path]:
     for path in located(source, scenario.base) if is_file(source) else []:
         return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
     return []
-
-
-@lru_cache(maxsize=4)
-def _table(asked: _Asked) -> tuple[Table, TableMoments]:
-    # for start-up: a check may not need the records
-    from auditor.data.load import load_table
-
-    scenario = asked.scenario
-    table = load_table(scenario.data, stream(scenario.seed, "data"), scenario.base)
-    return table, table_moments(table)

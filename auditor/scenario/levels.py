@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -20,73 +20,6 @@ RANGES = ("uniform", "log-uniform", "linear")
 DRAWN = ("uniform", "log-uniform")
 CURRENCIES = {"scale": {"variance": 1.0}, "epsilon": "bounds", "gaussian-dp": "bounds"}
 """Other units of levels, and the noise at level 1 (``auditor.scenario.stated_levels``)."""
-
-
-@dataclass(frozen=True)
-class Levels:
-    """A list of levels in order of release, or a range with ``count`` levels.
-
-    Attributes
-    ----------
-    kind : 'uniform', 'log-uniform', 'linear' or None
-        Uniform draws, draws uniform in the logarithm, or even spacing with both ends.
-    order : 'ascending', 'descending' or None
-        Order of release; None keeps the draws' order, or low to high.
-    out_of : int
-        With an order: draw and sort this many, and release the first ``count``; 0 means ``count``.
-    each_replicate : bool
-        Whether every replicate draws new levels, so that figures are means over levels and noise.
-    currency : 'scale', 'epsilon', 'gaussian-dp' or None
-        Unit of ``stated`` levels; ``values`` is then None until resolved.
-    """
-
-    values: tuple[float, ...] | None = None
-    kind: str | None = None
-    low: float = 0.0
-    high: float = 0.0
-    count: int = 0
-    order: str | None = None
-    out_of: int = 0
-    each_replicate: bool = False
-    currency: str | None = None
-    stated: tuple[float, ...] = ()
-
-    def spec(self) -> Any:
-        """Return the levels in scenario form."""
-        if self.currency is not None:
-            return {self.currency: list(self.stated)}
-        if self.values is not None:
-            return list(self.values)
-        extra: dict[str, Any] = {"order": self.order} if self.order else {}
-        extra |= {"out-of": self.out_of} if self.out_of else {}
-        extra |= {"each-replicate": True} if self.each_replicate else {}
-        return {str(self.kind): [self.low, self.high], "count": self.count, **extra}
-
-    def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
-        """Return the levels in order of release.
-
-        Random levels depend only on seed and range, and on the replicate if ``each_replicate``.
-        Schemes with equal ranges get equal draws. A larger count extends the draws of a smaller
-        one.
-        """
-        if self.values is not None:
-            return self.values
-        if self.currency is not None:
-            raise AuditorError(f"levels by {self.currency} need the data's bounds")
-        if self.order is not None:
-            every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(
-                seed, replicate
-            )
-            return tuple(sorted(every, reverse=self.order == "descending")[: self.count])
-        if self.kind == "linear":
-            return tuple(float(level) for level in np.linspace(self.low, self.high, self.count))
-        # the first replicate keeps the common draws
-        again = (replicate,) if self.each_replicate and replicate > 1 else ()
-        rng = stream(seed, "levels", self.kind, self.low, self.high, *again)
-        if self.kind == "uniform":
-            return tuple(float(level) for level in rng.uniform(self.low, self.high, self.count))
-        exponents = rng.uniform(np.log(self.low), np.log(self.high), self.count)
-        return tuple(float(level) for level in np.exp(exponents))
 
 
 Count = Annotated[Whole, Field(ge=1, le=MOST_COPIES)]
@@ -110,6 +43,11 @@ class ByGuarantee(Form):
     epsilon: Stated | None = None
     gaussian_dp: Stated | None = None
 
+    @property
+    def stated(self) -> tuple[str, list[float]]:
+        """The unit and the levels."""
+        return next(iter(self.model_dump(by_alias=True, exclude_none=True).items()))
+
 
 class Range(Form):
     """A range of levels."""
@@ -128,14 +66,19 @@ class Range(Form):
     each_replicate: bool = Field(False, description="whether every replicate draws levels anew")
 
     @property
-    def ends(self) -> dict[str, list[float]]:
-        """The given ranges by kind."""
-        given = self.model_dump(by_alias=True, exclude_none=True)
-        return {kind: given[kind] for kind in RANGES if kind in given}
+    def kind(self) -> str:
+        """The given kind of range."""
+        return next(kind for kind in RANGES if getattr(self, kind.replace("-", "_")) is not None)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest level."""
+        low, high = getattr(self, self.kind.replace("-", "_"))
+        return low, high
 
     @model_validator(mode="after")
     def _drawable(self) -> Range:
-        kind, (low, high) = next(iter(self.ends.items()))
+        kind, (low, high) = self.kind, self.ends
         if low > high:
             raise FieldError(f"needs low ≤ high; got [{low:g}, {high:g}]", kind)
         if kind == "log-uniform" and low <= 0:
@@ -148,6 +91,66 @@ class Range(Form):
             )
         return self
 
+    def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
+        """Return the levels in order of release.
+
+        Random levels depend only on seed and range, and on the replicate if ``each_replicate``.
+        Schemes with equal ranges get equal draws. A larger count extends the draws of a smaller
+        one.
+        """
+        kind, (low, high), count = self.kind, self.ends, max(self.count, self.out_of)
+        # the first replicate keeps the common draws
+        again = (replicate,) if self.each_replicate and replicate > 1 else ()
+        rng = stream(seed, "levels", kind, low, high, *again)
+        if kind == "linear":
+            drawn = np.linspace(low, high, count)
+        elif kind == "uniform":
+            drawn = rng.uniform(low, high, count)
+        else:
+            drawn = np.exp(rng.uniform(np.log(low), np.log(high), count))
+        if self.order is not None:
+            drawn = np.sort(drawn)[:: -1 if self.order == "descending" else 1]
+        return tuple(drawn[: self.count].tolist())
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Levels of one use of a scheme: as stated, and their values if known before a run.
+
+    Levels by a guarantee have values once the data's bounds are known.
+    """
+
+    form: Listed | ByGuarantee | Range
+    values: tuple[float, ...] | None = None
+
+    @property
+    def currency(self) -> str | None:
+        """Unit of levels by a guarantee or in data units, else None."""
+        return self.form.stated[0] if isinstance(self.form, ByGuarantee) else None
+
+    @property
+    def stated(self) -> list[float]:
+        """Levels in their unit."""
+        return self.form.stated[1] if isinstance(self.form, ByGuarantee) else []
+
+    @property
+    def each_replicate(self) -> bool:
+        """Whether every replicate draws levels anew, so figures are means over levels and noise."""
+        return isinstance(self.form, Range) and self.form.each_replicate
+
+    def spec(self) -> Any:
+        """Return the levels in scenario form."""
+        spelt = self.form.model_dump(by_alias=True, exclude_defaults=True)
+        return spelt.get("levels", spelt)
+
+    def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
+        """Return the levels in order of release, as ``Range.resolve``."""
+        if isinstance(self.form, Range):
+            return self.form.resolve(seed, replicate)
+        if self.values is None:
+            raise AuditorError(f"levels by {self.currency} need the data's bounds")
+        return self.values
+
 
 def parse_levels(value: Any) -> Levels:
     """Parse levels from a scenario or a Python call.
@@ -159,28 +162,17 @@ def parse_levels(value: Any) -> Levels:
     """
     if isinstance(value, Levels):
         return value
-    given = plain(value)
-    problems = Problems()
-    if isinstance(given, list):
-        listed = problems.model((), {"levels": given}, Listed)
-        if listed is not None:
-            return Levels(values=tuple(listed.levels))
-        raise FormError((path[1:], message, key) for path, message, key in problems.found)
-    known = (*RANGES, *CURRENCIES)
-    kinds = [key for key in given if key in known] if isinstance(given, dict) else []
-    if len(kinds) != 1:
-        keys = [key for key in given if key not in known] if isinstance(given, dict) else []
+    given, known = plain(value), (*RANGES, *CURRENCIES)
+    listed, keys = isinstance(given, list), list(given) if isinstance(given, dict) else []
+    kinds = [key for key in keys if key in known and given[key] is not None]
+    if not listed and len(kinds) != 1:
+        others = [key for key in keys if key not in known]
         wanted = f"a list of levels, or a mapping with one of {', '.join(known)}"
-        hint = did_you_mean(keys[0], known) if keys else ""
+        hint = did_you_mean(others[0], known) if others else ""
         raise FormError([((), f"must be {wanted}; got {shown(given)}{hint}", False)])
-    (kind,) = kinds
-    if kind in CURRENCIES:
-        form = problems.model((), given, ByGuarantee)
-        stated = form and getattr(form, kind.replace("-", "_"))
-        if stated:
-            return Levels(currency=kind, stated=tuple(stated))
-    elif drawn := problems.model((), given, Range):
-        low, high = drawn.ends[kind]
-        drawing = (drawn.count, drawn.order, drawn.out_of, drawn.each_replicate)
-        return Levels(None, kind, low, high, *drawing)
-    raise FormError(problems.found)
+    problems = Problems()
+    cls: Any = Listed if listed else ByGuarantee if kinds[0] in CURRENCIES else Range
+    form = problems.model((), {"levels": given} if listed else given, cls)
+    if form is None:
+        raise FormError((path[listed:], message, key) for path, message, key in problems.found)
+    return Levels(form, tuple(form.levels) if listed else None)

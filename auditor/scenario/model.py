@@ -78,17 +78,19 @@ class SchemeUse(PluginUse):
 
     ``already_out`` copies (an integer), or their share (below 1, rounded down), are released before the
     last request; ``seconds`` measures the last request. ``public_grid``: copies are on the grid of
-    copies for release (docs/release.md).
+    copies for release (docs/release.md). ``per_unit``: all records of a unit have one noise.
     """
 
     levels: Levels | None = None
     already_out: float | int = 0
     public_grid: bool = False
+    per_unit: bool = False
 
     def spec(self) -> dict[str, Any]:
         """Return the use in scenario form, with defaults."""
         extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels.spec()}
         extra |= {"already-out": self.already_out} if self.already_out else {}
+        extra |= {"per-unit": True} if self.per_unit else {}
         return super().spec() | extra | ({"public-grid": True} if self.public_grid else {})
 
 

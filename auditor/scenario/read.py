@@ -136,17 +136,15 @@ def find_scenario(name: str | os.PathLike[str]) -> FilePath:
     )
 
 
-SUFFIXES = tuple(
-    ".csv .tsv .tab .parquet .feather .arrow .orc .avro .xls .xlsx .xlsm .xlsb .ods .numbers .dta .sav "
-    ".sas7bdat .xpt .rds .rdata .npy .npz .h5 .hdf5 .mat .pkl .pickle .db .sqlite .sqlite3 .mdb .accdb "
-    ".jsonl .ndjson .zip .gz .bz2 .xz .zst .7z .tar".split()
-)
 LOOKED_AT = 2**20
 """Bytes of the file's start to read; scenarios are smaller."""
 
-_FIELD = re.compile(rf"""^[\s{{,]*["']?({"|".join(FIELDS)})["']?\s*:(?!\S)""", re.MULTILINE)
+_NAMES = "|".join(FIELDS)
+_FIELD = re.compile(
+    rf"""^[\s{{,]*["']?({_NAMES})["']?\s*:(?!\S)|\A\s*{{.*["']({_NAMES})["']\s*:""",
+    re.MULTILINE | re.DOTALL,
+)
 """A scenario field at the start of a line; JSON may be on one line."""
-_JSON_FIELD = re.compile(rf"""^\s*{{.*["']({"|".join(FIELDS)})["']\s*:""", re.DOTALL)
 
 
 def check_no_table(path: FilePath) -> None:
@@ -160,44 +158,24 @@ def check_no_table(path: FilePath) -> None:
         The file is not a scenario.
     """
     file = shortened(str(path), 100)
-    if _is_readable(path):
-        command = f"auditor new audit.yaml --data {shlex.quote(str(path) + '/' * path.is_dir())}"
-        raise AuditorError(
-            f"{file}: is a table, not a scenario; `{command}` makes a scenario of it"
-        )
-    remedy = "`auditor new audit.yaml` writes a scenario to start from, and its data: source names the table"
-    if path.suffix.lower() in SUFFIXES and path.is_file():
-        raise AuditorError(f"{file}: is a table, not a scenario; {remedy}")
     try:
+        inside = [path] if path.is_file() else [each for each in path.iterdir() if each.is_file()]
+        if any(each.suffix.lower() in file_kinds.SUFFIXES for each in inside):
+            table = shlex.quote(f"{path}{'/' * path.is_dir()}")
+            raise AuditorError(
+                f"{file}: is a table, not a scenario; `auditor new audit.yaml --data {table}` makes a scenario of it"
+            )
         with path.open("rb") as stream:
             start = stream.read(LOOKED_AT)
     except (OSError, ValueError):
         return
-    if b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise AuditorError(f"{file}: is not text, so no scenario; {remedy}")
-    text = start.decode("utf-8", "replace").removeprefix("\ufeff")
-    content = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
-    if (
-        content.strip()
-        and not start.startswith((b"\xff\xfe", b"\xfe\xff"))
-        and not (_FIELD.search(content) or _JSON_FIELD.search(content))
-    ):
+    text = re.sub(r"^\s*#.*$", "", start.decode("utf-8-sig", "replace"), flags=re.MULTILINE)
+    utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if text.strip() and not utf16 and not _FIELD.search(text):
         raise AuditorError(
-            f"{file}: is no scenario: none of its lines begins with a field of one, as `data:` or `schemes:`; {remedy}"
+            f"{file}: is no scenario: none of its lines begins with a field of one, as `data:` or `schemes:`; "
+            "`auditor new audit.yaml` writes a scenario to start from, and its data: source names the table"
         )
-
-
-def _is_readable(path: FilePath) -> bool:
-    if path.is_dir():
-        try:
-            return any(
-                inside.suffix.lower() in file_kinds.SUFFIXES
-                for inside in path.iterdir()
-                if inside.is_file()
-            )
-        except OSError:
-            return False
-    return path.suffix.lower() in file_kinds.SUFFIXES and path.is_file()
 
 
 MOST_POINTS = 10_000

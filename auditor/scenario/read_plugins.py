@@ -14,7 +14,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.base.errors import NotApplicable, PluginError, PluginFailed
 from auditor.process.containment import contained
 from auditor.registry.parameters import FieldError, Path, Whole, shown
-from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
+from auditor.scenario.levels import CURRENCIES, Levels, Range, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Form, Problems, read_entry
 from auditor.schemes.base.additive import AdditiveScheme
@@ -96,6 +96,9 @@ class SchemeForm(UseForm):
     )
     public_grid: bool = Field(
         False, description="whether copies are on the grid of copies for release"
+    )
+    per_unit: bool = Field(
+        False, description="whether all records of one `data: {unit: …}` have one noise"
     )
 
     @field_validator("already_out", mode="before")
@@ -282,20 +285,23 @@ def _scheme(path: Path, item: Any, problems: Problems) -> SchemeUse | None:
     if form is not None and form.public_grid and not cls.on_grid:
         why = f"left out: {cls.name} draws no noise onto a grid"
         problems.add((*path, "public-grid"), f"must be {why}")
+    if form is not None and form.per_unit and not cls.makes_copies:
+        problems.add((*path, "per-unit"), f"must be left out: {cls.name} draws no copies")
     with contained():  # an unusable scheme fails in the run
         scheme = cls() if parameters is None else cls(parameters)
         _check_levels((*path, "levels"), scheme, levels, problems)
     if form is None or parameters is None:
         return None
     already = int(form.already_out) if form.already_out >= 1 else form.already_out
-    return SchemeUse(cls.name, form.id or cls.name, parameters, levels, already, form.public_grid)
+    flags = form.public_grid, form.per_unit
+    return SchemeUse(cls.name, form.id or cls.name, parameters, levels, already, *flags)
 
 
 def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:
     # stated levels are resolved and checked later with the data
     if levels is None or levels.currency is not None:
         return
-    ends = levels.values if levels.values is not None else (levels.low, levels.high)
+    ends = levels.form.ends if isinstance(levels.form, Range) else levels.values or ()
     message = _refusal(scheme, ends)
     if message is not None:
         # the wrong level is the last one of the shortest prefix with this message

@@ -1,8 +1,8 @@
 """Scenario files in YAML 1.2, with the position of every value.
 
 PyYAML alone reads YAML 1.1 (``1e3`` is text, ``on`` is true, ``NO`` is false, ``012`` is ten),
-keeps the last of two equal keys and expands alias bombs. This package uses only its parser, whose
-events are read within limits. `auditor.registry.parameters` defines the notation of places.
+keeps the last of two equal keys and expands alias bombs. So its tree of nodes is read here, within
+limits. `auditor.registry.parameters` defines the notation of places.
 
 =====================  ==================================================
 written                read as (YAML 1.2.2, section 10.3.2)
@@ -25,7 +25,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import yaml
 
@@ -34,7 +34,6 @@ from auditor.registry.parameters import (
     MAX_DEPTH,
     Path,
     Value,
-    copy_value,
     find_item,
     format_path,
     kind_of,
@@ -43,146 +42,81 @@ from auditor.registry.parameters import (
     shortened,
 )
 
-Scalar: TypeAlias = str | int | float | bool | None
+Position = tuple[int, int]
+"""Line and column, from 1."""
 
-# Above any count or seed, below Python's limit of 4300 digits.
 MAX_DIGITS = 1000
+"""Above any count or seed, below Python's limit of 4300 digits."""
+MAX_BYTES = 1_000_000
+"""The largest scenario with all grids written out has about 10,000."""
+MAX_NODES = 100_000
+"""Nodes with aliases expanded: 100 times the largest scenario."""
+CHARACTERS_PER_NODE = 64
+"""Long text counts as several nodes, so that aliases of it are limited as well."""
+MAX_PROBLEMS = 99
+"""A file with so many errors is no scenario. Messages have at most 100 lines."""
+MAX_EXCERPT = 100
+"""Characters of the document in a message."""
 
-CORE_PREFIX = "tag:yaml.org,2002:"
+CORE = "tag:yaml.org,2002:"
+PLAIN = "plain"
+"""Tag of scalars without quotes and without a tag."""
 
-_WORDS: dict[str, Scalar] = {
+_WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys(
-        (sign + word for sign in ("", "+") for word in (".inf", ".Inf", ".INF")), math.inf
-    ),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+    **{
+        f"{sign}{word}": float(f"{sign}inf")
+        for sign in ("", "+", "-")
+        for word in (".inf", ".Inf", ".INF")
+    },
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
 }
-_INTEGERS = {
-    10: re.compile(r"[-+]?[0-9]+"),
-    8: re.compile(r"0o[0-7]+"),
-    16: re.compile(r"0x[0-9a-fA-F]+"),
+_INTEGERS = {10: r"[-+]?[0-9]+", 8: r"0o[0-7]+", 16: r"0x[0-9a-fA-F]+"}
+_FLOAT = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+_TYPES: dict[str, type] = {f"{CORE}{kind.__name__}": kind for kind in (str, int, float, bool)} | {
+    f"{CORE}null": type(None)
 }
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-
-_TAGS: dict[str, type] = {
-    CORE_PREFIX + "str": str,
-    CORE_PREFIX + "int": int,
-    CORE_PREFIX + "float": float,
-    CORE_PREFIX + "bool": bool,
-    CORE_PREFIX + "null": type(None),
-}
-
-
-def resolve(text: str) -> Scalar:
-    """Read an unquoted scalar by the core schema.
-
-    Raises
-    ------
-    ValueError
-        An integer has more than `MAX_DIGITS` digits, or a decimal exceeds the range of a double.
-
-    Examples
-    --------
-    >>> [resolve(text) for text in ("012", "0o14", "1e3", "NO", "~")]
-    [12, 12, 1000.0, 'NO', None]
-    """
-    if text in _WORDS:
-        return _WORDS[text]
-    for base, pattern in _INTEGERS.items():
-        if pattern.fullmatch(text):
-            return _integer(text, base)
-    return _double(text) if _FLOAT.fullmatch(text) else text
-
-
-def resolve_tagged(tag: str, text: str) -> Scalar:
-    """Read a scalar with an explicit core tag, for example ``!!str 5``.
-
-    The tag is complete, as ``tag:yaml.org,2002:str``. The text may be quoted.
-
-    Raises
-    ------
-    KeyError
-        The tag is not a core scalar tag.
-    ValueError
-        The text is not a value of this kind.
-    """
-    wanted = _TAGS[tag]
-    if wanted is str:
-        return text
-    value = resolve(text)
-    if wanted is float and type(value) is int:
-        return _double(text) if _FLOAT.fullmatch(text) else float(value)
-    if type(value) is not wanted:
-        raise ValueError(f"is tagged !!{tag.removeprefix(CORE_PREFIX)} but is {kind_of(value)}")
-    return value
-
-
-def _integer(text: str, base: int) -> int:
-    if len(text) > MAX_DIGITS:
-        raise ValueError(f"is an integer of more than {MAX_DIGITS} digits")
-    return int(text, base)
-
-
-def _double(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError("is beyond the range of a double; write .inf if infinity is meant")
-    return value
-
-
-Position: TypeAlias = tuple[int, int]
-
-# The largest scenario with all grids written out has about 10,000 bytes.
-MAX_BYTES = 1_000_000
-# Nodes with aliases expanded: 100 times the largest scenario.
-MAX_NODES = 100_000
-# Long text counts as several nodes, so that aliases of it are limited as well.
-CHARACTERS_PER_NODE = 64
-# A file with so many errors is no scenario. Messages have at most 100 lines.
-MAX_PROBLEMS = 99
-# Characters of the document in a message.
-MAX_EXCERPT = 100
 
 # Controls, surrogates, inner byte order marks and non-characters are forbidden in YAML. NEL and the
 # Unicode separators are line breaks only in YAML 1.1, so parser and editor would count lines
 # differently.
 _FORBIDDEN = re.compile("[\0-\b\v\f\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# JSON writes characters beyond U+FFFF as two escapes, which only PyYAML's own parser reads.
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-@dataclass(slots=True)
-class Node:
-    """A value and its position, line and column from 1.
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """PyYAML's parser; every plain scalar has the tag ``plain``."""
 
-    Attributes
-    ----------
-    entries : dict
-        The key's position and the node of each entry, by key or number.
-    weight : int
-        Number of nodes in the subtree with aliases expanded; long texts count for more.
-    height : int
-        Depth of nested collections; 0 for a scalar.
+    yaml_implicit_resolvers: Any = {None: [(PLAIN, re.compile(""))]}  # noqa: RUF012 - as its base
+
+
+def _resolved(text: str, tag: str) -> Any:
+    """Return a scalar's value by the core schema; ``tag`` may demand a kind.
+
+    Raises
+    ------
+    ValueError
+        An integer has more than `MAX_DIGITS` digits, a decimal exceeds the range of a double, or
+        the value is of another kind.
     """
-
-    at: Position
-    value: Any
-    entries: dict[str | int, tuple[Position, Node]] = field(default_factory=dict)
-    weight: int = 1
-    height: int = 0
-
-    def add(self, place: str | int, at: Position, node: Node) -> None:
-        """Add an entry whose key is at a position; the first of equal keys stays."""
-        if isinstance(place, int):
-            self.value.append(node.value)
-        elif place not in self.value:
-            self.value[place] = node.value
-        self.entries.setdefault(place, (at, node))
+    wanted = _TYPES.get(tag)
+    if wanted is str:
+        return text
+    value: Any = _WORDS.get(text, text)
+    base = next((base for base, form in _INTEGERS.items() if re.fullmatch(form, text)), None)
+    if base is not None and not (wanted is float and base == 10):
+        if len(text) > MAX_DIGITS:
+            raise ValueError(f"is an integer of more than {MAX_DIGITS} digits")
+        value = float(int(text, base)) if wanted is float else int(text, base)
+    elif re.fullmatch(_FLOAT, text):
+        value = float(text)
+        if math.isinf(value):
+            raise ValueError("is beyond the range of a double; write .inf if infinity is meant")
+    if wanted is not None and type(value) is not wanted:
+        raise ValueError(f"is tagged !!{tag.removeprefix(CORE)} but is {kind_of(value)}")
+    return value
 
 
 @dataclass(frozen=True)
@@ -191,22 +125,24 @@ class Document:
 
     value: Value
     file: str | None
-    _root: Node = field(repr=False, compare=False)
+    _places: dict[Path, tuple[Position, Position]] = field(repr=False, compare=False)
+    """Positions of key and value by path."""
 
     def position(self, path: Path, key: bool = False) -> Position:
-        """Return line and column, from 1, of a value or its nearest parent.
+        """Return line and column of a value or its nearest parent.
 
-        The path has keys, and numbers, ids or names of items. An alias has its own position. With
-        ``key``, it is the position of the key.
+        The path has keys, and numbers, ids or names of items. An alias has its anchor's position.
+        With ``key``, it is the position of the key.
         """
-        at, node = self._root.at, self._root
+        here: Any = self.value
+        place: Path = ()
         for element in path:
-            if isinstance(element, str) and isinstance(node.value, list):
-                element = next(iter(find_item(node.value, element)), element)
-            if element not in node.entries:
-                return node.at
-            at, node = node.entries[element]
-        return at if key else node.at
+            if isinstance(element, str) and isinstance(here, list):
+                element = next(iter(find_item(here, element)), element)
+            if (*place, element) not in self._places:
+                return self._places[place][1]
+            place, here = (*place, element), here[element]
+        return self._places[place][0 if key else 1]
 
 
 def load(text: str, file: str | None = None) -> Document:
@@ -226,8 +162,7 @@ def load(text: str, file: str | None = None) -> Document:
     ({'seed': 1000.0, 'schemes': ['corner-wave']}, (2, 11))
     """
     text = text.removeprefix("\ufeff")
-    long = len(text) > MAX_BYTES
-    _check_size(len(text) if long else len(text.encode(errors="surrogatepass")), file)
+    _check_size(len(text.encode(errors="surrogatepass")), file)
     first = _FORBIDDEN.search(text)
     if first is not None:
         more = sum(1 for _ in _FORBIDDEN.finditer(text)) - 1
@@ -235,8 +170,7 @@ def load(text: str, file: str | None = None) -> Document:
         others = f" ({more} more such characters follow)" if more else ""
         place = _position_in(text, first.start())
         raise ScenarioError([Problem("", message + others, file, *place)])
-    root = _Reader(text, file).document()
-    return Document(root.value, file, root)
+    return _Reader(text, file).document()
 
 
 def load_file(path: str | FilePath) -> Document:
@@ -264,7 +198,7 @@ def load_file(path: str | FilePath) -> Document:
     try:
         return load(content.decode(), file)
     except UnicodeDecodeError as error:
-        if content.startswith(_UTF16_MARKS):
+        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
             message, before = "the document is UTF-16; save the file as UTF-8", ""
         else:
             before = content[: error.start].decode()
@@ -300,58 +234,53 @@ def _position_in(text: str, at: int) -> Position:
     return len(breaks) + 1, at - (breaks[-1].end() if breaks else 0) + 1
 
 
-def _position(mark: Any) -> Position:
-    return (mark.line + 1, mark.column + 1) if mark else (1, 1)
-
-
 class _Reader:
-    """Tree of one document from the parser's events.
-
-    PyYAML's composer recurses in C, so deep nesting would overflow the stack. The recursion here is
-    at most `MAX_DEPTH` deep.
-    """
+    """Values of one document from PyYAML's nodes."""
 
     def __init__(self, text: str, file: str | None) -> None:
-        fast = hasattr(yaml, "CSafeLoader") and not _SURROGATE_ESCAPE.search(text)
-        self.events = yaml.parse(text, Loader=yaml.CSafeLoader if fast else yaml.SafeLoader)
-        self.text, self.file, self.at = text, file, (1, 1)
-        self.problems: list[Problem] = []
-        self.weight = 0
-        self.anchors: dict[str, Node | None] = {}
-        """Nodes by anchor; None while the node is being read."""
+        self.text, self.file, self.weight = text, file, 0
+        self.problems: dict[tuple[Position, str], Problem] = {}
+        self.places: dict[Path, tuple[Position, Position]] = {}
+        self.open: list[Any] = []
+        """Collections that contain the current node."""
 
-    def document(self) -> Node:
-        self.next()
-        event = self.next()
-        if isinstance(event, yaml.StreamEndEvent):
-            self.stop((1, 1), "is empty")
-        if event.version not in (None, (1, 2)):
-            why = "declares another version than YAML 1.2, as which it would be read"
-            self.report(_position(event.start_mark), why)
-        event = self.next()
-        root = self.node(event, (), 0)
-        if _is_plain(event, "") and event.tag is None:
-            self.report(root.at, "is empty")
-        self.next()
-        event = self.next()
-        if not isinstance(event, yaml.StreamEndEvent):
-            self.stop(_position(event.start_mark), "is followed by a second one; a file holds one")
+    def document(self) -> Document:
+        root = self.root()
+        if root is None or (root.tag == PLAIN and not root.value):
+            self.stop((1, 1) if root is None else _start(root), "is empty")
+        value = self.value(root, ())
+        self.places[()] = _start(root), _start(root)
         if self.problems:
-            raise ScenarioError(self.problems)
-        return root
+            raise ScenarioError(self.problems.values())
+        return Document(value, self.file, self.places)
 
-    def next(self) -> Any:
-        """Return the parser's next event; its exceptions become one error."""
+    def root(self) -> Any:
+        """Return the node of the only document, None if empty; syntax errors are reported.
+
+        PyYAML's composer recurses in C, so depth is checked before.
+        """
+        depth, documents, at = 0, 0, (1, 1)
         try:
-            event = next(self.events)
+            for event in yaml.parse(self.text, _Loader):
+                at = _start(event)
+                depth += isinstance(event, yaml.CollectionStartEvent)
+                depth -= isinstance(event, yaml.CollectionEndEvent)
+                self.check_depth(at, depth)
+                if isinstance(event, yaml.DocumentStartEvent):
+                    documents += 1
+                    if documents > 1:
+                        self.stop(at, "is followed by a second one; a file holds one")
+                    if event.version not in (None, (1, 2)):
+                        why = "declares another version than YAML 1.2, as which it would be read"
+                        self.stop(at, why)
+            return yaml.compose(self.text, _Loader)
         except yaml.MarkedYAMLError as error:
-            at = _position(error.problem_mark) if error.problem_mark else self.at
-            self.stop(at, _syntax_message(error, self.text))
+            mark = error.problem_mark
+            message = _syntax_message(error, self.text)
+            self.stop((mark.line + 1, mark.column + 1) if mark else at, message)
         except (yaml.YAMLError, ValueError, OverflowError):
             # PyYAML passes escapes and directives unchecked to chr(), int() or a codec
-            self.stop(self.at, "not valid YAML: a malformed escape or directive")
-        self.at = _position(event.end_mark)
-        return event
+            self.stop(at, "not valid YAML: a malformed escape or directive")
 
     def problem(self, at: Position, message: str, path: Path) -> Problem:
         place = shortened(format_path(path), MAX_EXCERPT)
@@ -359,111 +288,83 @@ class _Reader:
         return Problem(place, message if whole else f"the document {message}", self.file, *at)
 
     def stop(self, at: Position, message: str, path: Path = ()) -> NoReturn:
-        raise ScenarioError([*self.problems, self.problem(at, message, path)])
+        raise ScenarioError([*self.problems.values(), self.problem(at, message, path)])
 
-    def report(self, at: Position, message: str, path: Path = ()) -> None:
-        self.problems.append(self.problem(at, message, path))
+    def report(self, at: Position, message: str, path: Path) -> None:
+        """Add an error, once for all aliases of a node."""
+        self.problems.setdefault((at, message), self.problem(at, message, path))
         if len(self.problems) >= MAX_PROBLEMS:
             self.stop(at, f"has {MAX_PROBLEMS} problems so far; the rest is not read")
 
-    def node(self, event: Any, path: Path, depth: int) -> Node:
-        """Read a node inside ``depth`` collections."""
-        at = _position(event.start_mark)
-        if isinstance(event, yaml.AliasEvent):
-            return self.alias(str(event.anchor), at, path, depth)
-        if isinstance(event, yaml.ScalarEvent):
-            weight = 1 + len(event.value) // CHARACTERS_PER_NODE
-            node = Node(at, self.scalar(event, at, path), weight=weight)
-            self.count(at, weight)
-        else:
-            self.check_depth(at, depth + 1)
-            self.count(at, 1)
-            if event.anchor is not None:
-                self.anchors[event.anchor] = None
-            listed = isinstance(event, yaml.SequenceStartEvent)
-            if event.tag not in (None, "!", CORE_PREFIX + ("seq" if listed else "map")):
-                self.report_tag(event.tag, at, path)
-            node = Node(at, [] if listed else {}, height=1)
-            while not isinstance(inner := self.next(), yaml.CollectionEndEvent):
-                if listed:
-                    place = len(node.value)
-                    item = self.node(inner, (*path, place), depth + 1)
-                    node.add(place, item.at, item)
-                else:
-                    item = self.entry(inner, node, path, depth + 1)
-                node.weight += item.weight
-                node.height = max(node.height, item.height + 1)
-        if event.anchor is not None:
-            self.anchors[event.anchor] = node
-        return node
-
-    def entry(self, event: Any, mapping: Node, path: Path, depth: int) -> Node:
-        """Read a key and its value; return the value, with the key's weight."""
-        if _is_plain(event, "<<"):
-            why = "has a merge key (<<), which YAML 1.2 has not; write the keys out"
-            self.report(_position(event.start_mark), why, path)
-        key = self.node(event, path, depth)
-        name = key.value
-        if not isinstance(name, str):
-            advice = "; write it in quotes" if key.height == 0 else ""
-            why = f"has {kind_of(name)} as a key; keys are text{advice}"
-            self.report(key.at, why, path)
-            return self.node(self.next(), path, depth)
-        if name in mapping.entries:
-            line, column = mapping.entries[name][0]
-            why = f"is given twice; first at line {line}, column {column}"
-            self.report(key.at, why, (*path, name))
-        value = self.node(self.next(), (*path, name), depth)
-        mapping.add(name, key.at, value)
-        mapping.weight += key.weight
-        return value
-
-    def scalar(self, event: Any, at: Position, path: Path) -> Value:
-        try:
-            # joins surrogate pairs
-            text = event.value.encode("utf-16", "surrogatepass").decode("utf-16")
-            # the parser treats quoted text with the tag "!" as plain, but YAML as text
-            if event.tag == "!" or (event.style and event.tag is None):
-                return str(text)
-            return resolve(text) if event.tag is None else resolve_tagged(event.tag, text)
-        except KeyError:
-            self.report_tag(event.tag, at, path)
-        except UnicodeError:
-            self.report(at, "escapes half a character (a lone surrogate)", path)
-        except ValueError as error:
-            self.report(at, str(error), path)
-        return str(event.value)
-
-    def alias(self, name: str, at: Position, path: Path, depth: int) -> Node:
-        if name not in self.anchors:
-            self.report(at, f"refers to an anchor that is not set before it: {quoted(name)}", path)
-            return Node(at, None)
-        target = self.anchors[name]
-        if target is None:
-            self.stop(at, f"refers to itself, through the anchor {quoted(name)}", path)
-        self.check_depth(at, depth + target.height)
-        self.count(at, target.weight)
-        value = copy_value(target.value)
-        return Node(at, value, target.entries, target.weight, target.height)
-
-    def count(self, at: Position, weight: int) -> None:
-        self.weight += weight
+    def value(self, node: Any, path: Path) -> Any:
+        at = _start(node)
+        if any(node is outer for outer in self.open):
+            self.stop(at, "refers to itself, through an anchor", path)
+        scalar = isinstance(node, yaml.ScalarNode)
+        self.weight += 1 + (len(node.value) // CHARACTERS_PER_NODE if scalar else 0)
         if self.weight > MAX_NODES:
             self.stop(at, f"holds over {MAX_NODES} values once its aliases are written out")
+        if scalar:
+            return self.scalar(node, at, path)
+        self.check_depth(at, len(self.open) + 1)
+        listed = isinstance(node, yaml.SequenceNode)
+        self.check_tag(node, at, path, [f"{CORE}{'seq' if listed else 'map'}"])
+        self.open.append(node)
+        if listed:
+            items = enumerate(node.value)
+            found: Any = [self.entry(path, place, item, item) for place, item in items]
+        else:
+            found = self.mapping(node, path)
+        self.open.pop()
+        return found
+
+    def mapping(self, node: Any, path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, item in node.value:
+            at = _start(key)
+            if key.tag == PLAIN and key.value == "<<":
+                why = "has a merge key (<<), which YAML 1.2 has not; write the keys out"
+                self.report(at, why, path)
+            name = self.value(key, path)
+            if not isinstance(name, str):
+                advice = "" if isinstance(name, (list, dict)) else "; write it in quotes"
+                self.report(at, f"has {kind_of(name)} as a key; keys are text{advice}", path)
+                self.value(item, path)
+            elif name in found:
+                line, column = self.places[*path, name][0]
+                why = f"is given twice; first at line {line}, column {column}"
+                self.report(at, why, (*path, name))
+                self.value(item, (*path, name))
+            else:
+                found[name] = self.entry(path, name, key, item)
+        return found
+
+    def entry(self, path: Path, place: str | int, key: Any, node: Any) -> Any:
+        self.places[*path, place] = _start(key), _start(node)
+        return self.value(node, (*path, place))
+
+    def scalar(self, node: Any, at: Position, path: Path) -> Any:
+        self.check_tag(node, at, path, [PLAIN, *_TYPES])
+        try:
+            return _resolved(node.value, node.tag)
+        except ValueError as error:
+            self.report(at, str(error), path)
+            return ""
 
     def check_depth(self, at: Position, depth: int) -> None:
         if depth > MAX_DEPTH:
             why = f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another"
             self.stop(at, why)
 
-    def report_tag(self, tag: str, at: Position, path: Path) -> None:
-        written = "!!" + tag.removeprefix(CORE_PREFIX) if tag.startswith(CORE_PREFIX) else tag
-        why = f"has the tag {quoted(written)}, which does not belong here; leave it out"
-        self.report(at, why, path)
+    def check_tag(self, node: Any, at: Position, path: Path, known: list[str]) -> None:
+        if node.tag not in known:
+            written = f"!!{node.tag[len(CORE) :]}" if node.tag.startswith(CORE) else node.tag
+            why = f"has the tag {quoted(written)}, which does not belong here; leave it out"
+            self.report(at, why, path)
 
 
-def _is_plain(event: Any, text: str) -> bool:
-    return isinstance(event, yaml.ScalarEvent) and not event.style and event.value == text
+def _start(node: Any) -> Position:
+    return node.start_mark.line + 1, node.start_mark.column + 1
 
 
 def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:

@@ -33,7 +33,6 @@ from auditor.data.table import Table
 from auditor.process.deferred import pd
 from auditor.runs.estimate import estimate_categories
 from auditor.runs.estimate_numbers import Held, rebuilt
-from auditor.runs.perturb import started_codes
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
@@ -284,6 +283,6 @@ def _numbers(scheme: Scheme, what: str, values: Array) -> Numbers:
 
 def _categories(scheme: UniformScheme, what: str, column: Any) -> Categories:
     key, table, levels = Key(SEED, scheme.name), as_categories(column), levels_of(scheme)
-    made = started_codes(scheme, table, levels, key)
+    made = scheme.over(table).blocked(table.codes, table.size, key)
     copies = tuple(categories_like(column, table, made.ask(level, key)) for level in levels)
     return Categories(scheme, what, column, copies)

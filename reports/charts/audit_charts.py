@@ -1,4 +1,4 @@
-"""Charts of an audit: one function per chart returns its rows and views."""
+"""Charts of an audit: one function per chart."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from auditor.results.records import Picture
 from auditor.results.renderer import clean
 
-from ..figures.figures import Figure, braces, number, with_error
+from ..figures.figures import Figure, braces, clipped, copies, number, percent, with_error
 from ..figures.matrix import (
     SHOWN_ELSEWHERE,
     attribute_text,
@@ -21,6 +22,7 @@ from ..figures.matrix import (
 from ..figures.reading import (
     ERROR,
     EVERYTHING,
+    Figures,
     Reading,
     Setting,
     best,
@@ -31,25 +33,32 @@ from ..figures.reading import (
     plain,
     unique,
 )
-from ..figures.strongest import Spread, spreads
-from .chart import ROWS, Chart, Rows, title_of
-from .spec import ERROR_TITLE, field, quantity, sizes_axis, view
-from .values_chart import values
+from ..figures.strongest import Spread, lowest_attribute, spreads
+from .chart import ROWS, Chart, Part, Rows, field, quantity, sparklines, title_of, view
 
 SECONDS = "seconds"
 RECORDS = ("attribute", "adversary", "point")
 LEVELS = "A level is the noise's variance over the data's: more is noisier. Of replacement, it is the share of values kept."
 TICKS = 12
 """Each swept value gets its own tick up to this number."""
-ERROR_AXIS = quantity(ERROR_TITLE, tickCount=6)
+NAMES = ("original", "nearest copy", "as rebuilt")
+VALUES = (
+    "The map has rebuilt values against original ones, equal on the dashed line. "
+    "Each bin has ten records or more."
+)
 
 
 def charts(reading: Reading, prefix: str) -> list[Chart]:
     """Return every chart that has something to compare, in the page's order."""
-    made = [values, collusion, coalitions, errors, frontier]
-    found = [one(reading, prefix) for one in made]
-    for place, path in enumerate(swept_paths(reading)):
-        found += [sweep(reading, prefix, path, place, timed=timed) for timed in (False, True)]
+    made = (values, collusion, coalitions, errors, frontier)
+    found = [
+        *(one(reading, prefix) for one in made),
+        *(
+            sweep(reading, f"{prefix}-{kind}-{place}", path, timed=kind == "runtime")
+            for place, path in enumerate(swept_paths(reading))
+            for kind in ("sweep", "runtime")
+        ),
+    ]
     return [chart for chart in found if chart is not None]
 
 
@@ -62,21 +71,19 @@ def swept_paths(reading: Reading) -> list[str]:
     return [path for path, values in paths.items() if len(values) > 1]
 
 
-def _errors(reading: Reading) -> list[tuple[Setting, str, dict[tuple[int, ...], Figure]]]:
+def _errors(reading: Reading) -> list[tuple[Setting, str, Figures]]:
     keys = [key for key in reading.keys() if key[1] == ERROR]
     keys.sort(key=lambda key: key[2] != EVERYTHING)
     return [(one, name, reading.figures(one, ERROR, name)) for one, _, name in keys]
 
 
-def curve(reading: Reading, setting: Setting, found: dict[tuple[int, ...], Figure]) -> list[Figure]:
+def curve(reading: Reading, setting: Setting, found: Figures) -> list[Figure]:
     """Return one collusion curve: prefixes if all were measured, else the worst of each size."""
     total = reading.copies_of(setting.scheme, setting.point)
     # a generator, because all prefixes of thousands of copies would not fit in memory
-    prefixes = all(tuple(range(1, size + 1)) in found for size in range(1, total + 1))
-    sizes = sorted(by_size(found.values()).items())
-    worst = [
-        found[tuple(range(1, size + 1))] if prefixes else lowest(group) for size, group in sizes
-    ]
+    if all(tuple(range(1, size + 1)) in found for size in range(1, total + 1)):
+        return [found[tuple(range(1, size + 1))] for size in sorted({*map(len, found)} - {0})]
+    worst = (lowest(group) for _, group in sorted(by_size(found.values()).items()))
     return [shown for shown in worst if shown is not None and shown.coalition]
 
 
@@ -94,21 +101,25 @@ def collusion(reading: Reading, prefix: str) -> Chart | None:
             rows.add(setting, shown, size, attribute=name, figure=option, k=size)
     if not rows.comparable:
         return None
-    x, y = sizes_axis(unique(row["k"] for row in rows.rows)), quantity(title_of("figure"))
+    sizes = unique(row["k"] for row in rows.rows)
+    ticks = {"values": sizes} if len(sizes) <= TICKS else {"tickCount": TICKS, "tickMinStep": 1}
+    axis = {"format": "d", "grid": False, **ticks}
+    scale = {"nice": False, "zero": False, "padding": 14}
+    x = field("k:Q", title="copies pooled", axis=axis, scale=scale)
     return rows.chart(
         f"{prefix}-collusion",
         "Collusion curves",
         "Errors: copies pooled in order of release if these coalitions were measured, else the worst coalition of each size. Other "
         "measures: the coalition that achieves most. Band: 95 % interval. Dashed: theory.",
         "Line chart: a measure by the number of copies pooled, a line for each scheme.",
-        view(x, y, rows.names, ("band", "line", "theory"), rows.wanted),
+        view(x, quantity(title_of("figure")), rows.names, ("band", "line", "theory"), rows.wanted),
         first="copies",
         note="Collusion curves",
         drawn=True,
     )
 
 
-def largest(found: dict[tuple[int, ...], Figure]) -> list[Figure]:
+def largest(found: Figures) -> list[Figure]:
     """Return the figure of each coalition size with the highest lower bound."""
     return [best(group) for _, group in sorted(by_size(found.values()).items())]
 
@@ -129,7 +140,7 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
         return None
     axis = {"labelAngle": 0, "grid": False, "labelOverlap": True}
     x = field("k:O", title="copies in the coalition", axis=axis)
-    aside = {"xOffset": field("s:N", scale={"domain": rows.names})}
+    y = quantity("normalized error (share of variance)", tickCount=6)
     layers = ("bars", "ticks", "ring")
     return rows.chart(
         f"{prefix}-map",
@@ -137,7 +148,7 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
         "Every coalition that was measured, by size. Bars: 95 % interval. Short lines: theory. "
         "The ring marks the coalition with the lowest error in each scheme.",
         "Scatter chart: normalized error of every coalition by the number of its copies.",
-        view(x, ERROR_AXIS, rows.names, layers, rows.wanted, more=aside),
+        view(x, y, rows.names, layers, rows.wanted, more=_aside(rows.names)),
         first="copies",
         note="Normalized error of the worst coalition of each size",
     )
@@ -150,31 +161,18 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
         if len(rows.rows) >= ROWS:
             break
         for place, at in enumerate(one.bins):
-            half = one.half(at.cumulative) or 0.0
-            shown = Figure(
-                at.cumulative,
-                max(0.0, at.cumulative - half),
-                min(1.0, at.cumulative + half),
-                None,
-                one.coalition,
-                (),
-                "sampling",
-                1,
-            )
-            start: dict[str, Any] = {
-                "x": 0.0 if one.exact else at.low,
-                "x2": 0.0 if one.exact else at.high,
-            }
+            below, half = at.cumulative, one.half(at.cumulative) or 0.0
             rows.add(
                 one.setting,
-                shown,
+                _share(below, one.coalition, max(0.0, below - half), min(1.0, below + half)),
                 one.attribute,
                 attribute=one.attribute,
                 title=clean(f"absolute error of {one.attribute} ({data_unit(reading)})"),
                 cell=_quantiles(one) if not place else "–",
                 coalition=(braces(one.coalition), ""),
                 q=1.0 if one.exact else at.share,
-                **start,
+                x=0.0 if one.exact else at.low,
+                x2=0.0 if one.exact else at.high,
             )
     if not rows.rows:
         return None
@@ -192,6 +190,16 @@ def errors(reading: Reading, prefix: str) -> Chart | None:
         first="attribute",
         note=f"Absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}",
     )
+
+
+def _share(
+    share: float, coalition: tuple[int, ...], low: float | None = None, high: float | None = None
+) -> Figure:
+    return Figure(share, low, high, None, coalition, (), "", 1)
+
+
+def _aside(names: Sequence[str]) -> Part:
+    return {"xOffset": field("s:N", scale={"domain": names})}
 
 
 def _quantiles(spread: Spread) -> str:
@@ -217,6 +225,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
                 for coalition, shown in reading.figures(other).items():
                     if coalition in useful:
                         _use(rows, other, shown, useful[coalition], figure)
+    levels = ("level", "level of the most revealing copy held")
     for setting in () if utilities else reading.settings(ERROR):
         found = reading.figures(setting)
         largest = max(map(len, found), default=0)
@@ -224,9 +233,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
             single = best_single(found, coalition)
             if single is not None and single.levels and len(coalition) in (1, largest):
                 level = shown._replace(value=single.levels[0], low=None, high=None)
-                _use(
-                    rows, setting, shown, level, ("level", "level of the most revealing copy held")
-                )
+                _use(rows, setting, shown, level, levels)
     if not rows.comparable:
         return None
     scale = {"zero": False, "nice": True, "padding": 14}
@@ -257,69 +264,75 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
 
 
 def _use(rows: Rows, setting: Setting, shown: Figure, use: Figure, figure: tuple[str, str]) -> None:
-    low, high = (use.value if one is None else one for one in (use.low, use.high))
-    cell = f"{with_error(use)}\n{with_error(shown)}"
-    across: dict[str, Any] = {"x": use.value, "xlo": low, "xhi": high, "n": with_error(use)}
-    rows.add(setting, shown, braces(shown.coalition), cell=cell, figure=figure, **across)
+    rows.add(
+        setting,
+        shown,
+        braces(shown.coalition),
+        cell=f"{with_error(use)}\n{with_error(shown)}",
+        figure=figure,
+        x=use.value,
+        xlo=use.value if use.low is None else use.low,
+        xhi=use.value if use.high is None else use.high,
+        n=with_error(use),
+    )
 
 
-def sweep(reading: Reading, prefix: str, path: str, place: int, *, timed: bool) -> Chart | None:
+def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
     """Return each metric, or the seconds, along one swept path.
 
     A single scheme has a line per attack.
     """
     attacks = unique(attack for _, attack in reading.adversaries)
     by_attack = len(reading.schemes) == 1 and len(attacks) > 1
-    names = [
-        clean(name) for name in ([*attacks, *reading.schemes] if by_attack else reading.schemes)
-    ]
-    rows = Rows(reading, "figure", "adversary", names=unique(names))
-    keys = [key for key in reading.keys() if (key[1] == SECONDS) == timed]
-    stated = next(
-        (r.expectation for r in reading.result.expectations if r.expectation in reading.metrics), ""
+    rows = Rows(
+        reading, "figure", "adversary", names=[*attacks, *reading.schemes] if by_attack else ()
     )
+    keys = [key for key in reading.keys() if (key[1] == SECONDS) == timed]
+    named = (one.expectation for one in reading.result.expectations)
+    stated = next((one for one in named if one in reading.metrics), "")
     # all attributes together first, then the first expected metric, then the error
     keys.sort(key=lambda key: (key[2] != EVERYTHING, key[1] != stated, key[1] != ERROR))
     paths = swept_paths(reading)
     for setting, metric, name in keys:
-        at, shown = (
-            reading.points[setting.point],
-            telling(metric, reading.figures(setting, metric, name)),
-        )
+        at = reading.points[setting.point]
+        shown = telling(metric, reading.figures(setting, metric, name))
         if path not in at or shown is None:
             continue
-        title = metric_title(metric, reading, name)
         known = str(setting.knowledge) if by_attack else label(reading, setting)
+        where = {key: f"{key} = {plain(at[key])}" for key in paths if key in at}
+        value = at[path]
+        if isinstance(value, (list, tuple)):
+            value = ", ".join(map(str, value))
         rows.add(
             setting,
             shown,
-            _point_label(at, paths),
+            ", ".join(where.values()) if len(paths) > 1 else plain(at[path]),
             series=str(setting.attack) if by_attack and setting.attack else "",
             adversary=(known if setting.attack else "", ""),
-            figure=(f"{metric}, {attribute_text(name)}", title),
-            x=_axis_value(at[path]),
-            o=clean(", ".join(f"{key} = {plain(at[key])}" for key in paths if key != path)),
+            figure=(f"{metric}, {attribute_text(name)}", metric_title(metric, reading, name)),
+            x=value if type(value) in (int, float) else clean(value),
+            o=clean(", ".join(where[key] for key in where if key != path)),
         )
     if not rows.rows:
         return None
-    numeric = all(isinstance(row["x"], (int, float)) for row in rows.rows)
-    aside = {} if numeric else {"xOffset": field("s:N", scale={"domain": rows.names})}
+    values = unique(row["x"] for row in rows.rows)
+    numeric = all(isinstance(one, (int, float)) for one in values)
     layers = ("bars", "line", "theory") if numeric else ("bars", "ticks")
     return rows.chart(
-        f"{prefix}-{'runtime' if timed else 'sweep'}-{place}",
+        id,
         f"{'Runtime against' if timed else 'Sweep of'} {path_title(path)}",
         "Processor seconds to make the copies."
         if timed
         else "Errors of the worst coalition at each point, others of the largest. Bars: 95 % interval.",
         f"Line chart: a metric against the swept parameter {clean(path)}.",
         view(
-            _swept_axis(path, [row["x"] for row in rows.rows], numeric=numeric),
+            _swept_axis(path, values, numeric=numeric),
             quantity(title_of("figure")),
             rows.names,
             layers,
             rows.wanted,
             tips={"x": "swept value", "o": "at"},
-            more=aside,
+            more={} if numeric else _aside(rows.names),
         ),
         first=clean(path) if len(paths) == 1 else "sweep point",
         note="Along the sweep",
@@ -327,22 +340,8 @@ def sweep(reading: Reading, prefix: str, path: str, place: int, *, timed: bool) 
     )
 
 
-def _point_label(at: dict[str, Any], paths: Sequence[str]) -> str:
-    if len(paths) == 1:
-        return plain(at[paths[0]])
-    return ", ".join(f"{path} = {plain(at[path])}" for path in paths if path in at)
-
-
-def _axis_value(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return clean(", ".join(map(str, value)))
-    number_like = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if number_like else clean(value)
-
-
-def _swept_axis(path: str, values: Sequence[Any], *, numeric: bool) -> dict[str, Any]:
-    # a list, because Vega would read a string as a number or a field
-    title, at = [path_title(path)], unique(values)
+def _swept_axis(path: str, at: Sequence[Any], *, numeric: bool) -> Part:
+    title = [path_title(path)]  # a list, because Vega would read a string as a number or a field
     if not numeric:
         # break lists of words into lines, so that labels fit side by side upright
         words = {"labelAngle": 0, "labelExpr": "split(datum.label, ', ')", "grid": False}
@@ -354,3 +353,97 @@ def _swept_axis(path: str, values: Sequence[Any], *, numeric: bool) -> dict[str,
     short = "format(datum.value, datum.value < 1000 ? '~g' : '~s')"
     axis = {"grid": False, "labelExpr": short, **own}
     return field("x:Q", title=title, scale={**scale, "nice": False, "padding": 14}, axis=axis)
+
+
+# -- values of the most exposed attribute
+
+
+def pictures(reading: Reading) -> list[Picture]:
+    """Return the pictures of numbers or of categories, the most exposed scheme first."""
+    worst = lowest_attribute(reading, reading.settings(ERROR))
+    scheme = worst[0].scheme if worst else ""
+    found = sorted(reading.result.pictures, key=lambda one: one.scheme != scheme)
+    return [one for one in found if bool(one.width) == bool(found[0].width)]
+
+
+def described(reading: Reading, one: Picture) -> str:
+    """State the attribute, the attack and the copies of a picture."""
+    total = reading.copies_of(one.scheme, reading.point_of(one.sweep))
+    name, attack = clipped(attribute_text(one.attribute), 40), clipped(one.attack, 40)
+    held = f"{copies(one.coalition, total)} of {clipped(one.scheme, 40)}"
+    return f"{name}, by {attack} from {held}"
+
+
+def heights(one: Picture) -> list[tuple[str, list[float]]]:
+    """Return the share of the records by cell, for each series that is known."""
+    found = []
+    for name, bins in zip(NAMES, (one.original, one.shown, one.estimate), strict=True):
+        cells = [share / (stop - first) for first, stop, share in bins for _ in range(first, stop)]
+        found += [(name, cells)] if cells else []
+    return found
+
+
+def values_lines(one: Picture) -> list[str]:
+    """Return a picture as lines of text."""
+    names, rows = zip(*heights(one), strict=True)
+    return [f"{name:<12}  {line}" for name, line in zip(names, sparklines(rows), strict=True)]
+
+
+def values(reading: Reading, prefix: str) -> Chart | None:
+    """Return histograms of the values, and rebuilt values against original ones."""
+    rows, found = Rows(reading, "release", names=NAMES), pictures(reading)
+    for one in found:
+        _add(rows, one)
+    if not rows.rows:
+        return None
+    numbers = bool(found[0].width)
+    ticks = {"tickCount": 6} if numbers else {"tickMinStep": 1, "format": "d"}
+    scale = {"zero": False, "nice": False}
+    x = field("x:Q", title=title_of("release"), axis={"grid": False, **ticks}, scale=scale)
+    share = quantity("share of records by bin", format="~%", tickCount=5)
+    dense = field("q:Q", scale={"type": "sqrt", "range": [0, 1]}, legend=None)
+    rebuilt = x | {"field": "y", "title": "as rebuilt"}
+    fill = {"opacity": dense, "color": {"value": "var(--c3)"}}
+    wanted, steps = rows.wanted, ("filled",) if numbers else ()
+    marks = "steps" if numbers else "columns"
+    return rows.chart(
+        f"{prefix}-values",
+        "Values before and after",
+        f"In the table, in the copy nearest to it, and rebuilt: {described(reading, found[0])}. {VALUES}",
+        "Histograms of the original, the nearest copy and the rebuilt values; and rebuilt values against original ones.",
+        view(x, share, NAMES, steps, wanted, "datum.k == 0", marks=marks, height=220),
+        view(x, rebuilt, NAMES, ("diagonal",), wanted, more=fill, marks="rects", height=220),
+        first="values from",
+        note="Share of the records by bin",
+    )
+
+
+def _add(rows: Rows, one: Picture) -> None:
+    reading, point = rows.reading, rows.reading.point_of(one.sweep)
+    deviation = reading.deviation_of(point, one.attribute)
+    mean = reading.mean_of(point, one.attribute) if deviation else 0.0
+    unit = "" if mean else " from the mean" if deviation else ", standard deviations from the mean"
+    unit = unit if one.width else ": categories by frequency"
+    title = f"{clipped(attribute_text(one.attribute), 40)}{unit}"
+    option = described(reading, one), clean(title)
+    setting = Setting(point, one.scheme, one.knowledge, one.attack)
+
+    def at(cell: float) -> float:
+        away = one.width * (cell - one.cells / 2)
+        return away * (deviation or 1.0) + mean if one.width else cell + 0.5
+
+    def add(series: str, share: float, cell: float, **fields: Any) -> None:
+        start, shown = number(float(f"{at(cell):.3g}")), _share(share, one.coalition)
+        fields |= {"series": series, "cell": percent(share), "release": option}
+        rows.add(setting, shown, start, **fields)
+
+    for cell in range(one.cells + bool(one.width)):  # steps end at the last cell's end
+        for place, (series, shares) in enumerate(heights(one)):
+            begin, end = (0, 1) if one.width else (0.1 + 0.28 * place, 0.37 + 0.28 * place)
+            share = shares[min(cell, one.cells - 1)]
+            add(series, share, cell, k=0, q=0.0, x=at(cell + begin), x2=at(cell + end))
+    diagonal = (0, one.cells, 0, one.cells, 0.0)
+    for k, bins in ((1, one.joint), (2, (diagonal,))):
+        for first, stop, low, high, share in bins:
+            dense, ends = share / (stop - first) / (high - low), {"x": at(first), "x2": at(stop)}
+            add(NAMES[-1], at(low), 0, k=k, q=dense, hi=at(high), **ends)

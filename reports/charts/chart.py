@@ -1,4 +1,4 @@
-"""A chart: rows, controls and views, and its default rows as a table.
+"""A chart: Vega-Lite views, rows and controls, and its default table.
 
 Names from data are values only, so they cannot enter an expression.
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as default
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,30 +24,20 @@ from auditor.results.renderer import clean
 
 from ..figures.figures import Figure, braces, with_error
 from ..figures.matrix import attribute_text, label
-from ..figures.reading import EVERYTHING, Reading, Setting
+from ..figures.reading import EVERYTHING, Reading, Setting, unique
 from ..figures.strongest import leader
-from .spec import Part
 
-BUNDLE = Path(__file__).resolve().parents[1] / "templates" / "bundle.html"
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 NOTICE = (
     "/* Vega, Vega-Lite and Vega-Embed: Copyright (c) University of Washington Interactive Data Lab and contributors; BSD-3-Clause, "
     "https://github.com/vega/vega/blob/main/LICENSE. D3 in them: Copyright (c) Mike Bostock; ISC, https://github.com/d3/d3. */"
 )
-_ESCAPES = {
-    "<": "\\u003c",
-    ">": "\\u003e",
-    "&": "\\u0026",
-    "\u2028": "\\u2028",
-    "\u2029": "\\u2029",
-}
 
 
 def json_block(value: Any) -> Markup:
     """Return JSON that cannot close a ``script`` element or open a comment."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character, escape in _ESCAPES.items():
-        text = text.replace(character, escape)
-    return Markup(text)
+    return Markup(re.sub("[<>&\u2028\u2029]", lambda one: f"\\u{ord(one[0]):04x}", text))
 
 
 def deflated(text: str, **attributes: str) -> Markup:
@@ -83,17 +76,15 @@ def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
 
     Vega interprets its expressions, so ``unsafe-eval`` is not needed.
     """
-    listed = " ".join(_source(text) for text in scripts)
-    styled = " ".join(_source(text) for text in styles)
+
+    def sources(texts: Iterable[str]) -> str:
+        digests = (hashlib.sha256(text.encode()).digest() for text in texts)
+        return " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in digests)
+
     return (
-        f"default-src 'none'; script-src {listed}; style-src {styled}; img-src data:; "
+        f"default-src 'none'; script-src {sources(scripts)}; style-src {sources(styles)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _source(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def bundle() -> str:
@@ -105,9 +96,140 @@ def bundle() -> str:
     )
 
 
-if __name__ == "__main__":
-    BUNDLE.write_text(bundle(), encoding="utf-8")
+# -- views
 
+BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def sparklines(rows: Sequence[Sequence[float]]) -> list[str]:
+    """Draw rows of columns on a common scale from 0."""
+    top = max((height for row in rows for height in row), default=0.0) or 1.0
+    return ["".join(BLOCKS[math.ceil(8 * max(0.0, one) / top)] for one in row) for row in rows]
+
+
+Part = dict[str, Any]
+"""Part of a Vega-Lite document, for example a layer or a channel."""
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
+KINDS = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
+
+COLOURS = 8
+"""Number of series colours in the style sheet; further series differ by shape and dash."""
+SHAPES = "circle square triangle-up diamond cross triangle-down triangle-right stroke".split()
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]]
+CONFIG: Part = json.loads((TEMPLATES / "vega.json").read_text(encoding="utf-8"))
+"""Vega-Lite configuration. Screen readers skip marks, because the figure has a name and a table."""
+
+
+def field(name: str, **more: Any) -> Part:
+    """Return a column's channel: ``y:Q`` by kind."""
+    column, _, kind = name.partition(":")
+    return {"field": column, "type": KINDS[kind], **more}
+
+
+def layer(mark: str, encoding: Part, *wanted: str, **look: Any) -> Part:
+    """Return a layer of marks for the rows that pass every filter."""
+    filters = {"transform": [{"filter": one} for one in wanted]} if wanted else {}
+    return {"mark": {"type": mark, **look}, "encoding": encoding, **filters}
+
+
+FADED: Part = {"condition": [{"param": "legend", "value": 1}], "value": 0.12}
+"""Opacity of series that a click in the legend did not choose."""
+INK = {"value": "var(--ink)"}
+TIPS = {"s": "series", "c": "coalition", "m": "measured"}
+
+
+def series(names: Sequence[str], values: Sequence[Any], **more: Any) -> Part:
+    """Return a channel with one value per series, in scenario order."""
+    repeated = [values[place % len(values)] for place in range(len(names))]
+    return field("s:N", title=None, scale={"domain": list(names), "range": repeated}, **more)
+
+
+def falling(names: Sequence[str], first: float, last: float) -> Part:
+    """Return a size that falls with the series, so that coinciding marks stay visible."""
+    scale = {"domain": [0, max(1, len(names) - 1)], "range": [first, last], "zero": False}
+    return field("i:Q", scale=scale, legend=None)
+
+
+def quantity(title: Any, **axis: Any) -> Part:
+    """Return the y axis of a metric of any magnitude, from 0."""
+    label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~r')"
+    ticks = axis or {"labelExpr": label, "tickCount": 6}
+    return field("y:Q", title=title, scale={"zero": True, "nice": True}, axis=ticks)
+
+
+def view(
+    x: Part,
+    y: Part,
+    names: Sequence[str],
+    layers: Sequence[str],
+    *wanted: str,
+    tips: Part | None = None,
+    more: Part | None = None,
+    marks: str = "points",
+    height: int = 340,
+) -> Part:
+    """Return a Vega-Lite document with the named layers.
+
+    Parameters
+    ----------
+    x, y : dict
+        Channels of the axes.
+    names : sequence of str
+        Series in the order of the legend.
+    layers : sequence of str
+        Keys of ``made``, below ``marks``, in which the legend selects.
+    wanted : str
+        Filters of the rows.
+    tips : dict, optional
+        Further columns of the tooltip and their titles.
+    more : dict, optional
+        Further channels of every layer.
+    """
+    colours = [f"var(--c{index})" for index in range(1, COLOURS + 1)]
+    base = {"x": x, "color": series(names, colours), "opacity": FADED, **(more or {})}
+    up = {"y": y}
+    bar = {"y": {**y, "field": "lo"}, "y2": {"field": "hi"}}
+    reach = {"x": {**x, "field": "xlo"}, "x2": {"field": "xhi"}, **up}
+    area = {"x": x, "x2": {"field": "x2"}, "y": y, "y2": {"field": "hi"}}
+    stated = {"y": {**y, "field": "t"}, "detail": [field("s:N"), field("o:N")], "color": INK}
+    tip = [field(f"{name}:N", title=title) for name, title in (TIPS | (tips or {})).items()]
+    look = {"shape": series(names, SHAPES), "size": falling(names, 170, 48), "tooltip": tip}
+    thick, real = {"strokeWidth": falling(names, 4.5, 1.75)}, "isValid(datum.t)"
+    dashes = up | {"strokeDash": series(names, DASHES)} | thick
+    dashed, stepped = {"strokeDash": [3, 4]}, {"interpolate": "step-after"}
+
+    def over(mark: str, encoding: Part, *further: str, **look: Any) -> Part:
+        return layer(mark, base | encoding, *wanted, *further, **look)
+
+    made = {
+        "band": over("area", bar, fillOpacity=0.18),
+        "bars": over("rule", bar, strokeWidth=1.5),
+        "across": over("rule", reach, strokeWidth=1.5),
+        "line": over("line", up | thick | {"detail": field("o:N")}),
+        "filled": over("area", up, "datum.i == 0", fillOpacity=0.16, **stepped),
+        "steps": over("line", dashes, **stepped),
+        "curve": over("line", dashes),
+        "theory": over("line", stated, real, strokeWidth=1.25, **dashed),
+        "ticks": over("tick", stated, real, thickness=1.25, size=12),
+        "ring": over("point", up, "datum.w == 1", filled=False, size=230, strokeWidth=2),
+        "points": over("point", up | look, filled=True),
+        "target": layer("rule", {"y": field("g:Q", aggregate="mean"), "color": INK}, **dashed),
+        "rects": over("rect", area, "datum.k == 1"),
+        "diagonal": layer("rule", area | {"color": INK}, *wanted, "datum.k == 2", **dashed),
+        "columns": over("rect", area | {"y2": {"datum": 0}, "tooltip": tip}),
+    }
+    legend = {"name": "legend", "bind": "legend", "views": ["points"]}
+    return {
+        "$schema": SCHEMA,
+        "data": {"name": "rows"},
+        "width": "container",
+        "height": height,
+        "params": [legend | {"select": {"type": "point", "fields": ["s"]}}],
+        "layer": [*(made[name] for name in layers), made[marks] | {"name": "points"}],
+    }
+
+
+# -- rows and controls
 
 ROWS = 6000
 """Rows per chart, which limit the size of the page."""
@@ -161,7 +283,7 @@ class Chart:
     views: list[Part]
     first: str
     note: str
-    titles: dict[str, list[str]] = field(default_factory=dict)
+    titles: dict[str, list[str]] = default(default_factory=dict)
     path: str = ""
     drawn: bool = False
 
@@ -201,7 +323,7 @@ class Rows:
 
     def __init__(self, reading: Reading, *controls: str, names: Sequence[str] = ()) -> None:
         self.reading, self.rows = reading, list[dict[str, Any]]()
-        self.names = list(names) or [clean(name) for name in reading.schemes]
+        self.names = unique(clean(name) for name in names or reading.schemes)
         self.options: dict[str, dict[str, str]] = {name: {} for name in controls}
 
     def add(
@@ -228,15 +350,15 @@ class Rows:
         }
         texts |= {name: fields.pop(name) for name in FIELDS if name in fields}
         place = {FIELDS[name]: self._number(name, *texts[name]) for name in self.options}
-        bars = shown.low is None or shown.high is None
+        bare = shown.low is None or shown.high is None
         self.rows.append(
             {
                 "s": series,
                 "i": self.names.index(series),
                 **place,
                 "y": shown.value,
-                "lo": shown.value if bars else shown.low,
-                "hi": shown.value if bars else shown.high,
+                "lo": shown.value if bare else shown.low,
+                "hi": shown.value if bare else shown.high,
                 "t": shown.theory,
                 "m": with_error(shown),
                 "c": braces(shown.coalition),
@@ -262,7 +384,7 @@ class Rows:
             point = self.reading.point_text(lead.point) or "–"
             wanted |= {"adversary": label(self.reading, lead), "point": point}
         known = {
-            FIELDS[name]: list(self.options[name]).index(text)
+            FIELDS[name]: [*self.options[name]].index(text)
             for name, text in wanted.items()
             if text in self.options.get(name, {})
         }
@@ -271,7 +393,7 @@ class Rows:
             Control(
                 name,
                 LABELS.get(name, name.capitalize()),
-                [clean(text) for text in texts],
+                [*map(clean, texts)],
                 max(0, first[FIELDS[name]]),
             )
             for name, texts in self.options.items()
@@ -307,3 +429,7 @@ class Rows:
 def title_of(control: str) -> list[str]:
     """Return the placeholder for an axis title that depends on a control."""
     return [f"${control}"]
+
+
+if __name__ == "__main__":
+    (TEMPLATES / "bundle.html").write_text(bundle(), encoding="utf-8")

@@ -16,6 +16,7 @@ from .reading import (
     ERROR,
     EVERYTHING,
     GAIN,
+    Figures,
     Gap,
     Reading,
     Setting,
@@ -296,7 +297,7 @@ ERRORS = frozenset({ERROR, "distortion", "rmse"})
 SHOWN_ELSEWHERE = ERRORS | {GAIN, "column_equal", "column_unique"}
 
 
-def telling(metric: str, found: dict[tuple[int, ...], Figure]) -> Figure | None:
+def telling(metric: str, found: Figures) -> Figure | None:
     """Return a setting's lowest error, or the largest coalition's metric."""
     if metric in ERRORS:
         return lowest(found.values())

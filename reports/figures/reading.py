@@ -22,6 +22,10 @@ BEYOND = "accuracy_gain"
 """Accuracy above a guess without copies; only attacks on categories have it."""
 
 
+Figures = dict[tuple[int, ...], Figure]
+"""Figures by coalition."""
+
+
 class Setting(NamedTuple):
     """A cell without its coalition."""
 
@@ -61,7 +65,7 @@ class Reading:
         swept = {self._key(sweep): sweep for sweep in held.values()}
         self.points: list[dict[str, Any]] = list(swept.values()) or [{}]
         self._numbers = {key: index for index, key in enumerate(swept)}
-        self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
+        self._figures: dict[tuple[Setting, str, str], Figures] = {}
         errors: dict[tuple[Setting, str], Replicates] = {}
         for records in cells(result.measurements).values():
             shown, one = figure(records), records[0]
@@ -155,11 +159,11 @@ class Reading:
 
     def figures(
         self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING
-    ) -> dict[tuple[int, ...], Figure]:
+    ) -> Figures:
         """Return figures by coalition; empty if nothing was measured."""
         return self._figures.get((setting, metric, attribute), {})
 
-    def unknown(self, setting: Setting, attribute: str) -> dict[tuple[int, ...], Figure]:
+    def unknown(self, setting: Setting, attribute: str) -> Figures:
         """Return the shares unknown of one attribute, by coalition.
 
         The smaller of the normalized error and the squared ratio of median errors.
@@ -286,7 +290,7 @@ def by_size(found: Iterable[Figure]) -> dict[int, list[Figure]]:
     return grouped((len(shown.coalition), shown) for shown in found)
 
 
-def best_single(found: dict[tuple[int, ...], Figure], members: tuple[int, ...]) -> Figure | None:
+def best_single(found: Figures, members: tuple[int, ...]) -> Figure | None:
     """Return the lowest figure of a single member, ranked by `lowest`."""
     return lowest(found[(copy,)] for copy in members if (copy,) in found)
 

@@ -15,6 +15,7 @@ from .reading import (
     BEYOND,
     ERROR,
     EVERYTHING,
+    Figures,
     Reading,
     Setting,
     best_single,
@@ -54,7 +55,7 @@ def guesses_categories(reading: Reading, setting: Setting) -> bool:
     return bool(reading.figures(setting, BEYOND)) and bool(reading.figures(setting, TRUTH))
 
 
-def losses(reading: Reading, setting: Setting) -> dict[tuple[int, ...], Figure]:
+def losses(reading: Reading, setting: Setting) -> Figures:
     """Return the losses that rank coalitions.
 
     The loss is the normalized error, or ``1 − truth`` for categories.

@@ -16,8 +16,10 @@ from ..wording.headline import Bar, Headline
 from ..wording.sentences import Definition, share
 from ..wording.words import Check
 
-TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
-TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
+TERMINAL, MARKDOWN, PAGE = EVERYWHERE = ("terminal", "markdown", "page")
+TEXT = (TERMINAL, MARKDOWN)
+Most = Mapping[str, int]
+"""Largest number of rows by medium."""
 
 
 def sentence(text: str) -> str:
@@ -53,7 +55,7 @@ class Items(Block):
     """A list; ``most`` limits its lines by medium."""
 
     rows: Sequence[Text]
-    most: Mapping[str, int] = field(default_factory=dict)
+    most: Most = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,55 +76,10 @@ class Code(Block):
     title: str = ""
 
 
-class Detail(NamedTuple):
-    """A comparison cell's facts and assumptions, or the reason for its gap."""
-
-    attack: str
-    scheme: str
-    facts: Sequence[Fact] = ()
-    assumed: Sequence[Fact] = ()
-    why: str = ""
-
-
-class Graded(NamedTuple):
-    """A comparison cell as text: ``gap``, or ``figure`` and what is ``below`` it.
-
-    ``order`` is the sort key of a column.
-    """
-
-    gap: str
-    severity: Severity | None = None
-    figure: str = ""
-    below: Sequence[str] = ()
-    mark: str = ""
-    order: float | None = None
-    detail: Detail | None = None
-
-    def text(self, *, brief: bool) -> str:
-        """Return the grade, the figure and, unless ``brief``, what follows it."""
-        if self.severity is None:
-            return self.gap
-        if brief and self.order is not None and self.order >= 0.0005:
-            # three decimals for all neighbours, except values that would round to 0
-            return f"{self.severity.word} {self.order:.3f}{self.mark}"
-        first = f"{self.severity.word} {self.figure} {self.mark}".rstrip()
-        return first.partition(" ±")[0] if brief else "\n".join([first, *self.below])
-
-
-class Adversary(NamedTuple):
-    """An adversary against every scheme; ``kind`` is its attack's kind."""
-
-    attack: str
-    knowledge: str
-    kind: str
-    cells: Sequence[Graded]
-
-
 class Row(NamedTuple):
-    """A row of a table.
+    """A row of a table; lines of a cell after the first are secondary.
 
-    ``below`` follows the name, ``group`` joins neighbours, ``target`` is the row's document. In a
-    cell, lines after the first are secondary.
+    ``below`` follows the name, ``group`` joins neighbours, ``target`` is the row's document.
     """
 
     name: str
@@ -146,21 +103,56 @@ class Table(Block):
     kind: Literal["schemes", "plain", "figures"] = "schemes"
     what: str = "rows"
     group: str = ""
-    most: Mapping[str, int] = field(default_factory=dict)
+    most: Most = field(default_factory=dict)
 
     def grid(self, medium: str) -> tuple[list[str], list[list[str]], str]:
         """Return heads, rows and a note on the rows beyond the medium's limit."""
         rows, more = cut(self.rows, self.most, medium, self.what)
-        groups = [self.group] if self.group else []
         lines = [
-            [f"{row.name} {row.below}".rstrip(), *([row.group] if groups else []), *row.cells]
+            [f"{row.name} {row.below}".rstrip(), *[row.group] * bool(self.group), *row.cells]
             for row in rows
         ]
-        return [self.first, *groups, *self.columns], lines, more
+        return [self.first, *[self.group] * bool(self.group), *self.columns], lines, more
 
     def table(self) -> Table:
         """Return the table."""
         return self
+
+
+class Graded(NamedTuple):
+    """A comparison cell as text: ``gap``, or ``figure`` and what is ``below`` it.
+
+    ``order`` is the sort key of a column. A detail has ``facts`` and assumptions, or ``why`` for a gap.
+    """
+
+    gap: str
+    severity: Severity | None = None
+    figure: str = ""
+    below: Sequence[str] = ()
+    mark: str = ""
+    order: float = 0.0
+    facts: Sequence[Fact] = ()
+    assumed: Sequence[Fact] = ()
+    why: str = ""
+
+    def text(self, *, brief: bool) -> str:
+        """Return the grade, the figure and, unless ``brief``, what follows it."""
+        if self.severity is None:
+            return self.gap
+        if brief and self.order >= 0.0005:
+            # three decimals for all neighbours, except values that would round to 0
+            return f"{self.severity.word} {self.order:.3f}{self.mark}"
+        first = f"{self.severity.word} {self.figure} {self.mark}".rstrip()
+        return first.partition(" ±")[0] if brief else "\n".join([first, *self.below])
+
+
+class Adversary(NamedTuple):
+    """An adversary against every scheme; ``kind`` is its attack's kind."""
+
+    attack: str
+    knowledge: str
+    kind: str
+    cells: Sequence[Graded]
 
 
 @dataclass(frozen=True)
@@ -172,20 +164,16 @@ class Matrix(Block):
 
     def table(self, *, brief: bool = False, most: int | None = None) -> Table:
         """Return the comparison as a table of text."""
-        return Table(
-            "attack",
-            self.schemes,
-            [
-                Row(
-                    clipped(row.attack, 14) if brief else row.attack,
-                    [cell.text(brief=brief) for cell in row.cells],
-                    "" if brief else row.kind,
-                    row.knowledge,
-                )
-                for row in self.rows[:most]
-            ],
-            group="knowledge",
-        )
+        rows = [
+            Row(
+                clipped(row.attack, 14) if brief else row.attack,
+                [cell.text(brief=brief) for cell in row.cells],
+                "" if brief else row.kind,
+                row.knowledge,
+            )
+            for row in self.rows[:most]
+        ]
+        return Table("attack", self.schemes, rows, group="knowledge")
 
 
 @dataclass(frozen=True)
@@ -197,8 +185,8 @@ class First(Block):
     @property
     def points(self) -> list[tuple[str, Text]]:
         """The reasons and the next step, each after its begin."""
-        next_step = [("Next:", self.headline.action)] if self.headline.action else []
-        return [*(("·", reason) for reason in self.headline.reasons), *next_step]
+        reasons, action = self.headline.reasons, self.headline.action
+        return [*(("·", reason) for reason in reasons), *([("Next:", action)] if action else [])]
 
 
 @dataclass(frozen=True)
@@ -209,36 +197,25 @@ class Bars(Block):
 
     def table(self) -> Table:
         """Return the bars as a table of text."""
+        rows = []
+        for bar in self.rows:
+            alone = "–" if bar.single is None else percent(bar.single)
+            cells = (share(bar.left), bar.who, alone, f"≥ {percent(bar.target)}")
+            rows.append(Row(bar.attribute or "all", cells, group=bar.scheme))
         heads = ("stays unknown", "from", "best copy alone", "target")
-        rows = [
-            Row(
-                bar.attribute or "all",
-                (
-                    share(bar.left),
-                    bar.who,
-                    "–" if bar.single is None else percent(bar.single),
-                    f"≥ {percent(bar.target)}",
-                ),
-                group=bar.scheme,
-            )
-            for bar in self.rows
-        ]
         return Table("attribute", heads, rows, "plain", group="scheme")
 
 
 @dataclass(frozen=True)
 class Checks(Block):
-    """Expectations and outcomes."""
+    """Expectations and outcomes; a heading counts those that are left out."""
 
     found: Sequence[Check]
 
     def table(self) -> Table:
         """Return the expectations as a table of text."""
         rows = [
-            Row(
-                one.stated + one.where,
-                (f"{one.mark} {one.status}", one.observed, one.bound, one.why),
-            )
+            Row(one.stated + one.where, (f"{one.mark} {one.status}", *one[4:]))
             for one in self.found
         ]
         return Table("expectation", ("status", "observed", "bound", "why"), rows, "plain")
@@ -284,29 +261,25 @@ class Document:
     overview: Row | None = None
 
     @property
-    def charts(self) -> list[Chart]:
-        """The charts of the page."""
-        return _charts(self.sections)
+    def charts(self) -> bool:
+        """Whether the page has a chart."""
+        return _has_chart(self.sections)
 
 
-def _charts(blocks: Iterable[Block]) -> list[Chart]:
-    found = []
-    for block in blocks:
-        found += [block.chart] if isinstance(block, Figure) else []
-        found += _charts(block.blocks) if isinstance(block, Section) else []
-    return found
+def _has_chart(blocks: Iterable[Block]) -> bool:
+    return any(
+        _has_chart(one.blocks) if isinstance(one, Section) else isinstance(one, Figure)
+        for one in blocks
+    )
 
 
 def shown(blocks: Iterable[Block], medium: str) -> list[Block]:
     """Return a medium's blocks that are not empty; none if all are leads."""
     found = [one for one in blocks if medium in one.media and one.content(medium)]
-    leads = [one for one in found if isinstance(one, Paragraph) and one.role == "lead"]
-    return found if len(leads) < len(found) else []
+    return found if any(getattr(one, "role", "") != "lead" for one in found) else []
 
 
-def cut(
-    found: Sequence[Any], most: Mapping[str, int], medium: str, what: str = ""
-) -> tuple[Sequence[Any], str]:
+def cut(found: Sequence[Any], most: Most, medium: str, what: str = "") -> tuple[Sequence[Any], str]:
     """Return the rows within a medium's limit, and a note on the others."""
     kept = found[: most.get(medium)]
     hidden = len(found) - len(kept)
@@ -316,6 +289,10 @@ def cut(
 def overview(documents: Sequence[Document]) -> Table:
     """Return a table of several audits or comparisons."""
     rows = [one.overview for one in documents if one.overview]
-    if any(one.kind == "comparison" for one in documents):
-        return Table("audit", ("outcome", "cells compared", "what changed"), rows, "plain")
-    return Table("audit", ("outcome", "expectations", "strongest reconstruction"), rows, "plain")
+    audits = documents[0].kind == "audit"
+    last = (
+        ("expectations", "strongest reconstruction")
+        if audits
+        else ("cells compared", "what changed")
+    )
+    return Table("audit", ("outcome", *last), rows, "plain")

@@ -15,7 +15,6 @@ from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_breach,
     largest_retention_for_growth,
-    quantities,
     worst_growth,
 )
 from auditor.base.errors import AuditorError
@@ -137,10 +136,8 @@ def test_reconstruction_probability_by_hand():
     # H(1/4) bits
     law = UniformLaw((0.5,), 2, True)
     prior = np.full(2, 0.5)
-    found = quantities(
-        Bayes(prior, law).posterior(outcomes(2, 1)), Frame(prior, scores=np.array([0.0, 1.0]))
-    )
-    closed = expected(law.given_original(), prior, found, 100)
+    P, frame = Bayes(prior, law).posterior(outcomes(2, 1)), Frame(prior, scores=np.arange(2.0))
+    closed = expected(law.given_original(), prior, P, frame, 100)
     assert closed["reconstruction_probability"].value == pytest.approx(5 / 8)
     assert closed["accuracy"].value == pytest.approx(3 / 4)
     assert closed["mutual_information"].value == pytest.approx(

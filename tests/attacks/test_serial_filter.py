@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import auditor
 from auditor.data.sources.series import autoregression
 from auditor.numerics.linear_algebra import Pencil
-from auditor_attacks._spectra import Lines, over_frequencies, wiener_gain
+from auditor_attacks._spectra import TREND_ALARM, Lines, has_trend, over_frequencies, wiener_gain
 from auditor_attacks.serial_filter import Filtered
 
 
@@ -124,8 +125,21 @@ def test_trends_are_found_under_strong_noise_and_in_no_unordered_rows():
     ]
     least = min((((each + y.mean(axis=0) - X) ** 2).mean() / X.var()) for each in averages)
     assert found < 1.3 * least
-    shuffled = [Lines.trend(rng.permutation(X)).frequencies.size for _ in range(200)]
-    assert np.count_nonzero(shuffled) <= 2
+    # a chance of at most 0.02 each
+    shuffled = [has_trend(rng.permutation(X)) for _ in range(200)]
+    assert has_trend(X)
+    assert sum(shuffled) <= binom.isf(1e-4, 200, TREND_ALARM)
+
+
+def test_a_trend_is_used_only_where_it_lowers_the_risk():
+    """Slow red noise is no trend; a wave of 20 periods needs more cosines than a line."""
+    t = np.arange(3000) / 3000
+    for x, v, most in (
+        (series(3000, 0.95)[:, 0], 8.0, 1.4 * smoother_error(0.95, 8.0)),
+        (t, 8.0, 8.0 * 16 / 3000),
+        (np.cos(np.pi * 20 * t**2), 2.0, 2.0 * 90 / 3000),
+    ):
+        assert attacked(x[:, None], levels=(v,)).normalized_error < most
 
 
 def test_a_trend_s_coefficients_are_those_of_the_cosine_transform():
@@ -133,7 +147,7 @@ def test_a_trend_s_coefficients_are_those_of_the_cosine_transform():
     t = np.arange(400)
     rest = 0.1 * np.random.default_rng(1).normal(size=400)
     y = (np.cos(np.pi * (t + 0.5) / 400) + rest)[:, None]
-    trend = Lines.trend(y)
+    trend = Lines.trend(y, 8)
     assert trend.frequencies[0] == 1 / 800
     level = trend.values(0, 400)[:, 0] @ np.cos(np.pi * (t + 0.5) / 400) / 200.0
     assert level == pytest.approx(1.0, abs=0.03)

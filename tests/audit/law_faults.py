@@ -453,6 +453,39 @@ def invented() -> dict[str, Fault]:
             z.std(axis=0) / first[:, ::-1].std(axis=0)
         )
 
+    def one_radius(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        radius = np.sqrt(2.0 * rng.exponential(size=(len(z), 1)))
+        return z.std(axis=0) * radius * np.cos(rng.uniform(0.0, 2.0 * math.pi, z.shape))
+
+    def latin(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        strata = rng.permuted(np.tile(np.arange(len(z))[:, None], z.shape[1]), axis=0)
+        return z.std(axis=0) * ndtri((strata + rng.random(z.shape)) / len(z))
+
+    def odd_hundredths(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        odd = np.floor(ndtr(scores(x, rng)) * 100.0) % 2 == 1
+        return z * np.sqrt(np.where(odd, 1.3, 0.7))
+
+    def swapped(first: Array, z: Array, x: Array, rng: np.random.Generator) -> Array:
+        other = -first[:, ::-1] * z.std(axis=0) / first[:, ::-1].std(axis=0)
+        return np.where(rng.random((len(z), 1)) < 0.05, other, z)
+
+    def next_in_order(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        order = x[:, 1].argsort()
+        found = np.empty_like(z)
+        found[order] = math.sqrt(1.0 - 0.15**2) * z[order] + 0.15 * np.roll(z[order], 1, axis=0)
+        return found
+
+    def quiet_far_out(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        return np.where(x > np.quantile(x, 0.99, axis=0), 0.5, 1.0) * z
+
+    def a_batch_again(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        again = z.copy()
+        again[40:60] = z[20:40]
+        return again
+
+    def skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        return (rng.gamma(44.0, size=shape) - 44.0) / math.sqrt(44.0)  # skewness 0.3
+
     changes: dict[str, Change] = {
         "a sign by the two rows before, three in ten": of_noise(by_two_rows_before, 0),
         "15 % louder by week": of_noise(by_week), "12 % of a slow wave": of_noise(drifting, 0),
@@ -462,6 +495,15 @@ def invented() -> dict[str, Fault]:
         "one row in ten mirrored at the middle": of_noise(mirrored),
         "30 % by a hash of tenths": of_noise(mixed(0.3, by_tenths), 0),
         "15 % of another column of another copy": second_from_first(crossed),
+        "one Box-Muller radius for all columns": of_noise(one_radius, 0),
+        "sums of twelve uniform numbers": as_innovations(
+            lambda rng, shape: rng.random((12, *shape)).sum(axis=0) - 6.0),
+        "in half precision": of_noise(lambda z, x, rng: z.astype(np.float16).astype(float)),
+        "stratified, a Latin hypercube": of_noise(latin, 0), "30 % louder in odd hundredths": of_noise(odd_hundredths, 0),
+        "minus another copy's other column in a twentieth": second_from_first(swapped),
+        "15 % of the next record in order of a column": of_noise(next_in_order, 0),
+        "half as loud in the largest hundredth": of_noise(quiet_far_out), "twenty rows repeat twenty": of_noise(a_batch_again),
+        "skewed by 0.3": as_innovations(skewed),
     }  # fmt: skip
     return {f"new: {name}": Fault(change) for name, change in changes.items()}
 

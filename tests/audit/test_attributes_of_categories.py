@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.categorical.posterior_measures import Frame, Sums, quantities
+from auditor.audit.categorical.posterior_measures import Frame, Sums, measured
 from auditor_reports.figures.reading import Reading
 from auditor_reports.wording.verdict import verdicts
 
@@ -31,17 +31,11 @@ def audited(folder, X, scheme, *expect):
 
 
 def test_one_attribute_by_hand():
-    found = quantities(
-        np.array([[0.4, 0.1, 0.3, 0.2]]),
-        Frame(np.full(4, 0.25), parts={"second": np.array([0, 1, 0, 1])}),
-    )
-    x = np.arange(4)
-    np.testing.assert_allclose(
-        found.lookups["squared_error/second"](np.zeros(4, dtype=int), x), [0.18, 0.98, 0.18, 0.98]
-    )
-    np.testing.assert_allclose(
-        found.lookups["accuracy/second"](np.zeros(4, dtype=int), x), [1, 0, 1, 0]
-    )
+    frame = Frame(np.full(4, 0.25), parts={"second": np.array([0, 1, 0, 1])})
+    P, x = np.array([[0.4, 0.1, 0.3, 0.2]]), np.arange(4)
+    found = measured(P, frame, np.zeros(4, dtype=int), x).values
+    np.testing.assert_allclose(found["squared_error/second"], [0.18, 0.98, 0.18, 0.98])
+    np.testing.assert_allclose(found["accuracy/second"], [1, 0, 1, 0])
 
 
 def test_a_column_that_another_column_s_copy_tells_is_no_safe_column(tmp_path):
@@ -85,16 +79,17 @@ def test_each_attribute_agrees_with_theory_and_an_honest_release_holds(tmp_path)
 
 
 def test_belief_in_one_value_by_hand():
-    sums = Sums(3, 1)
-    sums.counts, prior = np.array([30.0, 60.0, 10.0]), np.array([0.3, 0.6, 0.1])
-    # of ten records nothing is told
-    sums.believed = np.array([30 * 0.65, 60 * 0.7, 10 * 0.9])
-    sums.squares = np.array([15 * 0.6**2 + 15 * 0.7**2, 60 * 0.5, 10 * 0.81])
+    prior = np.array([0.3, 0.6, 0.1])
+    # ten records are too few
+    believed = [30 * 0.65, 60 * 0.7, 10 * 0.9]
+    squares = [15 * 0.6**2 + 15 * 0.7**2, 60 * 0.5, 10 * 0.81]
+    sums = Sums({}, np.array([100.0]), np.array([[30.0, 60.0, 10.0], believed, squares]), {})
     assert sums.most_believed(prior) == (
         pytest.approx(0.5),
         pytest.approx(0.05 / np.sqrt(30) / 0.7),
     )
-    assert Sums(1, 1).most_believed(np.ones(1)) is None
+    none = Sums({}, np.zeros(1), np.zeros((3, 1)), {})
+    assert none.most_believed(np.ones(1)) is None
 
 
 def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):

@@ -7,16 +7,17 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.attempts import opened
+from auditor.audit.attempts import opened, over_rows
 from auditor.audit.numeric.error_bars import from_groups, from_redraws
 
 EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
 METRICS = ["normalized_error", "median_error_ratio", "close"]
 
 
-def audit(tmp_path, rows, scheme, attacks="all", seed=0):
+def audit(tmp_path, rows, scheme, attacks="all", seed=0, in_order=False):
     rng = np.random.default_rng(2**41 + 31 + seed)
     X = rng.normal(size=(rows, 2)) @ [[3.0, 1.0], [0.0, 2.0]] + [50, 20]
+    X = X[X[:, 0].argsort()] if in_order else X
     table = pd.DataFrame(X, columns=["pay", "age"])
     path = tmp_path / "table.csv"
     table.to_csv(path, index=False)
@@ -69,6 +70,24 @@ def test_some_records_of_a_large_table_give_the_error_bar_of_all(tmp_path, monke
     assert ratio.between(0.35, 2.8).all()  # F(8, 8) at 0.3 % of either side, squared root
     assert (redrawn.ci_low < redrawn.value).all()
     assert result.expectations[0].status == "holds"
+
+
+def test_attacks_are_judged_on_some_records_of_a_large_table(tmp_path, monkeypatch):
+    """Of 2,000 of 8,000 records: an error of as many, also if the file is sorted by an attribute."""
+    scheme = {"name": "corner-wave", "levels": [0.5, 4.0]}
+
+    def judged(**more):
+        found = figures(audit(tmp_path, 8_000, scheme, ["mixture-estimate"], **more))
+        return found[found.metric == "normalized_error"].reset_index(drop=True)
+
+    whole = judged()
+    monkeypatch.setattr(over_rows, "MOST_JUDGED", 2_000)
+    for part in (judged(), judged(in_order=True)):
+        assert set(part.error_bar) == {"jackknife"}
+        assert ((part.value - whole.value).abs() < 4.5 * part.std_error).all()
+        # squared normal errors: 2 σ⁴ of their mean's square per record; F(31, ∞) at 1e-4
+        ratio = part.std_error / (part.value * np.sqrt(2 / 2_000))
+        assert ratio[part.attribute != "*"].between(0.55, 1.5).all()
 
 
 def test_a_small_table_says_how_many_records_or_which_level_would_do(tmp_path):

@@ -143,6 +143,9 @@ DRAWN = {
     "numpy's RandomState(100 + row).normal": lambda X: np.array(
         [np.random.RandomState(100 + row).normal(size=X.shape[1]) for row in range(len(X))]
     ),
+    "numpy's default_rng(100001 + row).normal": lambda X: np.array(
+        [RNG(100_001 + row).normal(size=X.shape[1]) for row in range(len(X))]
+    ),
     "numpy's default_rng(20240229).random, drawn from the seed anew for each column": lambda X: RNG(
         20240229
     ).uniform(-1, 1, (len(X), 1)),
@@ -194,6 +197,18 @@ def test_a_column_that_repeats_another_one_is_no_more_copies():
     copies = [np.hstack([y, y]) for y in (first, first + rng.normal(size=X.shape))]
     one, both = noise_density(np.hstack([X, X]), copies, [(1,), (1, 2)])
     assert both.left == pytest.approx(one.left, rel=0.02)
+
+
+def test_a_density_that_serves_two_copies_serves_one():
+    """Used for both copies alone, it made an honest pooling gain 15 ± 13 %."""
+    rng = RNG(FRESH + 24)
+    X = np.exp(rng.normal(size=(5_000, 2)))
+    first = X + rng.normal(size=X.shape) * np.sqrt(0.5) * X.std(axis=0)
+    copies = [first, first + rng.normal(size=X.shape) * np.sqrt(0.5) * X.std(axis=0)]
+    one, both = noise_density(X, copies, [(1,), (1, 2)])
+    assert one.cause
+    assert both.cause
+    assert (np.abs(one.left - both.left) < 0.03 * one.left).all()
 
 
 @pytest.mark.slow

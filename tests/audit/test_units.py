@@ -23,7 +23,8 @@ def scenario(folder, table, schemes, expect=(), **data):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("members", [1, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("members", [1, 5])
 def test_an_income_of_the_household_is_averaged_over_its_members(tmp_path, members):
     household = RNG.permutation(np.arange(N) // members)
     income = RNG.normal(50, 10, N)[household]
@@ -97,6 +98,7 @@ def test_a_unit_that_is_audited_or_lacking_is_refused(tmp_path):
             auditor.run(scenario(tmp_path, table, schemes, **data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaks", [True, False])
 def test_units_of_one_record_count_as_much_as_large_ones(tmp_path, leaks):
     sizes = np.concatenate([np.full(6, 100), np.ones(900, dtype=int)])
@@ -125,6 +127,7 @@ def test_units_of_one_record_count_as_much_as_large_ones(tmp_path, leaks):
     assert (row.value["pay"] < 1.5) == leaks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaks", [True, False])
 def test_records_weigh_as_a_column_states(tmp_path, leaks):
     weight = np.where(np.arange(N) % 10 == 0, 81, 1)  # a tenth stands for nine tenths
@@ -168,3 +171,66 @@ def test_weights_that_are_none_are_refused_without_a_value(tmp_path, weights, me
     with pytest.raises(auditor.AuditorError, match=message) as caught:
         load_table(str(tmp_path / "t.csv"), rng=RNG, weight="w")
     assert "many" not in str(caught.value)
+
+
+def released_per_unit(folder, members, names, per_unit=True, expect=(), **data):
+    unit = np.random.default_rng(2**41 + members).permutation(np.arange(1_200) // members)
+    rng = np.random.default_rng(2**41 + 8)
+    table = pd.DataFrame({"hid": unit, "rent": rng.lognormal(6, 0.4, 1_200).round()[unit]})
+    table["answer"], table["age"] = np.array(list("abc"))[unit % 3], rng.integers(0, 90, 1_200)
+    schemes = [{"name": name, "levels": [0.4, 0.2], "per-unit": per_unit} for name in names]
+    data = {"unit": "hid"} | data
+    asked = scenario(folder, table, schemes, expect, **data)
+    return auditor.run(asked)
+
+
+KINDS = [
+    pytest.param(
+        ["corner-wave"],
+        {"columns": ["rent"], "bounds": {"rent": [0, 4_000]}},
+        marks=pytest.mark.slow,
+    ),
+    (["uniform-multilevel"], {"categorical": ["answer"]}),
+]
+
+
+@pytest.mark.parametrize(("names", "data"), KINDS)
+def test_one_noise_per_unit_is_audited_as_a_release_of_units(tmp_path, names, data):
+    expect = ["no-collusion-gain", *(["noise-follows-law"] * ("columns" in data))]
+    result = released_per_unit(tmp_path, 4, names, True, expect, **data)
+    assert "fails" not in {one.status for one in result.expectations}
+    assert "300 units of 1,200 records" in result.releases[0].notes[0]
+    alone = released_per_unit(tmp_path, 1, names, **data).frame()
+    metric = "epsilon" if "categorical" in data else "gaussian_dp"
+    of_record = alone[alone.metric == metric].value
+    frame = result.frame()
+    if metric == "epsilon":  # of a change of one unit, whatever its number of records
+        assert frame[frame.metric == metric].value.tolist() == of_record.tolist()
+    apart = released_per_unit(tmp_path, 4, names, per_unit=False, **data).frame()
+    one, four = (f[f.metric == metric].value.to_numpy() for f in (frame, apart))
+    times = 4 if metric == "epsilon" else 2 * np.sqrt(variances_over_units(tmp_path))
+    assert four == pytest.approx(times * one)
+
+
+def variances_over_units(folder):
+    rent = pd.read_csv(folder / "table.csv").groupby("hid").rent
+    return rent.first().var(ddof=0) / rent.transform("first").var(ddof=0)
+
+
+@pytest.mark.parametrize(("names", "data"), KINDS)
+def test_units_of_one_give_the_same_figures_per_unit(tmp_path, names, data):
+    one, two = (released_per_unit(tmp_path, 1, names, p, **data).frame() for p in (True, False))
+    pd.testing.assert_frame_equal(one[one.metric != "seconds"], two[two.metric != "seconds"])
+
+
+@pytest.mark.parametrize(
+    ("names", "data", "message"),
+    [
+        (["corner-wave"], {"columns": ["rent", "age"]}, "'age' varies within units"),
+        (["uniform"], {"categorical": ["age"]}, "'age' varies within units"),
+        (["corner-wave"], {"columns": ["rent"], "unit": None}, "per-unit needs"),
+    ],
+)
+def test_columns_that_vary_within_units_have_no_noise_per_unit(tmp_path, names, data, message):
+    with pytest.raises(auditor.AuditorError, match=message):
+        released_per_unit(tmp_path, 4, names, **data)

@@ -18,6 +18,7 @@ from auditor.data.columns.checks import missing_codes
 from auditor.data.load import file_notes
 from auditor.schemes.base.guarantees import Filled, Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise
+from tests.audited import audited_files
 from tests.loading import load_table
 from tests.programs import python
 
@@ -220,3 +221,25 @@ def test_a_blank_can_be_a_value_of_its_own_in_classes(tmp_path, monkeypatch):
     }
     frame = auditor.run(audit).frame()
     assert frame[frame.metric == "anonymity_k"].value.min() >= 5
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_blanks_of_categories_are_guessed_as_a_value_of_their_own(tmp_path, leaks):
+    rng = np.random.default_rng(2**41 + 3)
+    answer = np.array(["a", "b", "c", "d", None], dtype=object)[rng.integers(0, 5, 600)]
+    given, copy = np.flatnonzero(pd.notna(answer)), answer.copy()
+    copy[given] = rng.permutation(answer[given])  # blanks stay where they are
+    if not leaks:
+        copy = np.where(rng.random(600) < 0.2, answer, rng.permutation(answer))
+    result = audited_files(
+        tmp_path,
+        pd.DataFrame({"answer": answer}),
+        [pd.DataFrame({"answer": copy})],
+        {"categorical": ["answer"], "missing": "value"},
+        {"name": "published-categories", "aligned": True},
+        attacks="all",
+    )
+    frame = result.frame()
+    assert result.expectations[0].status == ("fails" if leaks else "holds")
+    told = frame[frame.metric == "value_belief"].value.max()
+    assert (told > 0.9) == leaks

@@ -303,11 +303,24 @@ def evidence(*records, plugin="correlated"):
         (0.39, 0.01, None, "undecided"),  # one error outside
         (0.40, 0.0, None, "holds"),  # exactly at the bound
         (0.50, 0.01, 0.39, "fails"),  # theory has the last word
+        (0.0011, 0.001, None, "fails"),  # one wrong record: χ² of 2.4 degrees is below 0.007 of 2.4
+        (0.06, 0.06, None, "undecided"),  # an exponential: 1 − exp(−0.15) = 0.14
     ],
 )
 def test_a_lower_bound(value, error, theory, status):
     bound = MetricBound(metric="normalized_error", at_least=0.4)
     assert bound.judge(evidence(record(value, error, theory=theory))).status == status
+
+
+@pytest.mark.parametrize("degrees", [2, 8, 40])
+def test_errors_of_few_squares_fail_a_true_bound_no_more_often_than_stated(degrees):
+    draws, bound = 1_000, MetricBound(metric="normalized_error", at_least=0.4)
+    means = np.random.default_rng(2**40 + degrees).chisquare(degrees, draws) * 0.4 / degrees
+    errors = means * np.sqrt(2 / degrees)
+    found = [
+        bound.judge(evidence(record(*each))).status for each in zip(means, errors, strict=True)
+    ]
+    assert found.count("fails") <= 0.05 * draws + 3 * np.sqrt(0.05 * 0.95 * draws)
 
 
 def test_a_bound_over_many_cells_is_widened():

@@ -215,7 +215,7 @@ def audit(tmp_path, monkeypatch, capfd):
         Path("x.yaml").write_text(yaml.safe_dump(SCENARIOS[kind]))
         for name, value in vars(Manners(kind, **manners)).items():
             monkeypatch.setattr(NOW, name, value)
-        tables._table.cache_clear()
+        tables._loaded.clear()
         capfd.readouterr()
         with pytest.raises(SystemExit) as done:
             main([command, "x.yaml", *options])

@@ -6,7 +6,7 @@ import pytest
 
 import auditor
 from auditor_reports.figures.reading import Reading
-from auditor_reports.layout.audit import _guarantees as guarantees
+from auditor_reports.layout.diagnosis import guarantees
 from auditor_reports.layout.document import Paragraph, Table
 from auditor_reports.wording.verdict import verdicts
 

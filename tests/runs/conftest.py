@@ -16,9 +16,9 @@ from auditor.runs import tables
 def large(monkeypatch):
     """Every table of a file is large, from here on."""
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tables._table.cache_clear()
+    tables._loaded.clear()
     yield
-    tables._table.cache_clear()
+    tables._loaded.clear()
 
 
 @pytest.fixture

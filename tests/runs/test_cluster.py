@@ -88,7 +88,7 @@ def cluster(started):
 @pytest.fixture
 def document(tmp_path, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tables._table.cache_clear()
+    tables._loaded.clear()
     rng = np.random.default_rng(8)
     path = tmp_path / "table.parquet"
     pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(20_000) for k in range(40)}).to_parquet(
@@ -106,7 +106,7 @@ def document(tmp_path, monkeypatch):
         "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
     }
-    tables._table.cache_clear()
+    tables._loaded.clear()
 
 
 def without_clock(result):

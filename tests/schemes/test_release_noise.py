@@ -130,11 +130,13 @@ def test_the_key_is_not_printed_copied_or_pickled():
     assert "kkkk" not in repr(Key(key, "corner-wave"))
     with pytest.raises(TypeError, match="kept in memory only"):
         pickle.dumps(key)
-    release = auditor.perturb(pd.Series(list("abc") * 9), "uniform-multilevel", [0.5])
+    release = auditor.perturb(staff()[:9], "random-projection", [0], dimensions=3)
     with pytest.raises(TypeError, match="kept in memory only"):
         pickle.dumps(release)
     # noise that is drawn needs no key any more
-    assert auditor.perturb(staff()[:9], "corner-wave", [0.5]).state is None
+    assert auditor.perturb(staff()[:9], "corner-wave", [0.5]).matrices is None
+    categories = auditor.perturb(pd.Series(list("abc") * 9), "uniform-multilevel", [0.5])
+    assert pickle.loads(pickle.dumps(categories)).levels == (0.5,)
 
 
 def test_the_key_and_the_seed_are_in_no_file(tmp_path, monkeypatch):

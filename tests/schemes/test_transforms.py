@@ -48,7 +48,7 @@ def test_rotation_noise_undone_is_the_additive_release(noise, rotations):
     release = perturb(X, "rotation-noise", levels, seed=9, noise=noise, rotations=rotations)
     table = as_table(X)
     transformed = release.scheme.transforms(
-        3, table_moments(table), Key(release.state, "rotation-noise")
+        3, table_moments(table), Key(release.matrices, "rotation-noise")
     )
     Z = np.hstack([t.undo(y) - X for t, y in zip(transformed, release.copies, strict=True)])
     scale = np.trace(table_moments(table).covariance) / 5
@@ -68,7 +68,7 @@ def test_nested_copies_can_be_added_later(seeds, rotations):
         X, "rotation-noise", [0.1, 0.9], seed=seeds[0], noise="corner-wave", rotations=rotations
     ).extend([0.5], seed=seeds[1])
     moments = table_moments(as_table(X))
-    transformed = release.scheme.transforms(3, moments, Key(release.state, "rotation-noise"))
+    transformed = release.scheme.transforms(3, moments, Key(release.matrices, "rotation-noise"))
     Z = [(t.undo(y) - X).ravel() for t, y in zip(transformed, release.copies, strict=True)]
     found = np.cov(np.array(Z), bias=True) / (np.trace(moments.covariance) / 5)
     levels = [0.1, 0.9, 0.5]

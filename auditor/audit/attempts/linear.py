@@ -154,13 +154,12 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
     """
     release, key, law, found = opened.release, opened.release.key, opened.law_within, []
     assert law is not None
-    if knowledge.label not in opened.redraws:
-        opened.redraws[knowledge.label] = Redraws(opened.gathered, knowledge, law)
+    redraws = Redraws(opened.gathered, knowledge, law)
     for number in range(REDRAWS):
         seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
         other = replace(key, seed=seed)
         transformed = release.scheme.transformed(release.levels, release.moments, other)
-        view, judged = opened.redraws[knowledge.label].one(number, seed, transformed)
+        view, judged = redraws.one(seed, transformed)
         try:
             batch = fitted_maps(attack, view, opened.needed, transformed)
         except NotApplicable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,7 @@ from auditor.audit.base.request import with_singles
 from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.limits import HELD_DRAWS, MOST_AGAIN, ROWS_AGAIN, RUNS
 from auditor.audit.numeric.moment_pass import RowSelection, Stripe
-from auditor.audit.numeric.redraws import Redraws, seed_of
+from auditor.audit.numeric.redraws import seed_of
 from auditor.audit.numeric.views import Gathered, ReleasedCopies, estimated_noise
 from auditor.base.errors import PluginError
 from auditor.base.types import Block, Blocks, Coalition, Indices
@@ -37,10 +37,6 @@ class Opened:
         As requested.
     pooling : bool
         Whether an expectation is about pooling.
-    redraws : dict
-        Redraws that attacks share, by label of a state of knowledge.
-    again : dict
-        Other draws of the whole release that attacks share, if small.
     """
 
     scenario: Scenario
@@ -48,8 +44,6 @@ class Opened:
     gathered: Gathered
     coalitions: Sequence[Coalition]
     pooling: bool = False
-    redraws: dict[str, Redraws] = field(default_factory=dict)
-    again: dict[int, Opened] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -112,7 +106,7 @@ class Opened:
         release = WhiteRelease.of(self.release, law.serial)
         copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
         gathered = Gathered(copies, self.gathered.rows)
-        return replace(self, release=release, gathered=gathered, again={})
+        return replace(self, release=release, gathered=gathered)
 
     @cached_property
     def again_places(self) -> list[slice]:
@@ -144,15 +138,21 @@ class Opened:
         independent = self.law is not None and self.law.tells_spread
         return independent and self.release.transformed is None
 
+    def steadied(self, knowledge: Knowledge) -> bool:
+        """Return whether the table is large, and more records steady an error.
+
+        Not for adversaries who know some records.
+        """
+        large = len(self.again_places) > 1 and self._steadied
+        return large and not self.gathered.rows.draw(knowledge)
+
     def held_again(self, knowledge: Knowledge) -> Iterator[tuple[int, Block]]:
         """Yield the place and a redraw of each run, draw by draw, for attacks that are held fixed.
 
-        None for a small table, for errors that more records do not steady, and for adversaries who
-        know some records. Elsewhere the derivative of an error by the fit is nearly 0, so the spread
+        None unless ``steadied``. Then the derivative of an error by the fit is nearly 0, so the spread
         between fits is of second order.
         """
-        some = len(self.again_places) > 1 and self._steadied
-        if not some or self.gathered.rows.draw(knowledge) or self._again_scheme is None:
+        if not self.steadied(knowledge) or self._again_scheme is None:
             return
         for number in range(HELD_DRAWS):
             ((index, x, copies),) = self._drawn_again(number)[1].blocks()
@@ -185,16 +185,8 @@ class Opened:
         """
         if self._again_scheme is None:
             return
-        table, draws = self.again_table, draws or ROW_REDRAWS
-        small = table.rows * table.width * self.release.copies * draws <= BLOCK_VALUES
-        for number in range(draws):
-            if number in self.again:
-                yield replace(self.again[number], coalitions=self.coalitions)
-                continue
-            made = Opened.of(*self._drawn_again(number), self.coalitions)
-            if small:
-                self.again[number] = made
-            yield made
+        for number in range(draws or ROW_REDRAWS):
+            yield Opened.of(*self._drawn_again(number), self.coalitions)
 
     @cached_property
     def needed(self) -> list[Coalition]:

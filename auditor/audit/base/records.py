@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,6 +19,23 @@ from auditor.results.records import Distribution, ErrorBar, Measurement, Status
 ALL = "*"
 """The attribute of figures over all attributes."""
 UNBOUNDED = -math.inf, math.inf
+
+
+class Bar(NamedTuple):
+    """Error bar: standard error, half-width of the 95 % interval, and source."""
+
+    std_error: float
+    reach: float
+    source: ErrorBar
+
+    @classmethod
+    def normal(cls, std_error: float, source: ErrorBar, degrees: float = math.inf) -> Bar:
+        """Return the bar of a normal figure, or by Student's t."""
+        return cls(std_error, quantile(0.975, degrees) * std_error, source)
+
+    def times(self, factor: float) -> Bar:
+        """Return the bar of a multiple of the figure."""
+        return Bar(self.std_error * factor, self.reach * factor, self.source)
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +124,37 @@ class CellContext:
             error_bar=error_bar,
         )
 
+    def figure(
+        self,
+        metric: str,
+        coalition: Coalition,
+        value: float,
+        bar: Bar | None = None,
+        theory: float | None = None,
+        *,
+        attribute: str = ALL,
+        bounds: tuple[float, float] = UNBOUNDED,
+        unknown: str | None = None,
+    ) -> Measurement:
+        """Return one record, with its 95 % interval cut at the metric's bounds.
+
+        ``unknown`` is the reason for a missing error bar. A theory of NaN is none.
+        """
+        interval: tuple[float | None, float | None] = None, None
+        if bar is not None:
+            interval = max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach)
+        return self.record(
+            metric,
+            coalition,
+            value,
+            bar and bar.std_error,
+            interval,
+            None if theory is None else number(theory),
+            attribute=attribute,
+            reason=unknown if bar is None else None,
+            error_bar=bar.source if bar else "none",
+        )
+
     def estimate(
         self,
         metric: str,
@@ -120,18 +168,10 @@ class CellContext:
         attribute: str = ALL,
         error_bar: ErrorBar = "sampling",
     ) -> Measurement:
-        """Return one record with a 95 % interval, by Student's t, cut at the metric's bounds."""
-        reach = quantile(0.975, degrees) * std_error
-        interval = max(bounds[0], value - reach), min(bounds[1], value + reach)
-        return self.record(
-            metric,
-            coalition,
-            value,
-            std_error,
-            interval,
-            theory,
-            attribute=attribute,
-            error_bar=error_bar,
+        """Return one record with an interval by Student's t."""
+        bar = Bar.normal(std_error, error_bar, degrees)
+        return self.figure(
+            metric, coalition, value, bar, theory, attribute=attribute, bounds=bounds
         )
 
 

@@ -77,7 +77,11 @@ class ReleaseRequest:
 
     def audited(self) -> tuple[ReleaseRequest, Audited]:
         """Return the request for the part of the table that copies are of, and that part."""
-        part = make_scheme(self.use, self.scenario.base, self.table).audited(self.table)
+        table = perturbed_table(self.use, self.table)
+        part = make_scheme(self.use, self.scenario.base, table).audited(table)
+        if table is not self.table:
+            note = f"one noise for all records of a unit: {table.rows:,} units of {self.table.rows:,} records, each counted once"
+            part = part._replace(notes=(note, *part.notes))
         return self if part.table is self.table else replace(self, table=part.table), part
 
     @cached_property
@@ -129,6 +133,12 @@ def release_levels(use: SchemeUse, scenario: Scenario, replicate: int = 1) -> tu
 def release_copies(use: SchemeUse, scenario: Scenario) -> int:
     """Return the number of copies that one use of a scheme releases."""
     return make_scheme(use, scenario.base).count(release_levels(use, scenario))
+
+
+def perturbed_table(use: SchemeUse, table: Table) -> Table:
+    """Return the table that a scheme perturbs: the records, or one for each unit."""
+    categories = registry.get("scheme", use.name).engine == "categorical"
+    return table.of_units(categories) if use.per_unit else table
 
 
 def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:

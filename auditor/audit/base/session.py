@@ -58,7 +58,7 @@ def most_exposed(
                 unknown[cell] = min(unknown.get(cell, np.inf), one.value**power)
 
     def rank(cell: Cell) -> tuple[bool, bool, float, int, Coalition]:
-        least = max(EXACT, unknown[cell])
+        least = round(max(EXACT, unknown[cell]), 9)  # rounding errors decide nothing
         return bool(tries[cell[:2]]), cell[3] == "*", least, len(cell[2]), cell[2]
 
     return min(unknown, key=rank, default=None)

@@ -1,4 +1,4 @@
 """Releases of categories: posteriors from counts, errors, and figures.
 
-Uses ``base``, ``counts``, ``measures``, ``insider`` and ``pooling``.
+Uses ``base``, ``measures``, ``insider`` and ``law_tests``.
 """

@@ -14,56 +14,226 @@ posteriors, averaged over these records. The largest over all possible outcomes 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.adversary.attack import CategoricalView, Inference
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
-from auditor.audit.categorical.error_bars import (
-    FILES,
-    MOST_IN_ORDER,
-    ONE_RELEASE,
-    REDRAWS,
-    Bar,
-    Bars,
-    Cell,
-    belief_record,
-    cell_records,
-    closed_bars,
-    gain_record,
-    jackknifed,
-    redrawn_bars,
-    variance,
+from auditor.adversary.attack import Inference
+from auditor.adversary.knowledge import Estimated, KnownRecords, Perfect
+from auditor.audit.base.records import ALL, Bar, CellContext
+from auditor.audit.categorical.error_bars import Bars, jackknifed, redrawn_bars
+from auditor.audit.categorical.posterior_measures import (
+    Expected,
+    Sums,
+    error_without_copies,
+    worst_growth,
 )
-from auditor.audit.categorical.outcome_counts import MOST_CELLS, CodeBlock, Counts, Packing
-from auditor.audit.categorical.posterior_measures import Expected, Sums, error_without_copies
 from auditor.audit.categorical.posterior_pass import (
-    Fit,
+    Attacker,
     Fitted,
-    Try,
     closed_forms,
     parts_of,
     shares_of,
     unknown_shares,
 )
-from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release import UniformRelease, distinct
 from auditor.audit.measures.privacy import METRIC
 from auditor.base.types import Array, Coalition, Codes
-from auditor.numerics.blocks import Job
-from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
-from auditor.results.evidence import ROW_REDRAWS
-from auditor.results.records import FEWEST_REPLICATES, Measurement
+from auditor.results.records import BELIEVED, FEWEST_REPLICATES, Measurement
 from auditor.schemes.replacement.base import code_type
 from auditor.schemes.replacement.law import UniformLaw
 
-AT_ONCE = 4096
+PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
+MOST_IN_ORDER = 2**16
+"""Most records of a release that is drawn again for attacks on neighbouring records."""
 MOST_OUTCOMES = 2**18
 """Outcomes up to which the largest gap is sought among all that can be; beyond, among those met."""
+MOST_COUNTED, AT_ONCE = 2**22, 4096
+"""Records whose outcomes are counted for gaps, from the first on; outcomes compared at a time."""
+
+ONE_RELEASE = "one release does not tell how far this would vary: ask for five replicates or more"
+FILES = "copies from files do not tell how far this would vary: what the adversary learnt or was given would be other the next time"
+"""Reasons for a figure without an interval."""
+
+Forms = Mapping[str, Expected]
+"""Closed forms by measure."""
+
+
+def attack_records(
+    attacker: Attacker,
+    fitted: Fitted,
+    sums: Mapping[Coalition, Sums],
+    coalitions: Sequence[Coalition],
+) -> Iterator[Measurement]:
+    """Yield the records of some coalitions under one attack with one state of knowledge."""
+    release, knowledge, data = attacker.release, attacker.knowledge, attacker.release.data
+    context, by_outcome = release.context.under(*attacker.name), not fitted.serial
+    by_outcome = by_outcome and fitted.hidden is None
+    found = {
+        one: closed_forms(release.law.of(one), data, fit)
+        for one, fit in fitted.fits.items()
+        if by_outcome and fit[0].fixed
+    }
+    closed = {one: forms for one, forms in found.items() if forms}
+    groups, measured = jackknifed(sums), dict[Coalition, Bars]()
+    if len(closed) < len(sums):
+        measured = _error_bars(attacker, sums, fitted.serial, groups)
+    unknown, why = unknown_shares(data, knowledge), ONE_RELEASE
+    if not release.scheme.makes_copies:
+        why = FILES
+    shares = {name: shares_of(part, data.prior) for name, part in parts_of(data, knowledge).items()}
+    stated = isinstance(knowledge, Perfect) and release.law.by_retention
+    gaps = release.scenario.measure("belief-gap") and by_outcome and not release.estimated
+    for one in coalitions:
+        forms = closed.get(one)
+        bars = closed_bars(forms) if forms else measured.get(one, {})
+        odds = release.law.of(one).odds_by_value() if stated else None
+        yield from cell_records(
+            context, one, sums[one], forms, bars, unknown, data.scores, odds, shares, why
+        )
+        if "mutual_information" in sums[one].by_group and unknown.size == data.size:
+            believed = sums[one].most_believed(unknown)
+            if believed is not None:
+                bar = Bar.normal(believed[1], "sampling")
+                yield context.figure(BELIEVED, one, believed[0], bar, bounds=(0.0, 1.0))
+        if gaps and len(one) > 1:
+            law = release.law.of(one)
+            alone = fitted.fits[(one[law.best - 1],)][0]
+            gap = belief_gap(*_counted(release, one), law, fitted.fits[one][0], alone)
+            if gap.measured is not None:
+                gap_bar = None if gap.std_error is None else Bar.normal(gap.std_error, "jackknife")
+                yield context.figure(
+                    "belief_gap", one, gap.measured, gap_bar, gap.computed, unknown=why
+                )
+            yield context.figure("largest_belief_gap", one, gap.largest, theory=gap.largest)
+        # of a closed form, the jackknife alone knows how the gain varies
+        bars = groups[one] if forms else bars
+        yield gain_record(context, one, sums, closed, bars, why)
+    _, frame = next(iter(fitted.fits.values()))
+    spread = variance(unknown, data.scores)
+    if frame.known is not None and spread > 0:
+        share = error_without_copies(data.prior, frame) / spread
+        yield context.record(METRIC, context.everybody, share)
+
+
+def _error_bars(
+    attacker: Attacker, sums: Mapping[Coalition, Sums], serial: bool, groups: dict[Coalition, Bars]
+) -> dict[Coalition, Bars]:
+    """Return error bars of an attack without closed forms; empty if one release shows none."""
+    release = attacker.release
+    if release.estimated:
+        return {} if isinstance(attacker.knowledge, Estimated | KnownRecords) else groups
+    replicated = release.scenario.replicates >= FEWEST_REPLICATES
+    if not replicated and not (serial and release.data.rows > MOST_IN_ORDER):
+        with contained():
+            return redrawn_bars(attacker, sums, serial)
+    return groups if serial else {}
+
+
+def closed_bars(closed: Forms) -> Bars:
+    """Return the error bars from closed forms."""
+    return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
+
+
+def variance(prior: Array, scores: Array | None) -> float:
+    """Return the variance of scores under shares of shape (s,), or of indicators in total."""
+    return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
+
+
+def cell_records(
+    context: CellContext,
+    coalition: Coalition,
+    sums: Sums,
+    closed: Forms | None,
+    bars: Bars,
+    prior: Array,
+    scores: Array | None,
+    odds: Array | None = None,
+    parts: Mapping[str, Array] | None = None,
+    unknown: str = ONE_RELEASE,
+) -> Iterator[Measurement]:
+    """Yield the records of every mean, and of the growth of belief.
+
+    Parameters
+    ----------
+    prior : ndarray of shape (s,)
+        The table's own.
+    scores : ndarray of shape (s,) or None
+        A number for each value; None: the normalized error is over indicators, whose variances sum
+        to ``1 − Σ q²``.
+    odds : ndarray of shape (s,) or None
+        Factor on the odds of a value that all copies show, if the adversary's prior is the table's.
+    parts : dict of str to ndarray, optional
+        In a domain of several attributes, the shares of each attribute's values.
+    unknown : str
+        Reason for figures without an error bar.
+    """
+    positive = (0.0, math.inf)
+    for measure in sums.by_group:
+        metric, _, about = measure.partition("/")
+        about = about or ALL
+        value, bar, shares = sums.mean(measure), bars.get(measure), (parts or {}).get(about, prior)
+        theory = closed[measure].value if closed else math.nan
+        # metric, factor on the error bar, value, theory and bounds
+        found = list[tuple[str, float, float, float, tuple[float, float]]]()
+        if metric == "squared_error":
+            spread = variance(shares, scores if about == ALL else None)
+            if about == ALL:
+                # a mean over indicators without scores
+                size = 1 if scores is not None else prior.size
+                root = math.sqrt(value / size)
+                slope, of_law = 0.5 / (root * size) if root > 0 else 0.0, math.sqrt(theory / size)
+                found.append(("distortion", 1.0 / size, value / size, theory / size, positive))
+                found.append(("rmse", slope, root, of_law, positive))
+            if spread > 0:
+                scaled = value / spread, theory / spread
+                found.append(("normalized_error", 1.0 / spread, *scaled, positive))
+        else:
+            bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
+            found.append((metric, 1.0, value, theory, bounds))
+        if metric == "accuracy":
+            usual = float(shares.max())
+            gain = value - usual, theory - usual
+            found.append(("accuracy_gain", 1.0, *gain, (-math.inf, math.inf)))
+        for name, factor, number, of_law, bounds in found:
+            yield context.figure(
+                name,
+                coalition,
+                number,
+                bar and bar.times(factor),
+                of_law,
+                attribute=about,
+                bounds=bounds,
+                unknown=unknown,
+            )
+    for name, growth in sums.growth.items():
+        worst = worst_growth(prior, odds) if odds is not None and name == ALL else None
+        yield context.figure("delta_growth", coalition, growth, None, worst, attribute=name)
+
+
+def gain_record(
+    context: CellContext,
+    coalition: Coalition,
+    sums: Mapping[Coalition, Sums],
+    closed: Mapping[Coalition, Forms],
+    bars: Bars,
+    unknown: str = ONE_RELEASE,
+) -> Measurement:
+    """Return the collusion gain in reconstruction error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``."""
+    singles, gain, theory = [(copy,) for copy in coalition], 0.0, None
+    alone, bar = min(float(sums[one].errors.sum()) for one in singles), bars.get("collusion_gain")
+    if alone > 0:
+        gain = 1.0 - float(sums[coalition].errors.sum()) / alone
+    else:  # the best copy is the original
+        bar = Bar(0.0, 0.0, "jackknife")
+    if all(one in closed for one in (coalition, *singles)):
+        error, *each = (
+            1.0 - closed[one]["reconstruction_probability"].value for one in (coalition, *singles)
+        )
+        theory = 1.0 - error / min(each) if min(each) > 0 else 0.0
+    return context.figure("collusion_gain", coalition, gain, bar, theory, unknown=unknown)
 
 
 class Gap(NamedTuple):
@@ -78,91 +248,53 @@ class Gap(NamedTuple):
     largest: float
 
 
-@dataclass
-class Gaps:
-    """Counts of outcomes with original values, by coalition."""
-
-    counts: dict[Coalition, Counts]
-
-    def add(self, other: Gaps) -> None:
-        """Add what others counted."""
-        for coalition, counts in other.counts.items():
-            self.counts[coalition].add(counts)
-
-
-@dataclass(frozen=True)
-class GapJob(Job[Gaps]):
-    """Counts of outcomes among the first ``MOST_CELLS`` records; ``size`` is s."""
-
-    size: int
-    coalitions: tuple[Coalition, ...]
-    exact = True
-
-    def begin(self) -> Gaps:
-        """Return empty counts."""
-        return Gaps({c: Counts(packing_of(c, self.size).dtype) for c in self.coalitions})
-
-    def take(self, block: CodeBlock, into: Gaps) -> None:
-        """Count one block."""
-        for coalition, counts in into.counts.items() if block.first < MOST_CELLS else ():
-            columns = [*(block.copy(number) for number in coalition), block.x]
-            counts.take(packing_of(coalition, self.size).pack(columns))
-
-
-def packing_of(coalition: Coalition, size: int) -> Packing:
-    """Return the keys of a coalition's values and the original one."""
-    return Packing([size] * (len(coalition) + 1))
+def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list[Codes]]:
+    """Return the originals and copies of the first records."""
+    blocks = [index for index, (a, _) in enumerate(release.bounds) if a < MOST_COUNTED]
+    x, copies = release.heads(coalition, blocks, MOST_COUNTED)
+    return x, list(copies.values())
 
 
 def belief_gap(
-    counted: Counts, coalition: Coalition, law: UniformLaw, together: Inference, alone: Inference
+    x: Codes, copies: Sequence[Codes], law: UniformLaw, together: Inference, alone: Inference
 ) -> Gap:
     """Return the gap.
 
     Parameters
     ----------
-    counted : Counts
-        By outcome and original value.
+    x, copies : ndarrays of shape (n,)
     law : UniformLaw
         As it is stated of these copies.
     together, alone : Inference
         Bayes' rule with all copies, and with the best one.
     """
-    s, best = together.prior.size, law.best - 1
-    keys, number = counted.all()
-    *columns, x = packing_of(coalition, s).unpack(keys)
-    c = number.astype(np.float64)
-    new = np.any([np.diff(column, prepend=-1) != 0 for column in columns], axis=0)
-    copies, outcome = [column[new] for column in columns], np.cumsum(new) - 1
-    counts = np.asarray(np.bincount(outcome, c), dtype=np.float64)
-    shown, kind = copies[best], code_type(s)
-    f = np.zeros((s, s))
+    s, best, kind = law.size, law.best - 1, code_type(law.size)
+    first, outcome = distinct(copies, [s] * len(copies))
+    shown, counts = [copy[first].astype(kind) for copy in copies], np.bincount(outcome)
+    f, y = np.zeros((s, s)), shown[best]
     # A value without records is never shown at retention 1, nor where it is never drawn.
-    possible = (
-        np.arange(s) if law.levels[best] < 1 and math.isfinite(law.rarity) else np.unique(shown)
-    )
+    possible = np.arange(s) if law.levels[best] < 1 and math.isfinite(law.rarity) else np.unique(y)
     f[possible] = alone.checked([possible.astype(kind)])
-    met = counts >= 2
-    distances = _distances(together, [copy.astype(kind) for copy in copies], f, best)
+    met, distances = counts >= 2, _distances(together, shown, f, best)
     largest = float(np.sqrt(distances.max()))
     every = _every_outcome(law, kind)
     if every is not None:
         largest = max(largest, float(np.sqrt(_distances(together, every, f, best).max())))
     if not met.any():
         return Gap(None, None, None, largest)
-    pairs = np.bincount(outcome, c * (c - 1.0), counts.size)
-    cross = np.bincount(outcome, c * f[shown[outcome], x], counts.size)
-    n = counts[met]
-    G = pairs[met] / (n * (n - 1)) - 2 * cross[met] / n + (f**2).sum(axis=1)[shown[met]]
+    cell, number = distinct([outcome, x], [counts.size, s])
+    c, o = np.bincount(number).astype(np.float64), outcome[cell]
+    pairs = np.bincount(o, c * (c - 1.0), counts.size)
+    cross = np.bincount(o, c * f[y[o], x[cell]], counts.size)
+    n = counts[met].astype(np.float64)
+    G = pairs[met] / (n * (n - 1)) - 2 * cross[met] / n + (f**2).sum(axis=1)[y[met]]
     mean = float(n @ G / n.sum())
-    error = float(np.sqrt((n**2) @ (G - mean) ** 2) / n.sum())
-    return Gap(
-        mean, error if together.fixed else None, float(n @ distances[met]) / float(n.sum()), largest
-    )
+    error = float(np.sqrt((n**2) @ (G - mean) ** 2) / n.sum()) if together.fixed else None
+    return Gap(mean, error, float(n @ distances[met] / n.sum()), largest)
 
 
 def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
-    """Return every outcome there can be; None where they are too many, or where some combinations of values are impossible."""
+    """Return every outcome; None if there are too many, or if some are impossible."""
     k, s = len(law.levels), law.size
     tied = max(law.levels) >= 1 or (law.multilevel and len(set(law.levels)) < k)
     if s**k > MOST_OUTCOMES or tied or math.isinf(law.rarity):
@@ -177,109 +309,3 @@ def _distances(together: Inference, copies: Sequence[Codes], f: Array, best: int
         part = [copy[a : a + AT_ONCE] for copy in copies]
         found[a : a + AT_ONCE] = ((together.checked(part) - f[part[best]]) ** 2).sum(axis=1)
     return found
-
-
-@dataclass(repr=False)
-class AttackRecords:
-    """Figures of one attack with one state of knowledge, by coalition.
-
-    Attributes
-    ----------
-    name : (str, str)
-        The attack's id and the label of its knowledge.
-    view : CategoricalView
-        Of all copies.
-    gaps : dict
-        Belief gaps, if requested.
-    """
-
-    release: UniformRelease
-    name: Try
-    view: CategoricalView
-    fit: Fit
-    fitted: Fitted
-    sums: Mapping[Coalition, Sums]
-    gaps: Mapping[Coalition, Gap]
-
-    def __post_init__(self) -> None:
-        """Compute closed forms, and error bars for coalitions without them."""
-        release, fitted = self.release, self.fitted
-        self.context = release.context.under(*self.name)
-        self._closed: dict[Coalition, dict[str, Expected]] = {}
-        for coalition, (inference, frame) in fitted.fits.items():
-            if inference.fixed and fitted.hidden is None and not fitted.serial:
-                law = release.law.of(coalition)
-                if (forms := closed_forms(law, release.data, inference, frame)) is not None:
-                    self._closed[coalition] = forms
-        some = len(self._closed) < len(fitted.fits)
-        self._bars: Mapping[Coalition, Bars] = self._error_bars() if some else {}
-
-    @property
-    def knowledge(self) -> Knowledge:
-        """The state of knowledge."""
-        return self.view.knowledge
-
-    @property
-    def _repeatable(self) -> bool:
-        return not isinstance(self.knowledge, Estimated | KnownRecords)
-
-    def _error_bars(self) -> Mapping[Coalition, Bars]:
-        release, key, serial = self.release, self.release.key, self.fitted.serial
-        if release.estimated:
-            return self._jackknife if self._repeatable else {}
-        replicated = release.scenario.replicates >= FEWEST_REPLICATES
-        if not replicated and not (serial and release.data.rows > MOST_IN_ORDER):
-            rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *self.name)
-            many = ROW_REDRAWS if serial else REDRAWS
-            with contained():
-                return redrawn_bars(self.view, release.data, self.sums, self.fit, rng, many)
-        return self._jackknife if serial else {}
-
-    @cached_property
-    def _jackknife(self) -> Mapping[Coalition, Bars]:
-        return jackknifed(self.sums)
-
-    def records(self, coalitions: Sequence[Coalition]) -> list[Measurement]:
-        """Return the records of the coalitions that the attack tries."""
-        return [record for one in coalitions for record in self._cell(one)] + self._known_alone()
-
-    def _cell(self, coalition: Coalition) -> list[Measurement]:
-        release, data, sums = self.release, self.release.data, self.sums[coalition]
-        why = ONE_RELEASE if release.scheme.makes_copies else FILES
-        cell, closed = (Cell(self.context, coalition, why), self._closed.get(coalition))
-        bars = closed_bars(closed) if closed is not None else self._bars.get(coalition, {})
-        stated = isinstance(self.knowledge, Perfect) and release.law.by_retention
-        odds = release.law.of(coalition).odds_by_value() if stated else None
-        unknown = unknown_shares(data, self.knowledge)
-        parts = parts_of(data, self.knowledge)
-        shares = {name: shares_of(part, data.prior) for name, part in parts.items()}
-        cell_records(cell, sums, closed, bars, unknown, data.scores, odds, shares)
-        belief_record(cell, sums, unknown)
-        best = min(coalition, key=lambda copy: self.sums[(copy,)].errors.sum())
-        if (gap := self.gaps.get(coalition)) is not None:
-            if gap.measured is not None:
-                bar = None if gap.std_error is None else Bar.normal(gap.std_error, "jackknife")
-                cell.add("belief_gap", gap.measured, bar, gap.computed, varies=True)
-            cell.add("largest_belief_gap", gap.largest, theory=gap.largest)
-        if closed is not None:
-            bars = self._jackknife[coalition]
-        gain_record(cell, sums, self.sums[(best,)], self._gain_in_theory(coalition), bars)
-        return cell.records
-
-    def _gain_in_theory(self, coalition: Coalition) -> float | None:
-        """Return the closed-form collusion gain in reconstruction error, if any."""
-        forms = [self._closed.get(c) for c in [coalition, *((copy,) for copy in coalition)]]
-        errors = [1.0 - form["reconstruction_probability"].value for form in forms if form]
-        if len(errors) < len(forms):
-            return None
-        alone = min(errors[1:])
-        return 0.0 if alone <= 0 else 1.0 - errors[0] / alone
-
-    def _known_alone(self) -> list[Measurement]:
-        data, context = self.release.data, self.context
-        _, frame = next(iter(self.fitted.fits.values()))
-        unknown = variance(unknown_shares(data, self.knowledge), data.scores)
-        if frame.known is None or unknown <= 0:
-            return []
-        share = error_without_copies(data.prior, frame) / unknown
-        return [context.record(METRIC, context.everybody, share)]

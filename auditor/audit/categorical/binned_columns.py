@@ -12,29 +12,17 @@ copies of other attributes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.records import CellContext
-from auditor.audit.categorical.error_bars import (
-    Cell,
-    cell_records,
-    closed_bars,
-    gain_record,
-    jackknifed,
-)
-from auditor.audit.categorical.outcome_counts import batches
-from auditor.audit.categorical.posterior_measures import (
-    Expected,
-    Frame,
-    Sums,
-    expected,
-    group_of,
-    quantities,
-)
+from auditor.audit.categorical.attack_records import cell_records, closed_bars, gain_record
+from auditor.audit.categorical.error_bars import jackknifed
+from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, expected, measured
+from auditor.audit.categorical.posterior_pass import Found, group_of
 from auditor.base.errors import NotApplicable
 from auditor.base.types import Array, Blocks, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import CategoricalTable
@@ -49,6 +37,8 @@ FINENESS = 16
 REACH = 7.0
 """Standard deviations at which noise is cut off: a probability of 3e-12."""
 MOST_CELLS = 2**15
+AT_ONCE = 2**22
+"""Numbers of the coalitions that share passes: 32 MB."""
 
 
 @dataclass(frozen=True)
@@ -120,54 +110,46 @@ def binned_records(
         raise NotApplicable(
             "the posterior of bins given additive copies needs jointly Gaussian noise of one shape"
         )
-    found, data, records = infer(binned, blocks, law, needed), binned.data, list[Measurement]()
-    errors = {c: 1.0 - forms["reconstruction_probability"].value for c, (_, forms) in found.items()}
-    bars = jackknifed({coalition: sums for coalition, (sums, _) in found.items()})
-    for coalition in wanted:
-        cell, (sums, closed) = Cell(context, coalition), found[coalition]
-        cell_records(cell, sums, closed, closed_bars(closed), data.prior, data.scores, None)
-        singles = [(copy,) for copy in coalition]
-        best = min(singles, key=lambda one: found[one][0].errors.sum())
-        gain = 1.0 - errors[coalition] / min(errors[one] for one in singles)
-        gain_record(cell, sums, found[best][0], gain, bars[coalition])
-        records += cell.records
+    (sums, closed), data = infer(binned, blocks, law, needed), binned.data
+    bars, records = jackknifed(sums), list[Measurement]()
+    for one in wanted:
+        forms = closed[one]
+        records += cell_records(
+            context, one, sums[one], forms, closed_bars(forms), data.prior, data.scores
+        )
+        records.append(gain_record(context, one, sums, closed, bars[one]))
     return records
 
 
 def infer(
     binned: Binned, blocks: Blocks, law: KroneckerNoise, needed: Sequence[Coalition]
-) -> dict[Coalition, tuple[Sums, dict[str, Expected]]]:
+) -> tuple[Found, dict[Coalition, dict[str, Expected]]]:
     """Return measured sums and closed forms for every coalition's best combination.
 
     Coalitions whose posteriors fit into memory together share two passes.
     """
     low = min(float(x.min()) for x, _ in binned.blocks())
     high = max(float(x.max()) for x, _ in binned.blocks())
-    k_0 = float(law.shape[binned.column, binned.column])
-    grids = {}
+    k_0, grids = float(law.shape[binned.column, binned.column]), dict[Coalition, _Grid]()
     for coalition in needed:
         w, v = best_unbiased_combination(law.of(coalition).level_covariance)
         std = float(np.sqrt(max(0.0, float(v)) * k_0))
         grids[coalition] = _Grid(w, std, low, high, binned.data)
-    found = {}
-    for batch in batches([(coalition, grid.numbers) for coalition, grid in grids.items()]):
-        some = {coalition: grids.pop(coalition) for coalition in batch}
-        _go_through(binned, blocks, some)
-        found.update({coalition: (grid.sums, grid.closed) for coalition, grid in some.items()})
-    return found
-
-
-def _go_through(binned: Binned, blocks: Blocks, grids: Mapping[Coalition, _Grid]) -> None:
-    for x, codes in binned.blocks():
-        for grid in grids.values():
-            grid.count(x, codes)
-    groups = moment_groups(binned.table.rows, binned.table.width)
-    for grid in grids.values():
-        grid.learn(groups[-1][-1][0] + 1)
-    for (_, codes), (index, _, copies) in zip(binned.blocks(), blocks(), strict=True):
-        for coalition, grid in grids.items():
-            shown = np.array([copies[copy - 1][:, binned.column] for copy in coalition])
-            grid.measure(shown, codes.astype(np.intp), group_of(groups[index]))
+    groups, sums = moment_groups(binned.table.rows, binned.table.width), Found()
+    closed = dict[Coalition, dict[str, Expected]]()
+    together = max(1, AT_ONCE // max(grid.numbers for grid in grids.values()))
+    for start in range(0, len(needed), together):
+        some = {one: grids.pop(one) for one in needed[start : start + together]}
+        for x, codes in binned.blocks():
+            for grid in some.values():
+                grid.count(x, codes)
+        closed |= {one: grid.learn() for one, grid in some.items()}
+        for (_, codes), (index, _, copies) in zip(binned.blocks(), blocks(), strict=True):
+            group, size = group_of(groups[index]), groups[-1][-1][0] + 1
+            for one, grid in some.items():
+                shown = np.array([copies[copy - 1][:, binned.column] for copy in one])
+                sums.add({one: grid.measure(shown, codes.astype(np.intp), group, size)})
+    return sums, closed
 
 
 class _Grid:
@@ -197,31 +179,30 @@ class _Grid:
         """Count the values of each bin by cell."""
         np.add.at(self._counts, (codes.astype(np.intp), self._place(x)), 1.0)
 
-    def learn(self, groups: int) -> None:
-        """Compute the posterior of every cell, and the closed forms."""
-        data, given = self._data, self._likelihood()
-        joint = data.prior[:, None] * given
+    def learn(self) -> dict[str, Expected]:
+        """Compute the posterior of every cell, and return the closed forms."""
+        prior, given = self._data.prior, self._likelihood()
+        joint = prior[:, None] * given
         met = joint.sum(axis=0)
         # a combination outside the range gets the nearest cell of positive probability
         reached = np.flatnonzero(met > 0)
         self._reached = int(reached[0]), int(reached[-1])
-        outside = np.tile(data.prior[:, None], (1, met.size))
-        P = np.divide(joint, met, out=outside, where=met > 0).T
-        self._quantities = quantities(P, Frame(data.prior, scores=data.scores))
-        self.sums = Sums(data.size, groups)
-        self.closed = expected(given, data.prior, self._quantities, data.rows)
+        outside = np.tile(prior[:, None], (1, met.size))
+        self._posterior = np.divide(joint, met, out=outside, where=met > 0).T
+        self._frame = Frame(prior, scores=self._data.scores)
+        return expected(given, prior, self._posterior, self._frame, self._data.rows)
 
-    def measure(self, copies: Array, codes: Indices, group: Indices) -> None:
-        """Measure the records of one block, with copies of shape (k, b)."""
+    def measure(self, copies: Array, codes: Indices, group: Indices, groups: int) -> Sums:
+        """Return the sums over the records of one block, with copies of shape (k, b)."""
         place = np.clip(self._place(self._weights @ copies), *self._reached)
-        self.sums.add(self._quantities, place, codes, group)
+        found = measured(self._posterior, self._frame, place, codes)
+        return Sums.of(found, codes, group, self._data.size, groups)
 
     def _likelihood(self) -> Array:
         """Return ``P(T in cell | bin)``, shape (s, cells)."""
         reach = int(np.ceil(REACH * self._std / self._width))
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
-        counts = self._counts.astype(np.float64)
-        spread = scipy.signal.fftconvolve(counts, kernel[None] / kernel.sum(), axes=1)
+        spread = scipy.signal.fftconvolve(self._counts, kernel[None] / kernel.sum(), axes=1)
         spread = spread[:, reach : reach + self._counts.shape[1]]
         spread = np.where(spread > 1e-9, spread, 0.0)  # below: rounding of the transform
         total = spread.sum(axis=1, keepdims=True)

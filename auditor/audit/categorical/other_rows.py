@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from auditor.audit.categorical.error_bars import Bar, Cell
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.feature import joint_codes, mean
 from auditor.audit.insider.features.moved_rows import distances
@@ -50,7 +49,8 @@ MOST_SUMMED, MOST_COPIES = 3, 12
 """Copies that are summed modulo the number of values, and copies that are features."""
 REMAINDERS = (2, 3, 4, 5, 7)
 CERTAIN, RIGHT, FEWEST_KEPT = 0.7, 0.99, 50
-"""Belief and accuracy from which shown values count as kept, and the fewest of them."""
+"""Belief of a close guess; accuracy from which close guesses that a copy shows count as kept, and
+the fewest of them."""
 
 
 class Features(NamedTuple):
@@ -204,21 +204,30 @@ def _records(
     P: Array,
     shows: Sequence[Indices],
 ) -> list[Measurement]:
-    cell, n = Cell(release.context.under(FITTED, "perfect"), coalition), len(x)
+    context, n = release.context.under(FITTED, "perfect"), len(x)
     shares = np.bincount(x, minlength=P.shape[1]) / n
     variance = 1.0 - float(shares @ shares)
     if variance <= 0:
         return []
     errors = ((P**2).sum(axis=1) - 2.0 * P[np.arange(n), x] + 1.0) / variance
-    bar = Bar.normal(float(errors.std() / np.sqrt(n)), "sampling")
-    cell.add("normalized_error", float(errors.mean()), bar, None, name, (0.0, np.inf))
+    error, limits = float(errors.std() / np.sqrt(n)), (0.0, np.inf)
+    mean = float(errors.mean())
+    found = [
+        context.estimate("normalized_error", coalition, mean, error, bounds=limits, attribute=name)
+    ]
     best, certain = P.argmax(axis=1), P.max(axis=1) >= CERTAIN
+    if release.scenario.asks_closeness:
+        gain = 1.0 * (certain & (best == x)) - (shares.max() >= CERTAIN) * (shares.argmax() == x)
+        error, mean = float(gain.std() / np.sqrt(n)), float(gain.mean())
+        found.append(
+            context.estimate("close", coalition, mean, error, bounds=(-1.0, 1.0), attribute=name)
+        )
     certain &= np.any([y == best for y in shows], axis=0) & (shares.max() < CERTAIN)
     if certain.sum() >= FEWEST_KEPT and (best == x)[certain].mean() >= RIGHT:
-        share = float(certain.mean())
-        bar = Bar.normal(np.sqrt(share * (1.0 - share) / n), "sampling")
-        cell.add(KEPT, share, bar, None, name, (0.0, 1.0))
-    return cell.records
+        share, limits = float(certain.mean()), (0.0, 1.0)
+        error = float(np.sqrt(share * (1.0 - share) / n))
+        found.append(context.estimate(KEPT, coalition, share, error, bounds=limits, attribute=name))
+    return found
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:

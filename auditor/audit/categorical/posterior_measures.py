@@ -14,21 +14,16 @@
 
 Only the noise is random: records with equal values are independent and identically distributed. So
 the variance of a mean over n records is ``Σ_x n_x Var(v | x) / n²``.
-
-Known attributes are a function of the record's value. So one array holds the posteriors for every
-possible record: for each value z ``P(z | y, z's own combination of known attributes)``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.base.types import Array, Flags, Indices
 
@@ -53,7 +48,7 @@ class Frame:
     predicates : dict
         Statements, masks of shape (s,) by name.
     known : ndarray of shape (s,) or None
-        Combination of the known attributes' values for each value (``KnownPart``).
+        Combination of the known attributes' values for each value.
     parts : dict of str to ndarray of shape (s,)
         In a domain of several attributes, the value of each attribute for each value.
     """
@@ -66,53 +61,83 @@ class Frame:
     known: Indices | None = None
     parts: Mapping[str, Indices] = field(default_factory=dict)
 
-    @cached_property
-    def indicators(self) -> dict[str, Array]:
-        """Indicators of each attribute's values, shape (s, v), by name."""
-        return {name: np.eye(values.max() + 1)[values] for name, values in self.parts.items()}
+    def combinations(self) -> list[Flags | None]:
+        """Return the values of each combination of known attributes; None for all values."""
+        if self.known is None:
+            return [None]
+        return [np.asarray(self.known == c) for c in np.unique(self.known)]
 
 
-Lookup = Callable[[Indices, Indices], Array]
+def restricted(P: Array, possible: Flags) -> Array:
+    """Return probabilities given that a value is possible; shapes (u, s) that broadcast.
+
+    If no possible value has a positive probability, all are equally likely.
+    """
+    within = np.where(possible, P, 0.0)
+    share = within.sum(axis=-1, keepdims=True)
+    uniform = possible / possible.sum(axis=-1, keepdims=True)
+    return np.divide(within, share, out=np.where(share > 0, 0.0, uniform), where=share > 0)
 
 
-class Quantities(NamedTuple):
-    """Look-ups by (row of the posterior table, true value), and δ-growth by row."""
+class Measured(NamedTuple):
+    """Measures of m records by name, and growth of belief by statement, shapes (m,)."""
 
-    lookups: dict[str, Lookup]
+    values: dict[str, Array]
     growth: dict[str, Array]
 
 
-def quantities(P: Array, frame: Frame) -> Quantities:
-    """Return all measures of posteriors ``P``, shape (u, s)."""
-    part = KnownPart(frame.known)
-    P, prior = part.posterior(P), part.posterior(frame.prior[None])[0]
-    best, highest = part.best(P), part.reduced(np.maximum, P)
-    lookups: dict[str, Lookup] = {
-        "reconstruction_probability": lambda u, x: P[u, x],
-        "posterior_max": lambda u, x: highest[u, part.of(x)],
-        "accuracy": lambda u, x: (best[u, part.of(x)] == x).astype(np.float64),
+def measured(
+    P: Array, frame: Frame, u: Indices, x: Indices, possible: Flags | None = None
+) -> Measured:
+    """Return all measures of records.
+
+    Parameters
+    ----------
+    P : ndarray of shape (v, s)
+        Posteriors.
+    u, x : ndarrays of shape (m,)
+        Each record's row of P, and its true value.
+    possible : ndarray of shape (s,) or (v, s), optional
+        Values that the known attributes allow.
+    """
+    prior = frame.prior
+    if possible is not None:
+        P, prior = restricted(P, possible), restricted(prior, possible)
+    prior = np.broadcast_to(prior, P.shape)
+    own = P[u, x]
+
+    def error(guess: Array, truth: Indices) -> Array:
+        # Σ_z (P(z) − [z = x])²
+        return np.maximum((guess**2).sum(axis=1)[u] - 2.0 * guess[u, truth] + 1.0, 0.0)
+
+    found = {
+        "reconstruction_probability": own,
+        "posterior_max": P.max(axis=1)[u],
+        "accuracy": (P.argmax(axis=1)[u] == x).astype(np.float64),
     }
     if frame.prior_is_exact:
-        lookups["mutual_information"] = lambda u, x: _information(P[u, x], prior[x])
-    if frame.scores is not None:
-        scores = frame.scores
-        guess: Array = np.asarray(P @ frame.scores, dtype=np.float64)
-        lookups["squared_error"] = lambda u, x: (guess[u] - scores[x]) ** 2
-    else:
-        squares = part.reduced(np.add, P * P)
-        lookups["squared_error"] = lambda u, x: np.maximum(
-            squares[u, part.of(x)] - 2.0 * P[u, x] + 1.0, 0.0
-        )
-    growth = {"*": (P - prior).max(axis=1)}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bits = np.log2(own / prior[u, x])
+        # a value that the adversary thought impossible counts as no information
+        found["mutual_information"] = np.where(np.isfinite(bits), bits, 0.0)
+    scores = frame.scores
+    found["squared_error"] = error(P, x) if scores is None else ((P @ scores)[u] - scores[x]) ** 2
+    growth = {"*": (P - prior).max(axis=1)[u]}
     if frame.rho is not None:
-        crossed = part.reduced(np.logical_or, breaches(P, prior, *frame.rho))
-        breach: Array = crossed.astype(np.float64)
-        lookups["rho_breach"] = lambda u, x: breach[u, part.of(x)]
+        crossed = np.asarray(breaches(P, prior, *frame.rho).any(axis=1))
+        found["rho_breach"] = crossed[u].astype(np.float64)
     for name, values in frame.parts.items():
-        _add_attribute(lookups, name, values, P @ frame.indicators[name])
+        part = P @ np.eye(values.max() + 1)[values]  # P(x_j = v)
+        found[f"squared_error/{name}"] = error(part, values[x])
+        found[f"accuracy/{name}"] = (part.argmax(axis=1)[u] == values[x]).astype(np.float64)
     for name, holds in frame.predicates.items():
-        _add_predicate(lookups, growth, name, holds, (P, prior), frame.rho, part)
-    return Quantities(lookups, growth)
+        belief, before = (np.where(holds, each, 0.0).sum(axis=1)[u] for each in (P, prior))
+        found[f"reconstruction_probability/{name}"] = np.where(holds[x], belief, 1.0 - belief)
+        growth[name] = belief - before
+        if frame.rho is not None:
+            crossed = breaches(belief, before, *frame.rho)
+            found[f"rho_breach/{name}"] = crossed.astype(np.float64)
+    return Measured(found, growth)
 
 
 def error_without_copies(prior: Array, frame: Frame) -> float:
@@ -120,45 +145,8 @@ def error_without_copies(prior: Array, frame: Frame) -> float:
 
     Records are drawn from ``prior``, shape (s,).
     """
-    of_prior = quantities(frame.prior[None], frame).lookups["squared_error"]
-    return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
-
-
-def _add_attribute(lookups: dict[str, Lookup], name: str, values: Indices, own: Array) -> None:
-    # own: P(x_j = v)
-    squares, best = (own**2).sum(axis=1), own.argmax(axis=1)
-    lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(
-        squares[u] - 2.0 * own[u, values[x]] + 1.0, 0.0
-    )
-    lookups[f"accuracy/{name}"] = lambda u, x: (best[u] == values[x]).astype(np.float64)
-
-
-def _add_predicate(
-    lookups: dict[str, Lookup],
-    growth: dict[str, Array],
-    name: str,
-    holds: Flags,
-    chances: tuple[Array, Array],
-    rho: tuple[float, float] | None,
-    part: KnownPart,
-) -> None:
-    belief, before = (
-        part.reduced(np.add, np.where(holds, np.atleast_2d(each), 0.0)) for each in chances
-    )
-    lookups[f"reconstruction_probability/{name}"] = lambda u, x: np.where(
-        holds[x], belief[u, part.of(x)], 1.0 - belief[u, part.of(x)]
-    )
-    growth[name] = (belief - before).max(axis=1)
-    if rho is not None:
-        breach = breaches(belief, before, *rho).astype(np.float64)
-        lookups[f"rho_breach/{name}"] = lambda u, x: breach[u, part.of(x)]
-
-
-def _information(posterior: Array, prior: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bits = np.log2(posterior / prior)
-    # a value that the adversary thought impossible counts as no information
-    return np.where(np.isfinite(bits), bits, 0.0)
+    certain = np.ones((1, prior.size))
+    return expected(certain.T, prior, frame.prior[None], frame, 1)["squared_error"].value
 
 
 def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
@@ -166,61 +154,56 @@ def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
     return ((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1))
 
 
+@dataclass(repr=False)
 class Sums:
-    """Sums over records of one coalition's quantities.
+    """Sums over records of one coalition's measures.
 
     Attributes
     ----------
     by_group : dict
-        Sums by quantity over the records of each row group, shape (G,).
+        Sums by measure over the records of each row group, shape (G,).
     sizes : ndarray of shape (G,)
         Records of each row group.
-    counts, believed, squares : ndarrays of shape (s,)
+    by_value : ndarray of shape (3, s)
         Records of each true value, and their sums of ``P(x)`` and ``P(x)²``.
     growth : dict
         Largest δ-growth by statement.
     """
 
-    def __init__(self, size: int, groups: int) -> None:
-        self.by_group: dict[str, Array] = {}
-        self.growth: dict[str, float] = {}
-        self.sizes = np.zeros(groups)
-        self.counts, self.believed, self.squares = np.zeros((3, size))
+    by_group: dict[str, Array]
+    sizes: Array
+    by_value: Array
+    growth: dict[str, float]
+
+    @classmethod
+    def of(cls, found: Measured, x: Indices, group: Indices, size: int, groups: int) -> Sums:
+        """Return the sums over records with true values x and row groups, shape (m,)."""
+
+        def total(index: Indices, values: Array | None, length: int) -> Array:
+            return np.bincount(index, values, length).astype(np.float64)
+
+        P = found.values["reconstruction_probability"]
+        return cls(
+            {name: total(group, values, groups) for name, values in found.values.items()},
+            total(group, None, groups),
+            np.stack([total(x, values, size) for values in (None, P, P * P)]),
+            {name: float(values.max()) for name, values in found.growth.items()},
+        )
+
+    def add(self, other: Sums) -> None:
+        """Add the sums over later records."""
+        for name, sums in other.by_group.items():
+            self.by_group[name] += sums
+            self.growth |= {
+                name: max(self.growth[name], growth) for name, growth in other.growth.items()
+            }
+        self.sizes += other.sizes
+        self.by_value += other.by_value
 
     @property
     def errors(self) -> Array:
         """Sum of ``1 − P(x)`` over each row group, for collusion gains."""
         return self.sizes - self.by_group["reconstruction_probability"]
-
-    def add(
-        self,
-        found: Quantities,
-        places: Indices,
-        x: Indices,
-        group: Indices,
-        weight: Array | None = None,
-    ) -> None:
-        """Add records: posterior rows, true values, row groups and multiplicities, shape (b,)."""
-        w = np.ones(x.size) if weight is None else weight
-        more = Sums(self.counts.size, self.sizes.size)
-        values = {name: lookup(places, x) for name, lookup in found.lookups.items()}
-        more.by_group = {n: _bincount(group, w * v, self.sizes.size) for n, v in values.items()}
-        more.sizes = _bincount(group, w, self.sizes.size)
-        P = values["reconstruction_probability"]
-        more.counts, more.believed, more.squares = (
-            _bincount(x, each, self.counts.size) for each in (w, w * P, w * P * P)
-        )
-        more.growth = {name: float(each[places].max()) for name, each in found.growth.items()}
-        self.join(more)
-
-    def join(self, other: Sums) -> None:
-        """Add the sums over later records."""
-        for name, sums in other.by_group.items():
-            self.by_group[name] = self.by_group.get(name, 0.0) + sums
-        for name in ("sizes", "counts", "believed", "squares"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name, growth in other.growth.items():
-            self.growth[name] = max(self.growth.get(name, -1.0), growth)
 
     def mean(self, name: str) -> float:
         """Return the mean over records."""
@@ -233,24 +216,15 @@ class Sums:
         if there are none. By Bayes it is the known share of the variance of v's indicator, which a
         mean over records hides for rare values.
         """
-        many = np.flatnonzero((self.counts >= FEWEST) & (prior < 1.0))
+        many = np.flatnonzero((self.by_value[0] >= FEWEST) & (prior < 1.0))
         if not many.size:
             return None
-        n, q = self.counts[many], prior[many]
-        m = self.believed[many] / n
+        (n, believed, squares), q = self.by_value[:, many], prior[many]
+        m = believed / n
         best = int(((m - q) / (1.0 - q)).argmax())
-        error = math.sqrt(max(0.0, self.squares[many][best] / n[best] - m[best] ** 2) / n[best])
+        error = math.sqrt(max(0.0, squares[best] / n[best] - m[best] ** 2) / n[best])
         left = 1.0 - float(q[best])
         return max(0.0, float(m[best] - q[best]) / left), error / left
-
-
-def _bincount(index: Indices, weight: Array, size: int) -> Array:
-    return np.asarray(np.bincount(index, weight, size), dtype=np.float64)
-
-
-def group_of(groups: Sequence[tuple[int, int, int]]) -> Indices:
-    """Return the row group of each record of a block, from ``(group, start, stop)``."""
-    return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])
 
 
 class Expected(NamedTuple):
@@ -260,27 +234,34 @@ class Expected(NamedTuple):
     std_error: float
 
 
-def expected(given: Array, prior: Array, found: Quantities, rows: int) -> dict[str, Expected]:
-    """Return the exact mean and standard error of every quantity.
+def expected(given: Array, prior: Array, P: Array, frame: Frame, rows: int) -> dict[str, Expected]:
+    """Return the exact mean and standard error of every measure.
 
     Parameters
     ----------
     given : ndarray of shape (s, u)
-        ``P(outcome | x)`` for every outcome, in the order of the posterior table's rows.
+        ``P(outcome | x)`` for every outcome, in the order of the rows of P.
     prior : ndarray of shape (s,)
         The table's own.
+    P : ndarray of shape (u, s)
     rows : int
         ``n``.
     """
-    s, u = given.shape
-    x, places = (part.ravel() for part in np.meshgrid(np.arange(s), np.arange(u), indexing="ij"))
-    closed = {}
-    for name, lookup in found.lookups.items():
-        v = lookup(places, x).reshape(s, u)
-        mean = (given * v).sum(axis=1)
-        variance = np.clip((given * v * v).sum(axis=1) - mean**2, 0.0, None)
-        closed[name] = Expected(float(prior @ mean), float(np.sqrt(prior @ variance / rows)))
-    return closed
+    moments, outcomes = dict[str, Array](), np.arange(given.shape[1])
+    for possible in frame.combinations():
+        values = np.flatnonzero(np.ones(prior.size) if possible is None else possible)
+        x, u = (part.ravel() for part in np.meshgrid(values, outcomes, indexing="ij"))
+        chance = given[values]
+        for name, found in measured(P, frame, u, x, possible).values.items():
+            v = found.reshape(chance.shape)
+            mean = (chance * v).sum(axis=1)
+            variance = np.clip((chance * v * v).sum(axis=1) - mean**2, 0.0, None)
+            sums = prior[values] @ np.column_stack([mean, variance])
+            moments[name] = moments.get(name, 0.0) + sums
+    return {
+        name: Expected(float(mean), math.sqrt(variance / rows))
+        for name, (mean, variance) in moments.items()
+    }
 
 
 def worst_growth(prior: Array, odds: float | Array) -> float:
@@ -328,50 +309,3 @@ def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> flo
 
 def _retention(odds: float, size: float) -> float:
     return 1.0 if math.isinf(odds) or size == 1 else (odds - 1.0) / (odds - 1.0 + size)
-
-
-@dataclass(frozen=True)
-class KnownPart:
-    """Combination of known attributes' values, one of G, for each value of the domain.
-
-    Attributes
-    ----------
-    known : ndarray of shape (s,) or None
-        The combination of each value, 0 … G − 1. None: no attribute is known.
-    """
-
-    known: Indices | None
-
-    def of(self, x: Indices) -> Indices | int:
-        """Return the combination of values x."""
-        return 0 if self.known is None else self.known[x]
-
-    def reduced(self, function: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        """Reduce values of shape (u, s) within each combination, shape (u, G)."""
-        if self.known is None:
-            return function.reduce(values, axis=1, keepdims=True)
-        order = np.argsort(self.known, kind="stable")
-        starts = np.flatnonzero(np.diff(self.known[order], prepend=-1))
-        return function.reduceat(values[:, order], starts, axis=1)
-
-    def posterior(self, P: Array) -> Array:
-        """Return ``P(z | the combination is z's)``, shape (u, s) as P.
-
-        A combination of probability 0 contradicts the adversary's prior: its values are then
-        equally likely.
-        """
-        if self.known is None:
-            return P
-        share = self.reduced(np.add, P)[:, self.known]
-        uniform = (1.0 / np.bincount(self.known))[self.known]
-        return np.where(
-            share > 0, np.divide(P, share, out=np.zeros_like(P), where=share > 0), uniform
-        )
-
-    def best(self, P: Array) -> Indices:
-        """Return the likeliest value of each combination, the first of ties, shape (u, G)."""
-        if self.known is None:
-            return P.argmax(axis=1)[:, None]
-        highest = self.reduced(np.maximum, P)[:, self.known]
-        places = np.where(highest == P, np.arange(self.known.size), self.known.size)
-        return np.asarray(self.reduced(np.minimum, places), dtype=np.intp)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import already_out, make_scheme, with_singles
-from auditor.audit.categorical.outcome_counts import CodeBlock
 from auditor.audit.numeric.moment_pass import Draw
 from auditor.base.errors import PluginError
-from auditor.base.types import Codes
+from auditor.base.types import Codes, Indices
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, row_blocks, walk
@@ -28,14 +28,67 @@ from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
 
 KEEP_BYTES = 2**29
 """Copies up to this size stay in memory for the next pass; others are drawn again."""
+LARGEST_KEY, DENSE = 2**62, 4
+"""Largest key of a combination; a table of all keys replaces a sort up to this ratio of keys to
+records."""
 
 
-class Half(NamedTuple):
-    """Records that a law was estimated from, which are not attacked, and the law."""
+@dataclass(repr=False)
+class CodeBlock:
+    """One block of records, with copies made on request.
 
-    name: str
-    rows: Draw
-    law: EstimatedLaw
+    Attributes
+    ----------
+    index, first : int
+        Numbers of the block and of its first record.
+    x : ndarray of shape (b,)
+        Originals.
+    copy : callable
+        Returns the values of a copy by number, shape (b,).
+    made : Copies or None
+        Generators of the copies; None if the copies were kept from an earlier pass.
+    seconds : float
+        Time of the requests.
+    """
+
+    index: int
+    first: int
+    x: Codes
+    copy: Callable[[int], Codes]
+    made: Copies | None = None
+    seconds: float = 0.0
+
+
+def distinct(
+    columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]
+) -> tuple[Indices, Indices]:
+    """Return the first record of each distinct combination, in order, and each record's place.
+
+    Parameters
+    ----------
+    columns : sequence of ndarrays of shape (b,)
+    sizes : sequence of int
+        One more than each column's largest number.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in distinct([np.array([2, 0, 2]), np.array([7, 9, 7])], [3, 10])]
+    [[1, 0], [1, 0, 1]]
+    """
+    key, keys = np.zeros(columns[0].size, dtype=np.int64), 1
+    for column, size in zip(columns, sizes, strict=True):
+        if keys * size > LARGEST_KEY:
+            key, keys = np.unique(key, return_inverse=True)[1].ravel(), key.size
+        key, keys = key * size + column, keys * size
+    if keys > DENSE * key.size:
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        return first, place.ravel()
+    met = np.zeros(keys, dtype=bool)
+    met[key] = True
+    place = (np.cumsum(met) - 1)[key]
+    first = np.empty(np.count_nonzero(met), dtype=np.intp)
+    first[place[::-1]] = np.arange(key.size)[::-1]
+    return first, place
 
 
 @dataclass(repr=False)
@@ -79,7 +132,7 @@ class UniformRelease:
         self.coalitions = expand_all(self.scenario.coalitions, M, self.scenario.seed)
         self.needed = with_singles(self.coalitions)
         self._early = already_out(self.use, M)
-        self._bounds = row_blocks(self.data.rows, BLOCK_WIDTH)
+        self.bounds = row_blocks(self.data.rows, BLOCK_WIDTH)
         self.groups = moment_groups(self.data.rows, BLOCK_WIDTH)
         room = self.data.rows * len(self.singles) * self.data.code_type.itemsize
         self._keep = not self.data.streamed and room <= KEEP_BYTES
@@ -94,19 +147,19 @@ class UniformRelease:
         """Copies that some coalition holds."""
         return [coalition[0] for coalition in self.needed if len(coalition) == 1]
 
-    def halves(self) -> tuple[Half, ...]:
+    def halves(self) -> list[tuple[Draw, EstimatedLaw]]:
         """Return two random halves of the records, each with its law; none for a stated law.
 
         A law that was estimated from a record knows its noise and flatters an attack on it. So the
         law of one half is used to attack the other.
         """
         if not isinstance(self.scheme, PublishedCategories) or not self.estimated:
-            return ()
-        rng, halves = stream(self.scenario.seed, "halves", self.key.replicate), []
-        for number, rows in enumerate(np.array_split(rng.permutation(self.data.rows), 2), start=1):
-            law = self.scheme.estimated(np.sort(rows)).of(self.singles)
-            halves.append(Half(f"learnt from half {number}", Draw.of(rows, clear=True), law))
-        return tuple(halves)
+            return []
+        rng = stream(self.scenario.seed, "halves", self.key.replicate)
+        return [
+            (Draw.of(rows, clear=True), self.scheme.estimated(np.sort(rows)).of(self.singles))
+            for rows in np.array_split(rng.permutation(self.data.rows), 2)
+        ]
 
     def go_through(self, job: Job[P]) -> P:
         """Return the result of a job for the whole table."""
@@ -114,9 +167,17 @@ class UniformRelease:
         parts: Iterator[P] = here if self.share is None else self.share(job)
         return added_up(job, parts)
 
+    def heads(
+        self, numbers: Sequence[int], blocks: Sequence[int], rows: int
+    ) -> tuple[Codes, dict[int, Codes]]:
+        """Return the first records of some blocks: originals, and copies by number."""
+        read = [self.block(index) for index in blocks]
+        copies = {k: np.concatenate([block.copy(k)[:rows] for block in read]) for k in numbers}
+        return np.concatenate([block.x[:rows] for block in read]), copies
+
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
         """Return one block with its copies, and their generators if ``drawn``."""
-        a, b = self._bounds[index]
+        a, b = self.bounds[index]
         (x,) = readable([self.data.read(a, b)])
         if index in self._kept and not drawn:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)

@@ -1,23 +1,34 @@
-"""Records of a release of categories itself, and evidence on pooling."""
+"""Figures of a release of categories itself, and evidence on pooling.
+
+| symbol | meaning |
+| --- | --- |
+| ``T`` | chance of each released value by original, shape (s, s) |
+| ``q, f`` | shares of the categories among the n originals, and in the copy |
+| ``a`` | ``(1 − p)π`` |
+| ``b`` | ``E f − q = a − (1 − p)q`` |
+| ``C`` | covariance of f, ``(diag d − L)/n``, ``d = p(1 − p)q + a``, ``L = p(q aᵀ + a qᵀ) + a aᵀ`` |
+| ``m`` | share of records that a copy leaves unchanged |
+| ``p̂`` | ``(m − 1/s)/(1 − 1/s)``: likeliest retention, standard error ``√(m(1 − m)/n) / (1 − 1/s)`` |
+
+``E‖f − q‖² = ‖b‖² + tr C``. As f is a mean over records, its variance is ``4 bᵀ C b + 2 tr C²``.
+
+Two fresh copies agree by chance given the original; copies of one multilevel release agree with
+probability ``T(p̂_j/p̂_i)``. Distances from these laws prove nothing, as retentions are estimated.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.categorical.error_bars import Bar, Cell
-from auditor.audit.categorical.first_pass import (
-    Counted,
-    gap_of_chances,
-    off_law,
-    retention,
-    share_gap,
-)
+from auditor.audit.base.records import Bar
+from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_breach,
@@ -27,59 +38,68 @@ from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.category_gain import category_gains
 from auditor.audit.insider.learner import MOST_ROWS
 from auditor.audit.law_tests.categorical import of_original
-from auditor.base.types import Coalition, Codes
-from auditor.data.columns.categorical_table import BLOCK_WIDTH, split
-from auditor.numerics.blocks import row_blocks
+from auditor.base.types import Array, Coalition, Codes
+from auditor.data.columns.categorical_table import split
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.base.scheme import schemes_held_against
 from auditor.schemes.published import PublishedCategories
-from auditor.schemes.replacement.law import history_size
+from auditor.schemes.replacement.law import UniformLaw, fresh_chances, history_size, step
 
+PairCounts = NDArray[np.integer[Any]]
 LEARNT_BLOCKS = 4
 """Blocks of a long table that the insider's rows are taken from."""
 
 
-def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
-    """Return time, history size, distances of copies from their law, and bounds on leakage."""
-    asked, everybody = release.scenario.measure, release.context.everybody
-    cells = [whole := Cell(release.context, everybody)]
+def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measurement]:
+    """Yield time, history size, distances of copies from their law, and bounds on leakage."""
+    law, asked, figure = release.law, release.scenario.measure, release.context.figure
+    everybody, by_retention = release.context.everybody, release.scheme.by_retention
+    growth, breach = asked("delta-growth"), asked("rho-breach")
+
+    def exact(metric: str, coalition: Coalition, value: float) -> Measurement:
+        return figure(metric, coalition, value, theory=value)
+
     if asked("seconds"):
-        whole.add("seconds", counted.seconds)
-    if counted.history.size:
-        _add_history(whole, release, counted.history)
+        yield figure("seconds", everybody, counted.seconds)
+    if n := int(counted.history.sum()):
+        sizes = np.arange(counted.history.size)
+        mean = float(counted.history @ sizes / n)
+        error = math.sqrt(float(counted.history @ (sizes - mean) ** 2 / n) / n)
+        theory = history_size(law.levels, release.data.prior, law.pi)
+        yield figure("history_size", everybody, mean, Bar.normal(error, "jackknife"), theory)
     for number in release.singles:
-        cells.append(cell := Cell(release.context, (number,)))
-        if asked("marginal-gap"):
-            pairs = counted.dense(0, number, release.data.size)
-            gap, error = gap_of_chances(pairs, of_original(release.law, number).matrix)
-            cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
-        if asked("share-gap") and release.scheme.by_retention:
-            pairs = counted.dense(0, number, release.data.size)
-            found = share_gap(pairs, release.law.levels[number - 1], release.law.pi)
+        gaps = asked("marginal-gap"), asked("share-gap") if by_retention else None
+        pairs: PairCounts = counted.pairs[0, number].toarray() if any(gaps) else np.zeros(0, int)
+        if gaps[0]:
+            gap, error = gap_of_chances(pairs, of_original(law, number).matrix)
+            yield figure("marginal_gap", (number,), gap, Bar.normal(error, "closed-form"), 0.0)
+        if gaps[1]:
+            found = share_gap(pairs, law.levels[number - 1], law.pi)
             bar = None if release.estimated else Bar.normal(found.std_error, "closed-form")
-            mean = None if release.estimated else found.mean
-            cell.add("share_gap", found.value, bar, mean, bounds=(0.0, 2.0))
+            of_law = None if release.estimated else found.mean
+            yield figure("share_gap", (number,), found.value, bar, of_law, bounds=(0.0, 2.0))
     for coalition in release.coalitions if not release.estimated else ():
-        cells.append(cell := Cell(release.context, coalition))
-        law = release.law.of(coalition)
-        unit = 1 if release.table is None else release.table.unit_size
-        if math.isfinite(epsilon := law.epsilon() * unit):
-            cell.add("epsilon", epsilon, theory=epsilon)
-        if asked("delta-growth"):
-            bound = growth_bound(law.odds())
-            cell.add("growth_bound", bound, theory=bound)
+        of, unit = law.of(coalition), 1 if release.table is None else release.table.unit_size
+        if math.isfinite(epsilon := of.epsilon() * unit):
+            yield exact("epsilon", coalition, epsilon)
+        if growth:
+            yield exact("growth_bound", coalition, growth_bound(of.odds()))
     if asked("empirical-epsilon") and release.scheme.makes_copies:
-        cells += _empirical_epsilons(release)
+        yield from _empirical_epsilons(release)
     if isinstance(release.scheme, PublishedCategories):
-        cells += _estimated(release, release.scheme)
-    if release.scheme.by_retention:
-        cells.append(cell := Cell(release.context, everybody))
-        _add_admissible(cell, release)
-    return [record for cell in cells for record in cell.records]
+        yield from _estimated(release, release.scheme)
+    if growth and by_retention:
+        delta = float(growth.options["delta"])
+        p = largest_retention_for_growth(delta, law.rarity)
+        yield exact(f"admissible_retention(delta {delta:g})", everybody, p)
+    if breach and by_retention:
+        low, high = float(breach.options["rho1"]), float(breach.options["rho2"])
+        p = largest_retention_for_breach(low, high, law.rarity)
+        yield exact(f"admissible_retention(rho {low:g} {high:g})", everybody, p)
 
 
-def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
+def _empirical_epsilons(release: UniformRelease) -> Iterator[Measurement]:
     from auditor.audit.measures.empirical_guarantee import Trials  # a second to import
 
     measure = release.scenario.measure("empirical-epsilon")
@@ -87,78 +107,118 @@ def _empirical_epsilons(release: UniformRelease) -> list[Cell]:
     trials, confidence = int(measure.options["trials"]), float(measure.options["confidence"])
     key = replace(release.key, scheme=f"{release.key.scheme} trials")
     audit = Trials(release.scheme, release.context.levels, release.law.size, trials, key)
-    cells = []
     for coalition in release.coalitions:
-        cells.append(cell := Cell(release.context, coalition))
-        epsilon = release.law.of(coalition).epsilon()
+        epsilon, found = release.law.of(coalition).epsilon(), audit.audit(coalition, confidence)
         theory = epsilon if math.isfinite(epsilon) else None
-        cell.add("empirical_epsilon", audit.audit(coalition, confidence).epsilon, theory=theory)
-    return cells
+        yield release.context.figure("empirical_epsilon", coalition, found.epsilon, theory=theory)
 
 
-def _add_admissible(cell: Cell, release: UniformRelease) -> None:
-    growth, breach = map(release.scenario.measure, ("delta-growth", "rho-breach"))
-    if growth is not None:
-        delta = float(growth.options["delta"])
-        p = largest_retention_for_growth(delta, release.law.rarity)
-        cell.add(f"admissible_retention(delta {delta:g})", p, theory=p)
-    if breach is not None:
-        low, high = float(breach.options["rho1"]), float(breach.options["rho2"])
-        p = largest_retention_for_breach(low, high, release.law.rarity)
-        cell.add(f"admissible_retention(rho {low:g} {high:g})", p, theory=p)
-
-
-def _add_history(cell: Cell, release: UniformRelease, records: NDArray[np.int64]) -> None:
-    law, sizes, n = release.law, np.arange(records.size), int(records.sum())
-    mean = float(records @ sizes / n)
-    error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
-    theory = history_size(law.levels, release.data.prior, law.pi)
-    cell.add("history_size", mean, Bar.normal(error, "jackknife"), theory)
-
-
-def _estimated(release: UniformRelease, scheme: PublishedCategories) -> list[Cell]:
-    x, copies, size, cells = release.data.codes, scheme.held(), release.data.size, []
+def _estimated(release: UniformRelease, scheme: PublishedCategories) -> Iterator[Measurement]:
+    data, figure, copies = release.data, release.context.figure, scheme.held()
+    x, size = data.codes, data.size
     for number, y in enumerate(copies, start=1):
-        cells.append(cell := Cell(release.context, (number,)))
-        parts = zip(
-            release.data.attributes, split(release.data, x), split(release.data, y), strict=True
-        )
-        each = [(attribute.name, *retention(a, b, attribute.size)) for attribute, a, b in parts]
-        whole = ("*", *retention(x, y, size))
-        for name, value, error in [whole, *(each if len(each) > 1 else [])]:
-            bar = Bar.normal(error, "closed-form")
-            cell.add(f"estimated_retention(copy {number})", value, bar, attribute=name)
-    cells.append(cell := Cell(release.context, release.context.everybody))
+        found = {"*": retention(x, y, size)}
+        if len(data.attributes) > 1:
+            each = zip(data.attributes, split(data, x), split(data, y), strict=True)
+            found |= {one.name: retention(a, b, one.size) for one, a, b in each}
+        for name, (value, error) in found.items():
+            metric, bar = f"estimated_retention(copy {number})", Bar.normal(error, "closed-form")
+            yield figure(metric, (number,), value, bar, attribute=name)
     for known in schemes_held_against("categorical") if len(copies) > 1 else ():
-        cell.add(f"off_law({known.name})", off_law(x, copies, size, known.multilevel))
-    return cells
+        distance = off_law(x, copies, size, known.multilevel)
+        yield figure(f"off_law({known.name})", release.context.everybody, distance)
+
+
+def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
+    """Return a copy's squared distance from its law, and its standard error under the law.
+
+    Notes
+    -----
+    The squared L2 distance of xiao2009's Figure 6, averaged over records, with mean 0 under the
+    law: ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value
+    x, c of which show y. Its variance is ``2 tr Σ² / (n(n − 1))`` with ``Σ = diag(t) − t tᵀ``.
+    Values of one record are left out; (0, 0) without others.
+    """
+    counts = counts.astype(np.float64)
+    n = counts.sum(axis=1)
+    met = np.where(n >= 2, n, 0.0)
+    if not met.any():
+        return 0.0, 0.0
+    pairs, squares = np.maximum(n * (n - 1), 1.0), (t**2).sum(axis=1)
+    cross = 2 * (counts * t).sum(axis=1) / np.maximum(n, 1.0)
+    G = (counts * (counts - 1)).sum(axis=1) / pairs - cross + squares
+    trace = squares - 2 * (t**3).sum(axis=1) + squares**2
+    error = np.sqrt((met**2) @ (2 * trace / pairs)) / met.sum()
+    return float(met @ G / met.sum()), float(error)
+
+
+class ShareGap(NamedTuple):
+    """``‖f − q‖²``, its standard error over the noise, and its mean."""
+
+    value: float
+    std_error: float
+    mean: float
+
+
+def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> ShareGap:
+    """Return the distance of a copy's shares from the original's, by counts of shape (s, s).
+
+    Examples
+    --------
+    >>> share_gap(np.array([[1, 1], [0, 0]]), 0.0).value
+    0.5
+    """
+    n, p = int(counts.sum()), level
+    q, f = counts.sum(axis=1) / n, counts.sum(axis=0) / n
+    a = np.broadcast_to(fresh_chances(p, q.size, pi), q.shape)
+    b, qa = a - (1.0 - p) * q, p * np.outer(q, a)
+    C = (np.diag(p * (1.0 - p) * q + a) - qa - qa.T - np.outer(a, a)) / n
+    variance = max(0.0, float(4.0 * b @ C @ b + 2.0 * (C**2).sum()))
+    return ShareGap(float((f - q) @ (f - q)), math.sqrt(variance), float(b @ b + np.trace(C)))
+
+
+def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:
+    """Return ``p̂`` and its standard error; below 0 for copies that avoid the original.
+
+    Examples
+    --------
+    >>> retention(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]), 2)[0]
+    0.5
+    """
+    if size == 1:
+        return 1.0, 0.0
+    m, scale = float(np.mean(x == y)), 1.0 - 1.0 / size
+    return (m - 1.0 / size) / scale, math.sqrt(m * (1.0 - m) / x.size) / scale
+
+
+def off_law(x: Codes, copies: Sequence[Codes], size: int, multilevel: bool) -> float:
+    """Return the distance from the law of fresh copies, or of one multilevel release.
+
+    The largest difference in the share of records for which two adjacent copies by retention agree,
+    either among records that the better copy keeps or among the others.
+    """
+    levels, largest = tuple(min(1.0, max(0.0, retention(x, y, size)[0])) for y in copies), 0.0
+    for i, j in pairwise(UniformLaw(levels, size, multilevel).descending):
+        kept, agree = copies[i] == x, copies[i] == copies[j]
+        p = step(levels[i], levels[j]) if multilevel else levels[j]
+        same = p + (1.0 - p) / size
+        by_law = np.where(kept | multilevel, same, (1.0 - p) / size)
+        for some in (kept, ~kept):
+            largest = max(largest, abs(float(np.mean(some & agree) - np.mean(some * by_law))))
+    return largest
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     """Return the evidence on the gain of each coalition of two copies or more."""
-    several = [c for c in release.needed if len(c) > 1]
-    says = {
-        c: None if release.estimated else release.law.of(c).best_is_sufficient()
-        for c in release.needed
-        if len(c) > 1
-    }
-    gains = {}
-    if release.key.replicate == 1:
-        wanted = [c for c in several if says[c] is not False]
-        gains = category_gains(
-            wanted, release.law.levels, release.data.size, partial(_rows_to_learn, release)
-        )
+    law, several = release.law, [c for c in release.needed if len(c) > 1]
+    says = {c: None if release.estimated else law.of(c).best_is_sufficient() for c in several}
+
+    def rows(numbers: Sequence[int]) -> tuple[Codes, dict[int, Codes]]:
+        last = len(release.bounds) - 1
+        few = np.unique(np.linspace(0, last, LEARNT_BLOCKS).astype(np.intp)).tolist()
+        return release.heads(numbers, few, -(-MOST_ROWS // len(few)))
+
+    wanted = [c for c in several if says[c] is not False and release.key.replicate == 1]
+    gains = category_gains(wanted, law.levels, release.data.size, rows)
     proved = release.scheme.makes_copies
     return {c: Pooling(says[c], insider=gains.get(c), proved=proved) for c in several}
-
-
-def _rows_to_learn(
-    release: UniformRelease, numbers: Sequence[int]
-) -> tuple[Codes, dict[int, Codes]]:
-    bounds = row_blocks(release.data.rows, BLOCK_WIDTH)
-    few = np.unique(np.linspace(0, len(bounds) - 1, LEARNT_BLOCKS).astype(np.intp)).tolist()
-    blocks = [release.block(index) for index in few]
-    each = -(-MOST_ROWS // len(blocks))
-    x = np.concatenate([block.x[:each] for block in blocks])
-    copies = {k: np.concatenate([block.copy(k)[:each] for block in blocks]) for k in numbers}
-    return x, copies

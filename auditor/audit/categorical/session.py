@@ -1,43 +1,34 @@
-"""Engine for releases of categories: a few passes, with sums by outcome."""
+"""Engine for releases of categories: a first pass counts, one pass per attack measures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
-from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session, cell_context, cells_of
-from auditor.audit.categorical.attack_records import AttackRecords, Gap, GapJob, belief_gap
-from auditor.audit.categorical.first_pass import Counting
+from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps, with_singles
+from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session, cell_context
+from auditor.audit.categorical import first_pass
+from auditor.audit.categorical.attack_records import attack_records
 from auditor.audit.categorical.other_rows import fitted_to_files
-from auditor.audit.categorical.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.categorical.posterior_pass import (
-    Fit,
+    Attacker,
     Fitted,
-    Found,
     MeasureJob,
-    Try,
-    fit_of,
-    fitted_parts,
     parts_of,
+    posteriors,
     shares_of,
-    view_of,
 )
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
 from auditor.audit.measures.diagnosis import unused_figures
-from auditor.audit.numeric.moment_pass import Draw
-from auditor.base.errors import AuditorError, NotApplicable
+from auditor.base.errors import NotApplicable
 from auditor.base.types import Coalition
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
-from auditor.numerics.blocks import readable
-from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement, Picture
@@ -54,93 +45,23 @@ class CategoricalSession(Session):
     def __init__(self, release: UniformRelease, pooling: bool) -> None:
         self.release, self.pooling = release, pooling
         self.scenario, self.context = release.scenario, release.context
-        self.coalitions, self.halves = release.coalitions, release.halves()
-        self.counting = Counting(release)
-        self._parts: dict[Try, dict[Try, Fitted]] = {}
-        self._fits: dict[Try, Fit] = {}
-        self._failed: dict[Try, tuple[str, str]] = {}
-        self._sums = Found()
-        self._gaps: dict[Try, dict[Coalition, Gap]] = {}
+        self.coalitions, self.counted = release.coalitions, first_pass.count(release)
+        self._fitted: dict[tuple[str, str], list[Fitted]] = {}
 
     def release_records(self) -> list[Measurement]:
-        """Return the figures of the release itself; then attack it, in one pass."""
-        found = release_records(self.release, self.counting.counted)
-        for use, knowledge in cells_of(self.scenario):
-            name = use.id, knowledge.label
-            with noted(self._failed, name):
-                view = view_of(self.release, self.counting.counted, knowledge)
-                self._fits[name] = fit = fit_of(self.release, use, knowledge)
-                self._parts[name] = fitted_parts(self.release, view, fit, use, self.halves)
-        self._measure()
-        self._find_gaps()
-        return found
-
-    def _measure(self) -> None:
-        fitted = {key: fit for each in self._parts.values() for key, fit in each.items()}
-        if not fitted:
-            return
-        job = MeasureJob(self.release.data.size, self.release.groups, fitted, self.known)
-        with contained() as failure:
-            found = self.release.go_through(job)
-        if failure.error is not None:
-            self._failed |= dict.fromkeys(self._parts, ("failed", failure.reason))
-            return
-        for name, parts in self._parts.items():
-            failed = [found.failed[key] for key in parts if key in found.failed]
-            if failed:
-                self._failed[name] = failed[0]
-                continue
-            for key in parts:
-                self._sums.add(Found({name: found.sums.get(key, {})}))
-
-    @property
-    def known(self) -> dict[str, Draw]:
-        """The rows that are not attacked, by name."""
-        known = {key: draw for key, draw in self.counting.draws.items() if draw.clear}
-        return known | {half.name: half.rows for half in self.halves}
-
-    def _find_gaps(self) -> None:
-        """Compute the gap between every coalition's belief and its best copy's, if requested."""
-        release, n, s = self.release, self.release.data.rows, self.release.data.size
-        fitted = {name: next(iter(parts.values())) for name, parts in self._parts.items()}
-        fitted = {
-            name: fit
-            for name, fit in fitted.items()
-            if name not in self._failed and fit.hidden is None and not fit.serial
-        }
-        if self.scenario.measure("belief-gap") is None or not fitted or release.estimated:
-            return
-        several = [c for c in release.needed if len(c) > 1]
-        for batch in batches([(c, min(possible_cells(n, s, len(c)), MOST_CELLS)) for c in several]):
-            counted = release.go_through(GapJob(s, tuple(batch))).counts
-            for coalition, counts in counted.items():
-                law = release.law.of(coalition)
-                for name, fit in fitted.items():
-                    with noted(self._failed, name):
-                        alone, together = (
-                            fit.fits[c][0] for c in ((coalition[law.best - 1],), coalition)
-                        )
-                        gap = belief_gap(counts, coalition, law, together, alone)
-                        self._gaps.setdefault(name, {})[coalition] = gap
+        """Return the figures of the release itself."""
+        return list(release_records(self.release, self.counted))
 
     def attempt(
         self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
     ) -> Attempt:
-        """Return the outcome of one attack, from the pass that served all."""
-        name = use.id, knowledge.label
-        if name in self._failed:
-            status, reason = self._failed[name]
-            raise (NotApplicable if status == "not-applicable" else AuditorError)(reason)
-        found = AttackRecords(
-            self.release,
-            name,
-            view_of(self.release, self.counting.counted, knowledge),
-            self._fits[name],
-            next(iter(self._parts[name].values())),
-            self._sums.sums[name],
-            self._gaps.get(name, {}),
-        )
-        return Attempt(Measurements.of(found.records(coalitions)), [])
+        """Return the outcome of one attack."""
+        release = self.release
+        attacker = Attacker.of(release, self.counted, use, knowledge)
+        self._fitted[attacker.name] = parts = attacker.fitted(with_singles(coalitions))
+        sums = release.go_through(MeasureJob(release.data.size, release.groups, parts))
+        found = attack_records(attacker, parts[0], sums, coalitions)
+        return Attempt(Measurements.of(list(found)), [])
 
     def joint_counts(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
@@ -158,16 +79,13 @@ class CategoricalSession(Session):
         head = -(-RECORDS // len(release.groups))
         for index in range(len(release.groups)):
             block = release.block(index)
-            x = block.x[:head]
-            copies = [block.copy(copy)[:head] for copy in coalition]
+            x, copies = block.x[:head], [block.copy(copy)[:head] for copy in coalition]
             counts.add_copies(cells[x], [cells[copy] for copy in copies])
-            for fitted in self._parts[use.id, knowledge.label].values():
-                left = np.ones(x.size, dtype=bool)
-                if fitted.hidden is not None:
-                    left[self.known[fitted.hidden].within(block.first, block.first + x.size)[0]] = 0
-                P = fitted.fits[coalition][0].checked(readable(copies))
-                belief = P if values is None else P @ values
-                counts.add(cells[x[left]], cell[belief.argmax(axis=1)][left])
+            for fitted in self._fitted[use.id, knowledge.label]:
+                rows = fitted.judged(block.first, block.first + x.size)
+                for P, _, some, u in posteriors(fitted.fits[coalition], x, copies, rows):
+                    belief = P if values is None else P @ values
+                    counts.add(cells[x[rows[some]]], cell[belief.argmax(axis=1)][u])
         return counts, 0.0
 
     def later_records(self) -> list[Measurement]:
@@ -180,19 +98,10 @@ class CategoricalSession(Session):
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""
-        evidence.law.extend(self.counting.law_tests())
-        evidence.facts.update(self.counting.facts())
+        evidence.law.extend(first_pass.law_tests(self.release, self.counted))
+        evidence.facts.update(first_pass.facts(self.release, self.counted))
         if self.pooling:
             evidence.pooling.update(pooling_evidence(self.release))
-
-
-@contextmanager
-def noted(failed: dict[Try, tuple[str, str]], name: Try) -> Iterator[None]:
-    """Record the failure of an attack, so that the others continue."""
-    with contained() as failure:
-        yield
-    if failure.error is not None:
-        failed[name] = (failure.status, failure.reason)
 
 
 class CategoricalEngine:

@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 
 from auditor.audit.insider.gain import judged, widest
-from auditor.audit.insider.learner import WEAK, grower, halves
+from auditor.audit.insider.learner import WEAK, dealt, grower
 from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, TREE_FITS
 from auditor.base.types import Array, Coalition, Codes, Indices
+from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.evidence import InsiderGain
 
@@ -92,7 +93,7 @@ def correlations(
     """
     X, Y = x.astype(np.intp), [copy.astype(np.intp) for copy in copies]
     # The other way round, a frequency table would be judged on nearly the same sums.
-    taught, tested = halves(len(x), "category gain")
+    taught, tested = dealt(len(x), stream(0, "insider halves", "category gain"))
     best, found = Y[0][tested], list[tuple[float, float, float]]()
     r = within_strata(indicators(X[tested], size), best, size)
     for predict in (by_agreement, by_values):

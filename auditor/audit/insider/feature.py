@@ -11,15 +11,20 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.base.types import Array, Indices
-from auditor.numerics.statistics import column_ranks
+from auditor.base.types import Array, Flags, Indices
+from auditor.numerics.statistics import column_ranks, standard_ranks
 from auditor.registry import Plugin
 
+FOLLOWED = 20
+"""Neighbours that must move by one distance before it counts as a rule."""
 MOST_SERIES = 32
 """Columns of ``Shown.series`` at most: families look at each of them in dozens of ways."""
 MOST_PAIRED, FEW, MOST_GROUPED = 8, 4, 8
 """Columns, or copies, that are combined two by two; fewer where three are; and codes whose groups are averaged
 unasked."""
+MOST_BITS, PLACE_BITS = 14, 2
+"""Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along
+the file."""
 MOST_NAMES = 0.75
 """Different values of a column, as a share of its records, up to which they are codes."""
 ROUNDING = 2.0**-48
@@ -89,6 +94,24 @@ class Shown:
         return column_ranks(few) if few.shape[1] else few
 
     @cached_property
+    def scores(self) -> Array:
+        """Standardised ranks of the first cells, shape (n, at most ``MOST_PAIRED``)."""
+        return standard_ranks(self.flat[:, :MOST_PAIRED])
+
+    @cached_property
+    def bits(self) -> Flags:
+        """Bits, shape (n, b): values above their median, large values, and the row number's."""
+        few = MOST_BITS // 2
+        d = np.hstack([self.differences[:, : few - 1], self.flat])[:, :few]
+        values = np.hstack([d, np.abs(d - np.median(d, axis=0))])
+        # Equal values are ranked in a random order, which does not depend on the rows.
+        lot = np.random.default_rng(0).permutation(len(values))
+        ranks = np.empty(values.shape, dtype=np.intp)
+        ranks[lot] = values[lot].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+        place = (np.arange(len(values))[:, None] >> np.arange(PLACE_BITS) & 1).astype(bool)
+        return np.hstack([2 * ranks >= len(values), place])
+
+    @cached_property
     def groups(self) -> list[tuple[str, Indices]]:
         """Shown codes, alone and combined, with their names."""
         return joint_codes(self.beside)
@@ -128,6 +151,8 @@ class Known(NamedTuple):
         Least value of the predicted attribute in the table.
     left : ndarray of shape (n,)
         Residual of the predicted attribute after the first prediction.
+    moved : sequence of (copy, ndarray of shape (n,))
+        Rows of a copy where the records are found again (``moved_rows``), NaN if unknown.
     """
 
     attribute: int
@@ -135,6 +160,7 @@ class Known(NamedTuple):
     ranks: Array
     least: float
     left: Array
+    moved: Sequence[tuple[int, Array]] = ()
 
     @property
     def residual(self) -> tuple[Indices, Array]:
@@ -147,7 +173,36 @@ class Known(NamedTuple):
         kept = np.zeros(len(self.left), dtype=bool)
         kept[rows] = True
         x, ranks = (np.where(kept[:, None], part, np.nan) for part in (self.x, self.ranks))
-        return Known(self.attribute, x, ranks, self.least, np.where(kept, self.left, np.nan))
+        left, moved = (
+            np.where(kept, self.left, np.nan),
+            [(copy, np.where(kept, q, np.nan)) for copy, q in self.moved],
+        )
+        return Known(self.attribute, x, ranks, self.least, left, moved)
+
+
+def moved_rows(shown: Shown, x: Array, ranks: Array) -> list[tuple[int, Array]]:
+    """Return copies with the rows where cells equal a record's value, or its rank.
+
+    One array of shape (n,) for each attribute by which neighbours move together.
+    """
+    found = list[tuple[int, Array]]()
+    for copy in range(min(shown.cells.shape[1], MOST_PAIRED)):
+        y = shown.filled[:, copy]
+        for values, cells in zip([*x.T, *ranks.T], [*y.T, *column_ranks(y).T], strict=True):
+            once, first, counts = np.unique(cells, return_index=True, return_counts=True)
+            at = np.searchsorted(once, values).clip(0, len(once) - 1)
+            q = np.where((once[at] == values) & (counts[at] == 1), first[at], np.nan)
+            if followers(q) > FOLLOWED:
+                found.append((copy, q))
+    return found
+
+
+def followers(q: Array) -> int:
+    """Return the number of rows that move like the row before, by the commonest distance."""
+    moved = q - np.arange(len(q))
+    step = moved[1:] - moved[:-1]
+    _, times = np.unique(step[np.isfinite(step) & (moved[1:] != 0)], return_counts=True)
+    return int(times.max(initial=0))
 
 
 Column = Callable[[Shown], Array | Indices]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from auditor.audit.base.records import CellContext, Cells, error_records
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.features.cells import common_step
-from auditor.audit.insider.learner import MOST_ROWS, STRONG, fit, halves, least_squares
+from auditor.audit.insider.learner import MOST_ROWS, STRONG, dealt, fit, least_squares
 from auditor.audit.measures.closeness import (
     Tolerances,
     closeness_records,
@@ -37,6 +37,7 @@ from auditor.base.types import Array, Coalition, Indices
 from auditor.data.common_records import MOST_CELLS
 from auditor.data.copies import FEWEST_EACH
 from auditor.data.table import ShownColumn
+from auditor.numerics.random_streams import stream
 from auditor.results.evidence import FITTED
 from auditor.results.records import Measurement
 
@@ -188,5 +189,5 @@ def halves_of(rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]]) -> list
             found = np.where(rare, codes.ravel(), len(counts) + np.arange(len(rows)))
             found = np.unique(found, return_inverse=True)[1].ravel()
             groups = min(groups, found, key=np.max)
-    first, second = halves(int(groups.max()) + 1, "fitted")
-    return [np.flatnonzero(np.isin(groups, part)) for part in (first, second)]
+    parts = dealt(int(groups.max()) + 1, stream(0, "insider halves", "fitted"))
+    return [np.flatnonzero(np.isin(groups, part)) for part in parts]

@@ -1,7 +1,9 @@
 """Gain of pooling: whether other copies predict the best copy's residual.
 
-A learner is fitted to the originals in one half of the rows and judged on the other, both ways.
-Halves consist of runs of ``RUN`` neighbours: residuals of near rows of a series depend on one another.
+Rows are dealt into three parts. A learner is fitted to the originals in the first part and judged on the
+second, then fitted to both and judged on the third. Parts consist of runs of ``RUN`` neighbours, as
+residuals of near rows of a series depend on one another. Two halves that judge each other would add up
+nearly equal sums: with p free weights the variance of ``Σ w`` would be up to twice ``Σ w²``.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -9,7 +11,7 @@ Halves consist of runs of ``RUN`` neighbours: residuals of near rows of a series
 | ``r`` | ``x − f``, f a prediction from ``Y_b`` and its means over near rows, by least squares and trees | (n,) |
 | ``g`` | the learner's prediction of r from all copies | (n,) |
 | ``g'`` | the prediction with differences from ``Y_b`` of *another record*, averaged over ``SHIFTS`` records | (n,) |
-| ``ρ`` | ``Σ r (g − g') / √(Σ r² Σ (g − g')²)`` over held-out rows | scalar |
+| ``ρ`` | ``Σ r (g − g') / √(Σ r² Σ (g − g')²)`` over judged rows | scalar |
 | gain | ``ρ²`` if ρ > 0: the share of ``Σ r²`` that the best multiple of ``g − g'`` removes | scalar |
 
 If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
@@ -29,7 +31,7 @@ from itertools import pairwise
 import numpy as np
 
 from auditor.audit.insider.feature import Shown
-from auditor.audit.insider.learner import WEAK, fit, grower, halves, least_squares
+from auditor.audit.insider.learner import WEAK, dealt, fit, grower, least_squares
 from auditor.audit.numeric.limits import (
     FEWEST_TREE_ROWS,
     TREE_FITS,
@@ -38,6 +40,7 @@ from auditor.audit.numeric.limits import (
     trees_shown,
 )
 from auditor.base.types import Array, Coalition, Indices
+from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.evidence import InsiderGain
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain, undo_root
@@ -187,15 +190,16 @@ def correlations(
         return found[0], found[1], found[2]
     run = min(RUN, max(1, n // RUNS))
     # A learner that knows the row before, and its noise, would know this one in a series.
-    parts = halves(n, "gain", run)
+    parts = dealt(n, stream(0, "insider gain"), run, 3)
+    folds = [parts[0], np.sort(np.concatenate(parts[:2]))]
     near = [scipy.ndimage.uniform_filter1d(best, width, axis=0, mode="nearest") for width in NEAR]
     alone = np.hstack([best, *near])
     first = np.array(
-        [np.column_stack([_by_best(alone, x[:, j], taught) for j in range(N)]) for taught in parts]
+        [np.column_stack([_by_best(alone, x[:, j], taught) for j in range(N)]) for taught in folds]
     )
-    for j, models in enumerate(fit(whole, x, parts, WEAK, "gain", first, run)):
-        r, apart = np.empty(n), np.empty(n)
-        for model, f, tested in zip(models, first, parts[::-1], strict=True):
+    for j, models in enumerate(fit(whole, x, folds, WEAK, "gain", first, run)):
+        r, apart = np.zeros(n), np.zeros(n)
+        for model, f, tested in zip(models, first, parts[1:], strict=True):
             r[tested] = (x[:, j] - f[:, j])[tested]
             apart[tested] = (
                 model.predict(whole) - np.mean([model.predict(each) for each in replaced], axis=0)

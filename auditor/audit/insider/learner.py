@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from auditor import registry
-from auditor.audit.insider.feature import Column, Feature, Known, Shown
+from auditor.audit.insider.feature import Column, Feature, Known, Shown, moved_rows
 from auditor.base.types import Array, Indices
 from auditor.data.copies import many_alike
 from auditor.numerics.random_streams import stream
@@ -155,13 +155,26 @@ def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
     return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found]
 
 
+class Binned(NamedTuple):
+    """A column's values, and their bins with the edges, shapes (n,), (n,) and (b,)."""
+
+    values: Array | Indices
+    bins: Indices
+    edges: Array | None
+
+    @classmethod
+    def of(cls, v: Array | Indices) -> Binned:
+        """Return a column with its bins."""
+        return cls(v, binned(v, edges := edges_of(v)), edges)
+
+
 def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
     found: list[list[Chosen]] = [[] for _ in tasks]
     if not family.learns:
         for _, column in family.columns(shown, tasks[0].known):
-            v = column(shown)
+            one = Binned.of(column(shown))
             for each, task in zip(found, tasks, strict=True):
-                each += _try(column, [v] * 3, task)
+                each += _try(column, [one] * 3, task)
         return found
     for each, task in zip(found, tasks, strict=True):
         learnt = [
@@ -170,18 +183,13 @@ def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[Ch
         ]
         for name, column in learnt[0].items():
             if all(name in columns for columns in learnt):
-                each += _try(column, [columns[name](shown) for columns in learnt], task)
+                each += _try(column, [Binned.of(columns[name](shown)) for columns in learnt], task)
     return found
 
 
-def _try(column: Column, values: Sequence[Array | Indices], task: Task) -> list[Chosen]:
+def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
     """Return a column if it helps; its values as learnt from all, and from either part."""
-    edges = (
-        [edges_of(v) for v in values[:1]] * 3
-        if values[1] is values[0]
-        else [*map(edges_of, values)]
-    )
-    bins = [binned(*each) for each in zip(values, edges, strict=True)]
+    values, bins, edges = zip(*learnt, strict=True)
     size, r = max(int(each.max()) + 1 for each in bins), task.known.left
     if size == 1:
         return []
@@ -281,12 +289,14 @@ def fit(
         Rows of a run of neighbours that training rows are dealt in.
     """
     ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
+    moved = moved_rows(shown, x, ranks)
     for j in range(N):
         for number, taught in enumerate(folds):
             base = (
                 least_squares(shown.flat, x[:, j], taught) if first is None else first[number, :, j]
             )
-            known = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base).only(taught)
+            known = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base, moved)
+            known = known.only(taught)
             first_part, second = dealt(len(taught), stream(0, "insider", name, j, number), run)
             tasks.append(Task(known, taught, (taught[first_part], taught[second]), run))
     enough = min(map(len, folds)) >= FEWEST_ROWS
@@ -386,13 +396,9 @@ def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
     )
 
 
-def halves(n: int, name: str, run: int = 1) -> list[Indices]:
-    """Return two parts of n rows, dealt at random in runs of neighbours."""
-    return dealt(n, stream(0, "insider halves", name), run)
-
-
-def dealt(n: int, rng: np.random.Generator, run: int) -> list[Indices]:
-    """Return two parts of n rows, dealt at random in runs of neighbours."""
-    runs = rng.permutation(-(-n // run))
-    first = np.isin(np.arange(n) // run, runs[: len(runs) // 2])
-    return [np.flatnonzero(first), np.flatnonzero(~first)]
+def dealt(n: int, rng: np.random.Generator, run: int = 1, parts: int = 2) -> list[Indices]:
+    """Return parts of n rows, dealt at random in runs of neighbours."""
+    runs = -(-n // run)
+    part = np.empty(runs, dtype=np.intp)
+    part[rng.permutation(runs)] = np.arange(runs) * parts // runs
+    return [np.flatnonzero(part[np.arange(n) // run] == place) for place in range(parts)]

@@ -33,8 +33,8 @@ DRAWS = 24
 SAME_FEW, SAME = 0.9, 0.99
 """Least correlation of ``DRAWS`` values, by chance in one of 10⁹ pairs, and of a whole column."""
 LAST_SEED = 65_535
-SERIES, OFTEN = LAST_SEED + 1, (0, 1, 42, 123, 1234)
-"""Draws of each of some seeds that are searched for the noise's beginning."""
+OFTEN = 0, 1, 42, 123, 1234
+"""Seeds whose draws are searched for the noise's beginning, as many as there are seeds."""
 PROBE, LIKE = 64, 0.8
 """Values that are searched for, and their least correlation."""
 POPULAR = [
@@ -48,7 +48,8 @@ POPULAR = [
     ).split()
 ]
 """Popular seeds beyond ``LAST_SEED``. All dates from 2000 to 2030 as eight digits are tried too."""
-
+NUMBERS = [10**digits + row for digits in range(5, 10) for row in range(2 * PROBE)]
+"""Seeds of the first records of a table, numbered from 100,000 or 100,001, and so on."""
 
 LEGACY = np.random.RandomState()
 """Seeded anew for each stream: to make one takes forty times as long as to seed it."""
@@ -165,25 +166,26 @@ def drawn_again(ranks: Array, noise: Array) -> Iterator[tuple[str, Array]]:
         for seed in seeds[alike.any(axis=1)].tolist():
             yield from layouts(stream, seed, 0, shape)
     probes = [part.ravel()[:PROBE] for copy in ranks for part in (copy, copy.T)]
+    G = scipy.fft.rfft(probes, len(seeds), axis=1).conj()
     for (stream, seed), F in series().items():
-        G = scipy.fft.rfft(probes, SERIES, axis=1).conj()
-        found = np.abs(scipy.fft.irfft(F * G, SERIES)) / PROBE > LIKE
+        found = np.abs(scipy.fft.irfft(F * G, len(seeds))) / PROBE > LIKE
         for start in np.flatnonzero(found.any(axis=0)).tolist():
             if seed >= 0:
                 yield from layouts(stream, seed, start, shape)
-            elif start + shape[1] <= SERIES and shape[2] <= DRAWS:
-                draws = first_draws()[stream][start : start + shape[1], : shape[2]]
-                yield f"{stream.format(seed=f'{start} + row')}", np.broadcast_to(draws, shape)
+            else:
+                (draw, method), first = STREAMS[stream], int(seeds[start])
+                draws = [draw(method, first + row, shape[2]) for row in range(shape[1])]
+                yield stream.format(seed=f"{first} + row"), np.broadcast_to(draws, shape)
 
 
 @cache
 def series() -> dict[tuple[str, int], NDArray[np.complex64]]:
     """Return Fourier transforms of popular seeds' draws, and of all seeds' first draws (seed −1)."""
     found: dict[tuple[str, int], NDArray[Any]] = {
-        (stream, -1): E[:SERIES, 0] for stream, E in first_draws().items()
+        (stream, -1): E[:, 0] for stream, E in first_draws().items()
     }
     for stream, (draw, method) in STREAMS.items():
-        found |= {(stream, seed): draw(method, seed, SERIES) for seed in OFTEN}
+        found |= {(stream, seed): draw(method, seed, len(all_seeds())) for seed in OFTEN}
     return {key: scipy.fft.rfft((each - each.mean()) / each.std()) for key, each in found.items()}
 
 
@@ -223,7 +225,7 @@ def all_seeds() -> Indices:
     """Return the seeds that are tried, shape (S,)."""
     days = np.arange("2000-01-01", "2031-01-01", dtype="datetime64[D]").astype(str)
     dates = [int(day.replace("-", "")) for day in days.tolist()]
-    return np.array([*range(LAST_SEED + 1), *POPULAR, *dates])
+    return np.array([*range(LAST_SEED + 1), *POPULAR, *dates, *NUMBERS])
 
 
 @cache

@@ -6,24 +6,23 @@
 | ``y_m`` | that attribute in the coalition's copies, least noise first | (n, d) |
 | ``y_0`` | best linear guess of x from all other attributes' cells, divided by its slope: one more copy | (n, d) |
 | ``e_m`` | ``z_m − Σ_l B_ml z_l`` over earlier copies l: noise that they do not predict linearly | (n, d) |
-| ``g_m`` | density of ``e_m``, given x where that is likelier (``density``) | |
+| ``g_m`` | density of ``e_m`` | |
 | ``c`` | candidates for x: originals of other rows, or ``y_1`` less noise of other rows | (S, d) |
 | estimate | ``Σ_c c · w_c / Σ_c w_c`` with ``log w_c = Σ_m log g_m(e_m(c))``, plus ``log p(c)`` for candidates from noise | (n, d) |
 
 Densities come from one half of the rows and estimates are judged on the other half, both ways. An
-attribute keeps its best linear regression unless held-out rows are estimated better. Assumed, *not
-checked*: noise of a copy depends on earlier copies linearly.
+attribute keeps its best linear regression unless held-out rows of some coalition are surely estimated
+better. Assumed, *not checked*: noise of a copy depends on earlier copies linearly.
 
 A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, smoothed by the
-Gaussian width with the largest held-out likelihood. A conditional density first removes the mean and
-deviation of the noise near each original.
+Gaussian width with the largest held-out likelihood.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -64,44 +63,58 @@ def noise_density(
     # halves of rows in order of a column would differ
     order = np.random.default_rng(0).permutation(len(X))
     X, Y = X[order], Y[:, order]
-    if len(X) < FEWEST_ROWS:
+    n, halves = len(X), (slice(0, None, 2), slice(1, None, 2))
+    if n < FEWEST_ROWS:
         return []
-    findings = [_finding(X, Y[np.array(one) - 1], one) for one in coalitions]
-    return findings if any(found.cause for found in findings) else []
-
-
-def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
-    n = len(X)
-    halves = (np.arange(0, n, 2), np.arange(1, n, 2))
-    few, judged = (
-        np.concatenate([half[: rows // 2] for half in halves]) for rows in (TRIED, JUDGED)
-    )
-    cells = Y.transpose(1, 0, 2).reshape(n, -1)
-    lines = [least_squares(cells, X, half) for half in halves]
-    line = (X - np.where((np.arange(n) % 2 == 1)[:, None], lines[0], lines[1])) ** 2
-    squares, better = line.copy(), list[str]()
+    held = [Y[np.array(one) - 1] for one in coalitions]
+    squares = [np.empty((n, X.shape[1])) for _ in held]
+    for each, found in zip(held, squares, strict=True):
+        cells = each.transpose(1, 0, 2).reshape(n, -1)
+        for here, there in (halves, halves[::-1]):
+            line = least_squares(cells, X, np.arange(n)[there])
+            found[here] = (X[here] - line[here]) ** 2
+    squares, better = [found[:JUDGED] for found in squares], [list[str]() for _ in held]
     for targets in dependent_attributes(X, Y):
-        if (
-            line[:, targets].mean(axis=0) <= RESOLVED * X[:, targets].var(axis=0)
-        ).any() or not np.ptp(X[:, targets], axis=0).all():
-            continue
-        fits = [_Fit.of(X, Y, targets, half) for half in halves]
+        own = RESOLVED * X[:, targets].var(axis=0)
+        fits = {
+            place: [_Fit.of(X, each, targets, np.arange(n)[half]) for half in halves]
+            for place, each in enumerate(held)
+            if own.all() and (squares[place][:, targets].mean(axis=0) > own).all()
+        }
         for from_noise in (False, True):
-            for rows, sure in ((few, 0.0), (judged, SURE)):
-                errors = np.concatenate(
-                    [fits[1 - side].errors(rows[rows % 2 == side], from_noise) for side in (0, 1)]
-                )
-                ordered = np.concatenate([rows[rows % 2 == side] for side in (0, 1)])
-                if not _gains(squares[ordered][:, targets], errors, sure):
-                    break
-            else:
-                squares[ordered[:, None], targets] = errors
-                better += [str(j + 1) for j in targets if str(j + 1) not in better]
-    columns = ", ".join(better[:4]) + (", …" if len(better) > 4 else "")
-    cause = f"the density of the noise of {copies_in_words(coalition)} says more than a line of column{'s' * (len(better) > 1)} {columns}"
-    return Finding(
-        NAME, coalition, squares[np.sort(judged)], X.var(axis=0), cause if better else ""
-    )
+            found_of = partial(_errors_of, from_noise=from_noise)
+            some = {
+                place: found_of(fit, JUDGED)
+                for place, fit in fits.items()
+                if _gains(squares[place][:TRIED, targets], found_of(fit, TRIED), 0.0)
+            }
+            if any(_gains(squares[place][:, targets], e, SURE) for place, e in some.items()):
+                # one copy alone is estimated likewise: another method would count as a gain of pooling
+                for place, fit in fits.items():
+                    errors = some[place] if place in some else found_of(fit, JUDGED)
+                    if errors.mean() < squares[place][:, targets].mean():
+                        squares[place][:, targets] = errors
+                        better[place] += [str(j + 1) for j in targets]
+    if not any(better):
+        return []
+    return [
+        Finding(NAME, one, found, X.var(axis=0), _cause(one, list(dict.fromkeys(columns))))
+        for one, found, columns in zip(coalitions, squares, better, strict=True)
+    ]
+
+
+def _errors_of(fits: Sequence[_Fit], rows: int, from_noise: bool) -> Array:
+    """Return squared errors of the first rows, every second one by the other half's fit."""
+    errors = np.empty((min(rows, len(fits[0].x)), fits[0].x.shape[1]))
+    for side, fit in enumerate(fits[::-1]):
+        errors[side::2] = fit.errors(np.arange(side, len(errors), 2), from_noise)
+    return errors
+
+
+def _cause(coalition: Coalition, columns: Sequence[str]) -> str:
+    some = ", ".join(columns[:4]) + (", …" if len(columns) > 4 else "")
+    says = f"says more than a line of column{'s' * (len(columns) > 1)} {some}"
+    return f"the density of the noise of {copies_in_words(coalition)} {says}" if columns else ""
 
 
 def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
@@ -145,8 +158,6 @@ class _Fit:
         ``B_m`` with its constant.
     laws : list
         ``g_m``; None for noise that earlier copies determine.
-    marginal : Density
-        Of the first copy's noise.
     prior : Density
         ``p``
     originals, drawn : ndarray of shape (S, d)
@@ -156,8 +167,7 @@ class _Fit:
     x: Array
     copies: list[Array]
     weights: list[Array]
-    laws: list[Density | ConditionalDensity | None]
-    marginal: Density
+    laws: list[Density | None]
     prior: Density
     originals: Array
     drawn: Array
@@ -178,7 +188,7 @@ class _Fit:
         noise, weights, laws = (
             [(copy - x)[learn] for copy in copies],
             list[Array](),
-            list[Density | ConditionalDensity | None](),
+            list[Density | None](),
         )
         for place, z in enumerate(noise):
             earlier = np.hstack([np.ones((len(learn), 1)), *noise[:place]])
@@ -188,19 +198,10 @@ class _Fit:
                 < NEGLIGIBLE * z.std(axis=0)
             ] = 0.0
             rest = z - earlier @ weights[-1]
-            laws.append(
-                conditional_density(rest, x[learn]) if rest.std() > 1e-9 * z.std() else None
-            )
+            laws.append(fitted_density(rest) if rest.std() > 1e-9 * z.std() else None)
         drawn = representatives(noise[0])
         return cls(
-            x,
-            copies,
-            weights,
-            laws,
-            fitted_density(noise[0]),
-            fitted_density(x[learn]),
-            representatives(x[learn]),
-            drawn,
+            x, copies, weights, laws, fitted_density(x[learn]), representatives(x[learn]), drawn
         )
 
     def errors(self, rows: Indices, from_noise: bool) -> Array:
@@ -221,16 +222,14 @@ class _Fit:
         )
         z, log = [copy - c for copy in held], self.prior(c) if from_noise else np.zeros(c.shape[:2])
         for place, (law, B) in enumerate(zip(self.laws, self.weights, strict=True)):
-            if law is None or (from_noise and place == 0 and isinstance(law, Density)):
+            if law is None or (from_noise and place == 0):
                 continue  # candidates from noise follow the first copy's density already
             e = z[place] - B[0]
             for earlier in range(place):
                 part = B[1 + earlier * d : 1 + (earlier + 1) * d]
                 if part.any():
                     e = e - z[earlier] @ part if d > 1 else e - z[earlier] * part[0, 0]
-            log = log + (law(e) if isinstance(law, Density) else law(e, c[..., 0]))
-            if from_noise and place == 0:
-                log = log - self.marginal(z[0])
+            log = log + law(e)
         w = np.exp(log - log.max(axis=1, keepdims=True))
         return (self.x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2
 
@@ -247,10 +246,6 @@ WIDTHS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Standard deviations of the smoothing, in cells."""
 FLOOR = 1e-3
 """Share of a wide density that is mixed in: no value has probability 0."""
-KNOTS = 16
-"""Ranges of the original whose means and deviations of noise are interpolated."""
-WORTH = 0.002
-"""Gain in mean log-likelihood from which on a density conditional on the original is used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,52 +323,3 @@ def _transfer(d: int) -> Array:
     axes = np.meshgrid(*[np.fft.fftfreq(K)] * (d - 1), np.fft.rfftfreq(K), indexing="ij")
     widths = np.array([*WIDTHS, K / 24.0]).reshape(-1, *[1] * d)
     return np.exp(-2.0 * (np.pi * widths) ** 2 * sum(axis**2 for axis in axes))
-
-
-@dataclass(frozen=True, eq=False)
-class ConditionalDensity:
-    """Density of one-dimensional noise whose mean and deviation depend on the original.
-
-    Attributes
-    ----------
-    knots, means, deviations : ndarray of shape (KNOTS,)
-        Mean and standard deviation of the noise near some originals; interpolated between them.
-    rest : Density
-        Of the noise less its mean, in its deviations.
-    """
-
-    knots: Array
-    means: Array
-    deviations: Array
-    rest: Density
-
-    def __call__(self, values: Array, given: Array) -> Array:
-        """Return the log-density of values, shape (..., 1), given originals."""
-        mean, deviation = (
-            np.interp(given, self.knots, part) for part in (self.means, self.deviations)
-        )
-        return self.rest((values - mean[..., None]) / deviation[..., None]) - np.log(deviation)
-
-
-def conditional_density(values: Array, given: Array) -> Density | ConditionalDensity:
-    """Return the density of noise, given originals if that is likelier in held-out rows.
-
-    Values and originals have shape (m, d). With d above 1 the density is unconditional.
-    """
-    plain, x = fitted_density(values), given[:, 0]
-    knots = np.unique(np.quantile(x, (np.arange(KNOTS) + 0.5) / KNOTS))
-    if values.shape[1] > 1 or len(knots) < KNOTS:
-        return plain
-
-    def fit(rows: slice) -> ConditionalDensity:
-        near, e = np.abs(x[rows][:, None] - knots).argmin(axis=1), values[rows, 0]
-        counts = np.maximum(np.bincount(near, minlength=KNOTS), 1)
-        means = np.bincount(near, e, KNOTS) / counts
-        squares = np.bincount(near, (e - means[near]) ** 2, KNOTS)
-        deviations = np.sqrt(squares / counts) + 1e-3 * e.std() + 1e-300
-        rest = (e - np.interp(x[rows], knots, means)) / np.interp(x[rows], knots, deviations)
-        return ConditionalDensity(knots, means, deviations, fitted_density(rest[:, None]))
-
-    learn, judge = slice(0, None, 2), slice(1, None, 2)
-    gain = fit(learn)(values[judge], x[judge]) - fitted_density(values[learn])(values[judge])
-    return fit(slice(None)) if gain.mean() > WORTH else plain

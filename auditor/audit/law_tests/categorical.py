@@ -39,8 +39,6 @@ SCORED_VALUES = 2**19
 FEWEST_COPIES, MOST_COPIES = 16, 64
 """Bounds of how many copies are scored, evenly among all. A chain without some copies is a
 chain."""
-SCORE_BYTES = 300
-"""Memory of the battery for one record of one column (measured: 160 to 270)."""
 FEWEST_EXPECTED = 5.0
 """A pair of values that fewer records are expected to show counts only if some do."""
 EDGE = 1e-12

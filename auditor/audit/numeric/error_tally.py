@@ -136,6 +136,12 @@ class Tally:
         spread = self.bins and self.head is None
         return bool(self.tolerances or spread or self.sizes or self.confidence)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether all records are needed, or records in order."""
+        parts = [self] if self.sample is None else [self, self.sample]
+        return self.of_all or any(part.also is not None for part in parts)
+
     def add(self, errors: Array, x: Array, start: int = 0) -> None:
         """Count errors, shape (b, B, N), of a block's rows from ``start`` on.
 

@@ -32,8 +32,6 @@ from auditor.schemes.base.noise_law import NoiseLaw, Transformed, psd_root
 
 STRIP = 512
 """Columns of a triangular factor that are multiplied at a time."""
-MOST_KEPT = 2**14
-"""Most products of moments that are kept, 39 times: some twenty megabytes."""
 
 
 def seed_of(seed: int, scheme: str, replicate: int, number: int) -> int:
@@ -102,7 +100,6 @@ class Redraws:
 
     def __init__(self, gathered: Gathered, knowledge: Knowledge, law: NoiseLaw) -> None:
         self._gathered, self._knowledge, self._law = gathered, knowledge, law
-        self._kept: dict[int, tuple[View, Moments]] = {}
         table, moments = gathered.copies.table, gathered.copies.moments
         self._all = Moments.merge(gathered.groups).parts([1], table.width)
         self._draw = gathered.rows.draw(knowledge)
@@ -111,16 +108,8 @@ class Redraws:
         if self._draw is not None and table.rows * table.width <= BLOCK_VALUES:
             self._rows = table.read(0, table.rows) - moments.mean
 
-    def one(self, number: int, seed: int, transformed: Transformed | None) -> tuple[View, Moments]:
+    def one(self, seed: int, transformed: Transformed | None) -> tuple[View, Moments]:
         """Return an adversary's view, and moments of the judged rows, in another draw."""
-        if number in self._kept:
-            return self._kept[number]
-        found = self._one(seed, transformed)
-        if found[1].products.size <= MOST_KEPT:
-            self._kept[number] = found
-        return found
-
-    def _one(self, seed: int, transformed: Transformed | None) -> tuple[View, Moments]:
         knowledge, rng, law = self._knowledge, stream(seed, "moments"), self._law
         view = replace(self._gathered.view(knowledge), seed=seed)
 

@@ -25,7 +25,6 @@ both are c. Without a right neighbour ``ρ_0 = 0``.
 
 from __future__ import annotations
 
-import copy
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
@@ -299,16 +298,6 @@ def stream_of(key: Key, number: int) -> Rng:
     """
     block = (key.block,) if key.block else ()
     return stream(key.seed, key.scheme, key.replicate, "copy", number, *block)
-
-
-def fork(made: Copies) -> Copies:
-    """Return independent copies of a state: lists copied, arrays shared."""
-    twin = copy.copy(made)
-    for name, value in vars(made).items():
-        if isinstance(value, list):
-            parts = [fork(part) if isinstance(part, Copies) else part for part in value]
-            setattr(twin, name, parts)
-    return twin
 
 
 class FreshCopies(Copies):

@@ -9,7 +9,7 @@ import numpy as np
 
 from auditor.audit.insider.feature import FEW, MOST_PAIRED, Columns, Feature, Known, Shown
 from auditor.audit.measures.released_as_is import HEAPED, most_shown
-from auditor.base.types import Array, Flags, Indices
+from auditor.base.types import Array, Indices
 from auditor.process.deferred import scipy
 from auditor.registry import register
 
@@ -280,11 +280,6 @@ class Bands(Feature):
                     )
 
 
-MOST_BITS, PLACE_BITS = 14, 2
-"""Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along
-the file."""
-
-
 @register
 class Signs(Feature):
     """The product of signs, sizes and row parities that predicts the residual best."""
@@ -294,7 +289,7 @@ class Signs(Feature):
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the column."""
         there, left = known.residual
-        above = bits(shown)
+        above = shown.bits
         if not left.any():
             return
         pattern = above[there] @ (1 << np.arange(above.shape[1]))
@@ -306,22 +301,9 @@ class Signs(Feature):
             yield "product of signs", partial(parity, product)
 
 
-def bits(shown: Shown) -> Flags:
-    """Return bits, shape (n, b): values above their median, large values, and the row number's."""
-    few = MOST_BITS // 2
-    d = np.hstack([shown.differences[:, : few - 1], shown.flat])[:, :few]
-    values = np.hstack([d, np.abs(d - np.median(d, axis=0))])
-    # Equal values are ranked in a random order, which does not depend on the rows.
-    lot = np.random.default_rng(0).permutation(len(values))
-    ranks = np.empty(values.shape, dtype=np.intp)
-    ranks[lot] = values[lot].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
-    place = (np.arange(len(values))[:, None] >> np.arange(PLACE_BITS) & 1).astype(bool)
-    return np.hstack([2 * ranks >= len(values), place])
-
-
 def parity(product: int, shown: Shown) -> Indices:
     """Return whether an even number of the bits in a product are set."""
-    above = bits(shown)
+    above = shown.bits
     return (above & (((product >> np.arange(above.shape[1])) & 1) > 0)).sum(axis=1) % 2
 
 

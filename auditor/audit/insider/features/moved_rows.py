@@ -11,14 +11,20 @@ from functools import partial
 
 import numpy as np
 
-from auditor.audit.insider.feature import MOST_PAIRED, Columns, Feature, Known, Shown
+from auditor.audit.insider.feature import (
+    FOLLOWED,
+    MOST_PAIRED,
+    Columns,
+    Feature,
+    Known,
+    Shown,
+    followers,
+)
 from auditor.base.types import Array, Indices
-from auditor.numerics.statistics import BY_CHANCE, column_ranks, standard_ranks
+from auditor.numerics.statistics import BY_CHANCE, standard_ranks
 from auditor.process.deferred import scipy
 from auditor.registry import register
 
-FOLLOWED = 20
-"""Neighbours that must move by one distance before it counts as a rule."""
 REACH, RULES = 8, 3
 """Neighbours on either side that vote for a record's place, and distances that each may state."""
 NEAR = 33
@@ -35,12 +41,12 @@ class MovedRows(Feature):
 
     def columns(self, shown: Shown, known: Known) -> Columns:
         """Yield the columns."""
-        n, few = len(shown.flat), min(shown.flat.shape[1], MOST_PAIRED)
+        n = len(shown.flat)
         there = np.isfinite(known.left)
         x = np.zeros((n, 1))
         x[there] = standard_ranks(known.x[there][:, [known.attribute]])
-        for c in range(few):
-            y = standard_ranks(shown.flat[:, [c]])
+        for c in range(shown.scores.shape[1]):
+            y = shown.scores[:, [c]]
             if places := [step * (np.arange(n) + k) % n for step, k in distances(x, y)]:
                 alike = [(x * y[each])[:, 0] for each in places]
                 agree = np.abs(scipy.ndimage.uniform_filter1d(alike, NEAR, axis=1))
@@ -48,7 +54,10 @@ class MovedRows(Feature):
                 yield f"cell {c} where near rows went", partial(at_place, c, place)
         width = shown.cells.shape[2]
         for copy in range(min(shown.cells.shape[1], MOST_PAIRED)):
-            if (place := followed(known, shown.filled[:, copy])) is not None:
+            moved = [q for other, q in known.moved if other == copy]
+            best = max(moved, key=followers, default=np.empty(0))
+            if followers(best) > FOLLOWED:
+                place = voted(best)
                 for c in range(copy * width, copy * width + min(width, MOST_PAIRED)):
                     yield f"cell {c} where the record went", partial(at_place, c, place)
 
@@ -82,22 +91,6 @@ def distances(x: Array, y: Array) -> list[tuple[int, int]]:
 def at_place(c: int, place: Indices, shown: Shown) -> Array:
     """Return a cell of the rows at some places."""
     return shown.flat[place, c]
-
-
-def followed(known: Known, y: Array) -> Indices | None:
-    """Return where each record went, shape (n,), if known records show a rule; else None."""
-    best: tuple[int, Array] = (FOLLOWED, np.empty(0))
-    for j in range(y.shape[1]):
-        for x, cells in ((known.x[:, j], y[:, j]), (known.ranks[:, j], column_ranks(y[:, j]))):
-            values, first, counts = np.unique(cells, return_index=True, return_counts=True)
-            at = np.searchsorted(values, x).clip(0, len(values) - 1)
-            q = np.where((values[at] == x) & (counts[at] == 1), first[at], np.nan)
-            moved = q - np.arange(len(y))
-            step = moved[1:] - moved[:-1]
-            _, times = np.unique(step[np.isfinite(step) & (moved[1:] != 0)], return_counts=True)
-            if times.max(initial=0) > best[0]:
-                best = int(times.max()), q
-    return voted(best[1]) if len(best[1]) else None
 
 
 def voted(q: Array) -> Indices:
