@@ -142,6 +142,8 @@ def cleaned(read: Read, names: Sequence[str], asked: Asked, chosen: Categories) 
         They cannot be audited.
     """
     chosen.check_known(names)
+    if not names:
+        raise DataError("no column is left to audit; name one with `columns:`", ("columns",))
     drop, domains = asked.missing == "drop", chosen.domains
     raw, columns = _converted(read, names, domains, asked.large)
     rows = raw.shape[0]
@@ -272,7 +274,8 @@ def _ranges(rows: Array | Scratch) -> tuple[Array, Array]:
 
 def _means(rows: Array | Scratch, places: Sequence[int]) -> tuple[Array, Flags]:
     total, blanks = np.zeros(len(places)), []
-    for x in (block[:, places] for block in _blocks(rows, len(places))):
+    for block in _blocks(rows, len(places)):
+        x = np.ascontiguousarray(block[:, places])  # sums depend on the layout
         blanks.append(np.isnan(x))
         with np.errstate(over="ignore"):
             total = total + np.nansum(x, axis=0)

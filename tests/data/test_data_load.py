@@ -80,3 +80,9 @@ def test_standardize():
     np.testing.assert_allclose(values.var(axis=0), 1, rtol=1e-14)
     far = inline({"a": [1e15, 1e15 + 2, 1e15 + 4]}, standardize=True).values[:, 0]
     np.testing.assert_allclose(far, [-np.sqrt(1.5), 0, np.sqrt(1.5)], rtol=1e-14)
+
+
+def test_a_table_of_its_units_alone_has_no_column_to_audit(tmp_path):
+    (tmp_path / "t.csv").write_text("home\n1\n1\n2\n")
+    with pytest.raises(DataError, match="no column is left to audit"):
+        load_table("t.csv", base=tmp_path, rng=np.random.default_rng(0), unit="home")
