@@ -33,7 +33,7 @@ PADDING = 2
 """Length of a padded segment over its rows, so that lags do not wrap around."""
 MOST_LINES, AROUND = 24, 128
 """Most spectral lines, and adjacent ordinates whose median is the level around them."""
-SLOW = (8, 64)
+SLOW = (8, 32)
 """Tried numbers of slow cosines of a trend: few under strong noise, more if the trend bends."""
 LINE_ALARM, TREND_ALARM = 1e-3, 0.02
 """Chances that rows without an order show a line, and a trend."""
