@@ -77,6 +77,16 @@ def test_a_message_says_which_noise_is_correlated_with_which_row():
     assert test.where == "noise of copy 1 ('age') is correlated with 'x0' 7 rows later: r ="
 
 
+def test_less_noise_in_the_largest_hundredth_is_found():
+    """Records far out are known best; a rank and 24 bins of it do not show them."""
+    rng = np.random.default_rng(2**40)
+    X, g = rng.normal(size=(10_000, 1)), rng.normal(size=(10_000, 2))
+    g *= np.where(X > np.quantile(X, 0.99), 0.5, 1.0)
+    test = found(stats.norm.cdf(g), X)["correlations"]
+    assert test.where.endswith("is correlated with 'x0' in its highest 1%: r =")
+    assert test.p < 1e-4
+
+
 def test_correlations_with_other_rows_are_those_of_every_distance_as_written():
     """Two columns of 30 rows on a circle."""
     n, rng = 30, np.random.default_rng(5)

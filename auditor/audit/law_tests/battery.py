@@ -55,6 +55,8 @@ MOST_ORIGINALS = 4
 LEARNED_ROWS, PENALTY = 8_192, 0.5
 """Rows of the ridge regression, and its penalty per row."""
 RUNS, COSINES, BINS, LAGS, BLOCK, CHUNK = 16, 12, 24, 6, 256, 4096
+TAILS = 0.05, 0.01
+"""Shares of the lowest and of the highest originals."""
 NEAR = 4
 """Rows within which a row is a neighbour."""
 SMALL = 2.0 ** -np.arange(7, 29, 7)
@@ -311,12 +313,18 @@ def small_sizes_test(scores: Scores, every: Scores) -> LawTest:
 def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequence[str]) -> LawTest:
     """Test correlations between columns, and with the originals.
 
-    Originals are compared by ranks and distances from the median. The row number counts as one.
+    Originals are compared by ranks, distances from the median and both tails. The row number counts
+    as one.
     """
     n, d = scores.values.shape
     ranks, names = np.column_stack([ranks, (np.arange(n) + 0.5) / n]), [*names, "the row number"]
-    data = _centred(np.hstack([normal(ranks), np.abs(2.0 * ranks - 1.0)]))
+    tails = [side < share for share in TAILS for side in (ranks, 1.0 - ranks)]
+    data = _centred(np.hstack([normal(ranks), np.abs(2.0 * ranks - 1.0), *tails]))
     labels = [*names, *(f"the distance of {name} from its median" for name in names)]
+    for share in TAILS:
+        labels += [
+            f"{name} in its {end} {share:.0%}" for end in ("lowest", "highest") for name in names
+        ]
     sizes = sizes_of(scores.names)
     both, column = np.hstack([scores.g, scores.w]), np.arange(2 * d) % d
     found, tests = list[Finding](), 0
