@@ -134,7 +134,10 @@ def row_errors(
 
 
 def _with_theory(opened: Opened, errors: Errors, expected: Array) -> Errors:
-    """Return errors with the expected squared error of a record, shape (B,), unless laws are estimated."""
+    """Return errors with a record's expected squared error, shape (B,).
+
+    Without it if the law is estimated.
+    """
     if opened.estimated:
         return errors
     theory = errors.distortion.theory.copy()
@@ -234,7 +237,7 @@ def _redrawn(
 ) -> tuple[Array, Array | None] | None:
     """Return mean squared errors in redraws of the release, shape (R, B, N).
 
-    With shares of hits and median errors, (2, R, B, N), as of ``sample``. None if there are
+    With shares of hits and median errors of ``sample``, (2, R, B, N). None if there are
     replicates, or no redraws.
     """
     found, hits = list[Array](), list[Array]()
