@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from auditor import registry
-from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseAudit, ReleaseRequest, nothing_of
+from auditor.audit.base.session import Outcome
 from auditor.audit.categorical.session import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
 from auditor.base.types import Coalition
 from auditor.data.table import Audited
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
-from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Picture
 from auditor.scenario.model import SchemeUse
 from auditor.schemes.base.scheme import by_engine
 
@@ -31,9 +29,7 @@ class Engine(Protocol):
     ) -> CellContext:
         """Return the common part of the records of a release."""
 
-    def audit(
-        self, request: ReleaseRequest, evidence: ReleaseEvidence
-    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
+    def audit(self, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
         """Return all records of one release, and fill in the evidence."""
 
 
@@ -71,7 +67,7 @@ def audit_release(request: ReleaseRequest) -> ReleaseAudit:
         understated=part.understated,
     )
     if failure.error is None:
-        coalitions = expand_all(scenario.coalitions, context.copies, scenario.seed)
+        coalitions = request.coalitions
         with contained() as failure:
             return ReleaseAudit(*engine.audit(request, evidence), evidence)
     return nothing_of(scenario, context, evidence, coalitions, failure.reason)

@@ -4,48 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, partial
 
-import numpy as np
-
-from auditor import registry
-from auditor.adversary.attack import CategoricalAttack
-from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.attempts.cells import attack_outcome, number_counts
-from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.records import CellContext
-from auditor.audit.base.release import Release, open_release
-from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps
+from auditor.audit.attempts.cells import attack_outcome
+from auditor.audit.attempts.pictures import number_counts
+from auditor.audit.base.release import release_of
+from auditor.audit.base.request import Attempt, ReleaseRequest, done_in_steps
 from auditor.audit.base.session import (
     INSIDER,
     PER_DEVIATION,
     JointCounts,
+    Outcome,
     Session,
-    cell_context,
     cells_of,
     in_order_of_promise,
+    infers_categories,
     is_linear,
     made_attack,
 )
 from auditor.audit.categorical.binned_columns import binned_records
-from auditor.audit.law_tests.numeric import law_tests
-from auditor.audit.measures.closeness import Baseline, baseline, group_codes, sampled_of
-from auditor.audit.measures.diagnosis import unused_figures
-from auditor.audit.measures.privacy import wanted_tally
-from auditor.audit.measures.utility import column_of
 from auditor.audit.numeric.moment_pass import MomentJob, Stripe, draws_of
+from auditor.audit.numeric_evidence import add_evidence, learnt_gains
 from auditor.audit.numeric_release import (
-    learnt_gains,
-    pooling,
+    baseline_of,
+    context_of,
+    counts_errors,
+    opened_of,
     release_records,
-    without_law_records,
 )
+from auditor.audit.without_law import without_law_records
 from auditor.base.types import Coalition
-from auditor.numerics.blocks import added_up
 from auditor.results.evidence import ReleaseEvidence
-from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement, Picture
+from auditor.results.records import Measurement
 from auditor.scenario.model import AttackUse
 
 
@@ -53,108 +44,70 @@ class NumericEngine:
     """Engine for copies of numbers, or of classes of records."""
 
     divides_held_tables = True
+    context = staticmethod(context_of)
 
-    def context(
-        self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
-    ) -> CellContext:
-        """Return the common part of the records of a release."""
-        variances = np.diag(request.moments.covariance)
-        return cell_context(request, levels, copies, request.table.attributes, variances)
-
-    def open(self, request: ReleaseRequest) -> Release:
-        """Return the release; no copy is drawn."""
-        return open_release(
-            request.scenario,
-            request.table,
-            request.moments,
-            request.use,
-            request.levels,
-            request.replicate,
-        )
-
-    def audit(
-        self, request: ReleaseRequest, evidence: ReleaseEvidence
-    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
+    def audit(self, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
         """Return all records of one release, and fill in the evidence."""
-        stripes = None
-        if request.share is not None and request.table.streamed:
-            stripes = self._gathered_in_steps(request)
-        session = self._session(request, stripes)
-        numbers = [] if request.share is None else self._numbers_in_steps(request)
-        attempts = self._attempts_in_steps(request, numbers, stripes) if numbers else ()
+        numbers, stripes = list[int](), None
+        if request.share is not None:
+            if request.table.streamed:
+                stripes = _gathered_in_steps(request)
+            numbers = _numbers_in_steps(request)
+        session = _session(request, stripes)
+        attempts = _attempts_in_steps(request, numbers, stripes) if numbers else ()
         return session.run(evidence, numbers, attempts, request.tell, request.brief)
 
-    def _gathered_in_steps(self, request: ReleaseRequest) -> list[Stripe] | None:
-        """Return all moments as one stripe; None if the scheme needs the whole table."""
-        here, table = request.scenario, request.table
-        if registry.get("scheme", request.use.name).needs_table:
-            return None
-        draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
-        apart, centre = self.open(request).groups_apart(request.pooling), request.moments.mean
-        job = MomentJob(table.rows, table.width, request.copies, centre, draws, apart)
-        return [added_up(job, parts_in_steps(request, self.open, table.width, job))]
 
-    def _numbers_in_steps(self, request: ReleaseRequest) -> list[int]:
-        here, table = request.scenario, request.table
-        counted = wanted_tally(here, np.ones(table.width), table).of_all
-        cells = cells_of(here)
-        by_rows = [
-            number
-            for number in in_order_of_promise(cells)
-            if counted or not is_linear(cells[number][0])
-        ]
-        return [INSIDER] * request.pooling + by_rows  # the longest first
+def _gathered_in_steps(request: ReleaseRequest) -> list[Stripe] | None:
+    """Return all moments as one stripe; None if the scheme needs the whole table."""
+    here, table, release = request.scenario, request.table, release_of(request)
+    if release.scheme.needs_table:
+        return None
+    draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
+    apart, centre = release.groups_apart(request.pooling), request.moments.mean
+    job = MomentJob(table.rows, table.width, request.copies, centre, draws, apart)
+    return [done_in_steps(request, release_of, table.width, job)]
 
-    def _attempts_in_steps(
-        self, request: ReleaseRequest, numbers: list[int], stripes: list[Stripe] | None
-    ) -> Iterator[tuple[int, Attempt]]:
-        assert request.share is not None
-        steps = [partial(self._attempt, number, stripes) for number in numbers]
-        return zip(numbers, request.share(steps), strict=True)
 
-    def _attempt(
-        self, number: int, stripes: list[Stripe] | None, request: ReleaseRequest
-    ) -> Attempt:
-        session = self._session(request, stripes)
-        if number == INSIDER:
-            return session.gains()
-        return session.tried(*cells_of(request.scenario)[number])
+def _numbers_in_steps(request: ReleaseRequest) -> list[int]:
+    """Return the attempts that other processes may carry out, the longest first."""
+    counted, cells = counts_errors(request), cells_of(request.scenario)
+    ordered = in_order_of_promise(cells)
+    by_rows = [number for number in ordered if counted or not is_linear(cells[number][0])]
+    return [INSIDER] * request.pooling + by_rows
 
-    def _session(self, request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
-        if "session" not in request.kept:
-            here, release = request.scenario, self.open(request)
-            coalitions = expand_all(here.coalitions, request.copies, here.seed)
-            opened = Opened.of(here, release, coalitions, request.pooling, stripes)
-            context = self.context(request, request.levels, request.copies)
-            request.kept["session"] = NumericSession(opened, context)
-        session: NumericSession = request.kept["session"]
-        return session
+
+def _attempts_in_steps(
+    request: ReleaseRequest, numbers: list[int], stripes: list[Stripe] | None
+) -> Iterator[tuple[int, Attempt]]:
+    assert request.share is not None
+    steps = [partial(_attempt, number, stripes) for number in numbers]
+    return zip(numbers, request.share(steps), strict=True)
+
+
+def _attempt(number: int, stripes: list[Stripe] | None, request: ReleaseRequest) -> Attempt:
+    session = _session(request, stripes)
+    if number == INSIDER:
+        return session.gains()
+    return session.tried(*cells_of(request.scenario)[number])
+
+
+def _session(request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
+    """Return the session that the steps of a request share within one process."""
+    if "session" not in request.kept:
+        request.kept["session"] = NumericSession(request, stripes)
+    session: NumericSession = request.kept["session"]
+    return session
 
 
 class NumericSession(Session):
     """One numeric release under audit."""
 
-    def __init__(self, opened: Opened, context: CellContext) -> None:
-        self.opened, self.context = opened, context
-        self.scenario, self.coalitions = opened.scenario, opened.coalitions
-
-    @cached_property
-    def baseline(self) -> Baseline | None:
-        """Success of guesses without copies, if closeness is requested."""
-        if not self.scenario.asks_closeness:
-            return None
-        table = self.opened.release.table
-        found = baseline(table, self.scenario.data.tolerance)
-        groups = [
-            (name, group_codes(sampled_of(table, column_of(self.scenario, table, name))))
-            for name in self.scenario.grouped_by
-        ]
-        units = None if table.units is None else sampled_of(table, table.units)
-        weight = self.scenario.data.weight
-        weights = (
-            None if weight is None else sampled_of(table, column_of(self.scenario, table, weight))
-        )
-        return replace(found, groups=groups, units=units, weights=weights)
+    def __init__(self, request: ReleaseRequest, stripes: list[Stripe] | None) -> None:
+        self.scenario, self.coalitions = request.scenario, request.coalitions
+        self.context = context_of(request, request.levels, request.copies)
+        self.opened = opened_of(request, stripes)
+        self._baseline = cache(partial(baseline_of, self.opened))
 
     def release_records(self) -> list[Measurement]:
         """Return the figures of the release itself."""
@@ -165,19 +118,15 @@ class NumericSession(Session):
     ) -> Attempt:
         """Return the outcome of one attack."""
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
-        data = opened.release.table.categorical
-        if isinstance(attack, CategoricalAttack) and data is not None and not attack.serial:
-            found = binned_records(
-                opened.release.table,
-                opened.release.blocks,
-                opened.law,
-                opened.needed,
-                coalitions,
-                self.context.under(use.id, knowledge.label),
-                knowledge,
+        if infers_categories(attack) and opened.release.table.categorical is not None:
+            context = self.context.under(use.id, knowledge.label)
+            release, asked = opened.release, (opened.needed, coalitions)
+            return Attempt.of(
+                binned_records(
+                    release.table, release.blocks, opened.law, *asked, context, knowledge
+                )
             )
-            return Attempt(Measurements.of(found), [])
-        return attack_outcome(opened, attack, use.id, knowledge, self.context, self.baseline)
+        return attack_outcome(opened, attack, use.id, knowledge, self.context, self._baseline())
 
     def joint_counts(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
@@ -190,22 +139,13 @@ class NumericSession(Session):
 
     def later_records(self) -> list[Measurement]:
         """Return figures of copies without a stated law."""
-        found = without_law_records(self.opened, self.context)
-        release = self.opened.release
-        return [*found, *unused_figures(self.context, release.scheme, release.table, found)]
+        return without_law_records(self.opened, self.context)
 
     def gains(self) -> Attempt:
         """Return the insider's gains by pooling."""
-        return Attempt(Measurements.of([]), [], gains=learnt_gains(self.opened.by_record))
+        return replace(Attempt.of([]), gains=learnt_gains(self.opened.by_record))
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""
-        opened, table = self.opened.by_record, self.opened.release.table
-        evidence.law.extend(law_tests(opened.release, opened.law_within))
-        if opened.estimated:
-            evidence.facts["fitted"] = opened.release.copies * table.width / table.rows
-        if opened.pooling:
-            for found in made.values():
-                evidence.paired.update(found.paired)
-            gains = made[INSIDER] if INSIDER in made else self.gains()
-            evidence.pooling.update(pooling(opened, gains.gains))
+        gains = made[INSIDER].gains if INSIDER in made else None
+        add_evidence(self.opened, evidence, made.values(), gains)

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 import auditor
 from auditor import registry
 from auditor.audit.base import release
-from auditor.audit.categorical import session
+from auditor.audit.categorical import release as categorical
 from auditor.results.disclosure import _is_share, disclosed
 from auditor.results.measurements import NUMBERS
 from auditor.schemes.replacement.base import UniformScheme
@@ -134,7 +134,7 @@ def located(found):
 
 @pytest.fixture
 def known_noise(monkeypatch):
-    for module in (release, session):
+    for module in (release, categorical):
         monkeypatch.setattr(module, "noise_seed", lambda source, seed, fingerprint: seed)
 
 

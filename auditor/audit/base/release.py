@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from auditor.audit.base.request import already_out, make_scheme
+from auditor.audit.base.request import ReleaseRequest, already_out, make_scheme
 from auditor.audit.numeric import limits
 from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.base.errors import PluginError
@@ -234,3 +234,9 @@ def open_release(
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
     grid = released_grid(scheme, table, levels, scale=moments.scale) if use.public_grid else ()
     return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate, grid=grid))
+
+
+def release_of(request: ReleaseRequest) -> Release:
+    """Return the release that a request asks for; no copy is drawn."""
+    here, table, moments, use = request.scenario, request.table, request.moments, request.use
+    return open_release(here, table, moments, use, request.levels, request.replicate)

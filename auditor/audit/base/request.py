@@ -6,18 +6,20 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from auditor import registry
+from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
 from auditor.base.errors import PluginError
-from auditor.base.types import Coalition
+from auditor.base.types import Array, Coalition
 from auditor.data.table import Audited, Table
-from auditor.numerics.blocks import Job, stripes, walk
+from auditor.numerics.blocks import Job, P, added_up, stripes, walk
 from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, Pairs, ReleaseEvidence
 from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Picture
+from auditor.results.records import Distribution, Measurement, Picture
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
 
@@ -75,6 +77,18 @@ class ReleaseRequest:
         """How many copies the scheme releases."""
         return release_copies(self.use, self.scenario)
 
+    @cached_property
+    def coalitions(self) -> list[Coalition]:
+        """The coalitions that the scenario asks for."""
+        return expand_all(self.scenario.coalitions, self.copies, self.scenario.seed)
+
+    def context(
+        self, levels: tuple[float, ...], copies: int, attributes: tuple[str, ...], variances: Array
+    ) -> CellContext:
+        """Return the common part of the records of the release."""
+        point, scheme, replicate = self.point, self.use.id, self.replicate
+        return CellContext(point, scheme, levels, replicate, attributes, variances, copies)
+
     def audited(self) -> tuple[ReleaseRequest, Audited]:
         """Return the request for the part of the table that copies are of, and that part."""
         table = perturbed_table(self.use, self.table)
@@ -106,16 +120,16 @@ class Stripes:
         return list(walk(self.job, block, request.table.rows, self.width, self.first, self.stop))
 
 
-def parts_in_steps(
-    request: ReleaseRequest, open: Callable[[ReleaseRequest], Any], width: int, job: Job[Any]
-) -> Iterator[Any]:
-    """Yield a job's parts in order, its stripes divided into steps."""
+def done_in_steps(
+    request: ReleaseRequest, open: Callable[[ReleaseRequest], Any], width: int, job: Job[P]
+) -> P:
+    """Return a job's result for the whole table, its stripes divided into steps."""
     assert request.share is not None
     count = len(stripes(request.table.rows, width))
     each = math.ceil(count / MOST_STEPS)
     cuts = [(first, min(first + each, count)) for first in range(0, count, each)]
-    for parts in request.share([Stripes(job, open, width, *cut) for cut in cuts]):
-        yield from parts
+    parts = request.share([Stripes(job, open, width, *cut) for cut in cuts])
+    return added_up(job, chain.from_iterable(parts))
 
 
 def release_levels(use: SchemeUse, scenario: Scenario, replicate: int = 1) -> tuple[float, ...]:
@@ -192,6 +206,11 @@ class Attempt:
     paired: Pairs[PairedCell, PairedGain] = field(default_factory=dict)
     told: bool = False
     gains: Pairs[Coalition, InsiderGain] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Iterable[Measurement]) -> Attempt:
+        """Return the outcome that consists of records alone."""
+        return cls(Measurements.of(list(records)), [])
 
     @classmethod
     def joined(cls, parts: Sequence[Attempt]) -> Attempt:

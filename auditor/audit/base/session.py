@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.adversary.attack import Attack, LinearAttack
+from auditor.adversary.attack import Attack, CategoricalAttack, LinearAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import Attempt, ReleaseAudit, ReleaseRequest, Tell
+from auditor.audit.base.request import Attempt, ReleaseAudit, Tell
 from auditor.base.types import Array, Coalition, Indices
 from auditor.process.containment import contained
 from auditor.results.disclosure import FEWEST_RECORDS
@@ -40,6 +40,8 @@ EXACT = 5e-4
 """Shares unknown below this value are equal."""
 Cell = tuple[str, str, Coalition, str]
 """Attack, knowledge, coalition and attribute."""
+Outcome = tuple[Measurements, list[Distribution], list[Picture]]
+"""Records, distributions of errors, and pictures of one release."""
 
 
 def most_exposed(
@@ -187,25 +189,6 @@ def cells_of(scenario: Scenario) -> list[tuple[AttackUse, Knowledge]]:
     return [(use, knowledge) for knowledge in scenario.knowledge for use in scenario.attacks]
 
 
-def cell_context(
-    request: ReleaseRequest,
-    levels: tuple[float, ...],
-    copies: int,
-    attributes: tuple[str, ...],
-    variances: Array,
-) -> CellContext:
-    """Return the common part of the records of a release."""
-    return CellContext(
-        sweep=request.point,
-        scheme=request.use.id,
-        levels=levels,
-        replicate=request.replicate,
-        attributes=attributes,
-        variances=variances,
-        copies=copies,
-    )
-
-
 def made_attack(use: AttackUse) -> Attack:
     """Return the attack that runs for one use."""
     attack: Attack = registry.get("attack", use.name)(use.parameters).form()
@@ -235,6 +218,11 @@ def is_linear(use: AttackUse) -> bool:
     with contained():
         return isinstance(made_attack(use), LinearAttack)
     return True
+
+
+def infers_categories(attack: Attack) -> bool:
+    """Return whether an attack infers each record's category from its own copies."""
+    return isinstance(attack, CategoricalAttack) and not attack.serial
 
 
 class Session(ABC):
@@ -285,7 +273,7 @@ class Session(ABC):
             return [found for one in coalitions for found in self._tried(use, knowledge, [one])]
         context = self.context.under(use.id, knowledge.label)
         empty = [context.empty(one, failure.status, failure.reason) for one in coalitions]
-        return [Attempt(Measurements.of(empty), [])]
+        return [Attempt.of(empty)]
 
     def run(
         self,
@@ -294,7 +282,7 @@ class Session(ABC):
         made_elsewhere: Iterable[tuple[int, Attempt]] = (),
         tell: Tell | None = None,
         brief: bool = False,
-    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
+    ) -> Outcome:
         """Return all records, and fill in the evidence.
 
         Attacks run by strength per second; the records keep the order of results.

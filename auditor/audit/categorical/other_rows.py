@@ -25,10 +25,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from auditor.adversary.knowledge import Perfect
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.insider.feature import joint_codes, mean
 from auditor.audit.insider.features.moved_rows import distances
 from auditor.audit.insider.fitted import fitted_records, halves_of
+from auditor.audit.measures.diagnosis import unused_figures
 from auditor.base.types import Array, Coalition, Codes, Indices
 from auditor.data.columns.categorical_table import split
 from auditor.data.copies import characters
@@ -249,14 +251,18 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
     return [y[step * (np.arange(n) + k) % n] for step, k in dict.fromkeys(found)]
 
 
-def fitted_to_files(release: UniformRelease) -> list[Measurement]:
-    """Return figures of an insider who learns from all columns of the copies' files."""
-    scheme, table = release.scheme, release.table
-    if scheme.makes_copies or table is None or table.streamed:
-        return []
-    shown = scheme.shown(table)
-    found = fitted_category_records(release, shown)
-    return found + numbers_beside(release, table, shown) if table.width else found
+def file_records(release: UniformRelease) -> list[Measurement]:
+    """Return figures of an insider who learns from all columns of the copies' files.
+
+    With the shown columns that nobody used.
+    """
+    scheme, table, found = release.scheme, release.table, list[Measurement]()
+    perfect = any(isinstance(state, Perfect) for state in release.scenario.knowledge)
+    if perfect and not scheme.makes_copies and not table.streamed:
+        shown = scheme.shown(table)
+        found += fitted_category_records(release, shown)
+        found += numbers_beside(release, table, shown) if table.width else []
+    return [*found, *unused_figures(release.context, scheme, table, found)]
 
 
 def numbers_beside(

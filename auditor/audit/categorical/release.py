@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import already_out, make_scheme, with_singles
+from auditor.audit.base.request import (
+    ReleaseRequest,
+    already_out,
+    done_in_steps,
+    make_scheme,
+    with_singles,
+)
 from auditor.audit.numeric.moment_pass import Draw
 from auditor.base.errors import PluginError
 from auditor.base.types import Codes, Indices
-from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
-from auditor.data.table import Table
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.source import noise_seed
 from auditor.numerics.blocks import Job, P, added_up, moment_groups, readable, row_blocks, walk
 from auditor.numerics.random_streams import stream
-from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.published import PublishedCategories
-from auditor.schemes.replacement.base import Copies, UniformScheme
+from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.law import EstimatedLaw, UniformLaw
 
 KEEP_BYTES = 2**29
@@ -91,51 +96,54 @@ def distinct(
     return first, place
 
 
-@dataclass(repr=False)
+def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
+    """Return the common part of the records of a release."""
+    names = categories_of(request.table).names
+    return request.context(levels, copies, names, np.ones(len(names)))
+
+
 class UniformRelease:
-    """One release of categories.
+    """One release of categories; no copy is drawn yet.
 
     Attributes
     ----------
+    data : CategoricalTable
     law : UniformLaw
         As stated by the scheme; for files without a law, an ``EstimatedLaw``.
     coalitions, needed : list of tuple of int
         As requested; and with all members alone, by size.
-    share : callable or None
-        Has a job done for all stripes, perhaps in other processes, and yields its parts in order.
-    table : Table, optional
-        For schemes of copies from files.
+    bounds, groups : lists
+        First and last rows of the blocks, and their row groups.
     """
 
-    scenario: Scenario
-    data: CategoricalTable
-    use: SchemeUse
-    context: CellContext
-    key: Key
-    share: Callable[[Job[Any]], Iterator[Any]] | None = None
-    table: Table | None = None
-    _kept: dict[int, dict[int, Codes]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        scheme, M = make_scheme(self.use, self.scenario.base, self.table), self.context.copies
+    def __init__(self, request: ReleaseRequest) -> None:
+        self.scenario, self.table = request.scenario, request.table
+        self.data, here, self._share = categories_of(self.table), self.scenario, None
+        self.context = context_of(request, request.levels, request.copies)
+        if request.share is not None and self.data.streamed:
+            self._share = partial(done_in_steps, request, UniformRelease, BLOCK_WIDTH)
+        seed = noise_seed(here.data.source, here.seed, self.table.fingerprint())
+        self.key = Key(seed, request.use.id, request.replicate)
+        scheme, M = make_scheme(request.use, here.base, self.table), request.copies
         if not isinstance(scheme, UniformScheme):
             raise PluginError(
                 "the scheme names the categorical engine and states no law of categories"
             )
         self.scheme, size = scheme.over(self.data), self.data.size
-        self.law = self.scheme.channel(self.context.levels, size)
-        if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (
-            M,
-            size,
-        ):
+        self.law = self.scheme.channel(request.levels, size)
+        shape = M, size
+        if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != shape:
             raise PluginError(f"the scheme stated no law of {M} copies over {size} values")
-        self.coalitions = expand_all(self.scenario.coalitions, M, self.scenario.seed)
+        self.coalitions = request.coalitions
         self.needed = with_singles(self.coalitions)
-        self._early = already_out(self.use, M)
+        self._early = already_out(request.use, M)
         self.bounds = row_blocks(self.data.rows, BLOCK_WIDTH)
         self.groups = moment_groups(self.data.rows, BLOCK_WIDTH)
         room = self.data.rows * len(self.singles) * self.data.code_type.itemsize
-        self._keep = not self.data.streamed and room <= KEEP_BYTES
+        self._keep, self._kept = (
+            not self.data.streamed and room <= KEEP_BYTES,
+            dict[int, dict[int, Codes]](),
+        )
 
     @property
     def estimated(self) -> bool:
@@ -163,9 +171,9 @@ class UniformRelease:
 
     def go_through(self, job: Job[P]) -> P:
         """Return the result of a job for the whole table."""
-        here = walk(job, self.block, self.data.rows, BLOCK_WIDTH)
-        parts: Iterator[P] = here if self.share is None else self.share(job)
-        return added_up(job, parts)
+        if self._share is not None:
+            return self._share(job)
+        return added_up(job, walk(job, self.block, self.data.rows, BLOCK_WIDTH))
 
     def heads(
         self, numbers: Sequence[int], blocks: Sequence[int], rows: int

@@ -80,7 +80,7 @@ def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measu
             of_law = None if release.estimated else found.mean
             yield figure("share_gap", (number,), found.value, bar, of_law, bounds=(0.0, 2.0))
     for coalition in release.coalitions if not release.estimated else ():
-        of, unit = law.of(coalition), 1 if release.table is None else release.table.unit_size
+        of, unit = law.of(coalition), release.table.unit_size
         if math.isfinite(epsilon := of.epsilon() * unit):
             yield exact("epsilon", coalition, epsilon)
         if growth:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
-from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import Attempt, ReleaseRequest, parts_in_steps, with_singles
-from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Session, cell_context
+from auditor.adversary.knowledge import Knowledge
+from auditor.audit.base.request import Attempt, ReleaseRequest, with_singles
+from auditor.audit.base.session import CELLS, RECORDS, JointCounts, Outcome, Session
 from auditor.audit.categorical import first_pass
 from auditor.audit.categorical.attack_records import attack_records
-from auditor.audit.categorical.other_rows import fitted_to_files
+from auditor.audit.categorical.other_rows import file_records
 from auditor.audit.categorical.posterior_pass import (
     Attacker,
     Fitted,
@@ -22,19 +20,13 @@ from auditor.audit.categorical.posterior_pass import (
     posteriors,
     shares_of,
 )
-from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release import UniformRelease, context_of
 from auditor.audit.categorical.release_records import pooling_evidence, release_records
-from auditor.audit.measures.diagnosis import unused_figures
 from auditor.base.errors import NotApplicable
 from auditor.base.types import Coalition
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
-from auditor.data.source import noise_seed
 from auditor.results.evidence import ReleaseEvidence
-from auditor.results.measurements import Measurements
-from auditor.results.records import Distribution, Measurement, Picture
+from auditor.results.records import Measurement
 from auditor.scenario.model import AttackUse
-from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import categories_of
 
 
 class CategoricalSession(Session):
@@ -61,7 +53,7 @@ class CategoricalSession(Session):
         self._fitted[attacker.name] = parts = attacker.fitted(with_singles(coalitions))
         sums = release.go_through(MeasureJob(release.data.size, release.groups, parts))
         found = attack_records(attacker, parts[0], sums, coalitions)
-        return Attempt(Measurements.of(list(found)), [])
+        return Attempt.of(found)
 
     def joint_counts(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
@@ -90,11 +82,7 @@ class CategoricalSession(Session):
 
     def later_records(self) -> list[Measurement]:
         """Return the information in other rows and columns, for copies from files."""
-        perfect = any(isinstance(state, Perfect) for state in self.scenario.knowledge)
-        found, release = fitted_to_files(self.release) if perfect else [], self.release
-        if release.table is None:
-            return found
-        return [*found, *unused_figures(release.context, release.scheme, release.table, found)]
+        return file_records(self.release)
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in the evidence for expectations."""
@@ -108,33 +96,9 @@ class CategoricalEngine:
     """Engine for copies of categories."""
 
     divides_held_tables = False
+    context = staticmethod(context_of)
 
-    def context(
-        self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
-    ) -> CellContext:
-        """Return the common part of the records of a release."""
-        names = categories_of(request.table).names
-        return cell_context(request, levels, copies, names, np.ones(len(names)))
-
-    def open(self, request: ReleaseRequest) -> UniformRelease:
-        """Return the release; no copy is drawn."""
-        here, table = request.scenario, request.table
-        seed = noise_seed(here.data.source, here.seed, table.fingerprint())
-        data, share = categories_of(table), partial(parts_in_steps, request, self.open, BLOCK_WIDTH)
-        return UniformRelease(
-            here,
-            data,
-            request.use,
-            self.context(request, request.levels, request.copies),
-            Key(seed, request.use.id, request.replicate),
-            share if request.share is not None and data.streamed else None,
-            table,
-        )
-
-    def audit(
-        self, request: ReleaseRequest, evidence: ReleaseEvidence
-    ) -> tuple[Measurements, list[Distribution], list[Picture]]:
+    def audit(self, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
         """Return all records of one release, and fill in the evidence."""
-        return CategoricalSession(self.open(request), request.pooling).run(
-            evidence, tell=request.tell, brief=request.brief
-        )
+        session = CategoricalSession(UniformRelease(request), request.pooling)
+        return session.run(evidence, tell=request.tell, brief=request.brief)
