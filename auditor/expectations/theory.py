@@ -228,7 +228,7 @@ class Theorem3(Expectation):
 def theorem_3(levels: Sequence[float]) -> float:
     """Return ``(1 + Σ 1/σ_i²)⁻¹``, the error for independent noise.
 
-    Source: li2012, Theorem 3. A copy without noise gives 0. It tends to 0 with more copies only if
+    Source: li2012, Theorem 3, for noise ``σ_i² K_X``. A copy without noise gives 0. It tends to 0 with more copies only if
     ``Σ 1/σ_i²`` grows without bound.
 
     Examples
