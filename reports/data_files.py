@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from auditor.registry import register
 from auditor.results.comparison import Comparison
 from auditor.results.model import AuditResult
-from auditor.results.records import ExpectationRecord, Measurement
+from auditor.results.records import Measurement
 from auditor.results.renderer import Renderer, clean, escaped, visible, without_formula
 
 from .figures.matrix import gathered
@@ -64,14 +64,13 @@ class Json(Renderer):
         return (documents[0] if len(documents) == 1 else f"[{','.join(documents)}]") + "\n"
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        documents = [
-            {"worse": comparison.worse, **asdict(comparison)} for comparison in comparisons
-        ]
+        documents = [{"worse": one.worse, **asdict(one)} for one in comparisons]
         lone = len(documents) == 1 and not documents[0]["name"]
-        return (
-            escaped(json.dumps(documents[0] if lone else documents, ensure_ascii=False, indent=2))
-            + "\n"
-        )
+        return _json(documents[0] if lone else documents)
+
+
+def _json(value: Any) -> str:
+    return escaped(json.dumps(value, ensure_ascii=False, indent=2)) + "\n"
 
 
 @register
@@ -92,47 +91,43 @@ class Junit(Renderer):
             root.set(field, str(sum(int(suite.get(field, 0)) for suite in root)))
         root.set("time", f"{sum(result.provenance.duration for result in results):.3f}")
         indent(root)
-        return (
-            '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
-        )
+        text = tostring(root, encoding="unicode")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 def _suite(result: AuditResult) -> Element:
     failed = [one[1:] for one in gathered(Reading(result).gaps) if one[0] == "failed"]
-    stopped = result.partial is not None
-    skipped = sum(record.status == "undecided" for record in result.expectations) if stopped else 0
+    stopped, statuses = result.partial is not None, [one.status for one in result.expectations]
+    skipped = statuses.count("undecided") * stopped
+    time = f"{result.provenance.duration:.3f}"
     suite = Element(
         "testsuite",
         {
             "name": clean(result.title),
-            "tests": str(1 + len(result.expectations) + len(failed)),
-            "failures": str(
-                sum(record.status != "holds" for record in result.expectations) - skipped
-            ),
+            "tests": str(1 + len(statuses) + len(failed)),
+            "failures": str(len(statuses) - statuses.count("holds") - skipped),
             "errors": str(len(failed) + stopped),
             "skipped": str(skipped),
-            "time": f"{result.provenance.duration:.3f}",
+            "time": time,
             "timestamp": clean(result.provenance.start),
         },
     )
     properties = SubElement(suite, "properties")
     for verdict in verdicts(Reading(result)):
-        SubElement(
-            properties,
-            "property",
-            {"name": clean(verdict.scheme), "value": clean(f"{verdict.label}. {verdict.text}")},
-        )
-    whole = _case(suite, result, "the audit is whole", f"{result.provenance.duration:.3f}")
+        said = clean(f"{verdict.label}. {verdict.text}")
+        SubElement(properties, "property", {"name": clean(verdict.scheme), "value": said})
+    whole = _case(suite, result, "the audit is whole", time)
     if stopped:
-        SubElement(whole, "error", {"message": "partial", "type": "partial"}).text = clean(
-            partial_text(result)
-        )
+        _outcome(whole, "error", "partial", partial_text(result))
     for record in result.expectations:
         _expectation(suite, result, check(record))
     for name, reason in failed:
-        case = _case(suite, result, name)
-        SubElement(case, "error", {"message": "failed", "type": "failed"}).text = clean(reason)
+        _outcome(_case(suite, result, name), "error", "failed", reason)
     return suite
+
+
+def _outcome(case: Element, tag: str, kind: str, text: str, message: str = "") -> None:
+    SubElement(case, tag, {"message": message or kind, "type": kind}).text = clean(text)
 
 
 def _case(suite: Element, result: AuditResult, name: str, time: str = "0") -> Element:
@@ -145,8 +140,8 @@ def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
     if one.status == "undecided" and result.partial is not None:
         SubElement(case, "skipped", {"message": clean(one.why)})
     elif one.status != "holds":
-        outcome = f"{one.status}: observed {one.observed}, bound {one.bound}"
-        SubElement(case, "failure", {"message": outcome, "type": one.status}).text = clean(one.why)
+        message = f"{one.status}: observed {one.observed}, bound {one.bound}"
+        _outcome(case, "failure", one.status, one.why, message)
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -173,17 +168,12 @@ class Sarif(Renderer):
     def render(self, results: Sequence[AuditResult]) -> str:
         found = [one for result in results for one in _found(result)]
         rules = list(dict.fromkeys(one["ruleId"] for one in found))
+        texts = [(rule, ABOUT.get(rule, f"A scenario expects {rule}.")) for rule in rules]
         versions = {result.provenance.versions.get("auditor", "") for result in results} - {""}
         driver = {
             "name": "auditor",
             **({"version": clean(versions.pop())} if len(versions) == 1 else {}),
-            "rules": [
-                {
-                    "id": rule,
-                    "shortDescription": {"text": ABOUT.get(rule, f"A scenario expects {rule}.")},
-                }
-                for rule in rules
-            ],
+            "rules": [{"id": rule, "shortDescription": {"text": about}} for rule, about in texts],
         }
         run = {
             "tool": {"driver": driver},
@@ -192,7 +182,7 @@ class Sarif(Renderer):
             "results": [one | {"ruleIndex": rules.index(one["ruleId"])} for one in found],
         }
         log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-        return escaped(json.dumps(log, ensure_ascii=False, indent=2)) + "\n"
+        return _json(log)
 
 
 def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
@@ -200,32 +190,24 @@ def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
         yield _finding(result, STOPPED, "error", partial_text(result))
     for record in result.expectations:
         if record.status != "holds":
-            yield _finding(
-                result, clean(record.expectation), LEVELS[record.status], _said(record), record.line
-            )
+            one = check(record)
+            said = f"{one.stated}{one.where} {one.status}: {one.why} (observed {one.observed}, bound {one.bound})"
+            rule, level = clean(record.expectation), LEVELS[record.status]
+            yield _finding(result, rule, level, said, record.line)
     for status, who, reason in gathered(Reading(result).gaps):
         if status == "failed":
             yield _finding(result, FAILED, "error", f"{who} failed: {reason}")
-
-
-def _said(record: ExpectationRecord) -> str:
-    one = check(record)
-    return f"{one.stated}{one.where} {one.status}: {one.why} (observed {one.observed}, bound {one.bound})"
 
 
 def _finding(
     result: AuditResult, rule: str, level: str, text: str, line: int | None = None
 ) -> dict[str, Any]:
     message = {"text": clean(f"{result.title}: {text}").translate(_MARKUP)}
-    return {"ruleId": rule, "level": level, "message": message, "locations": _places(result, line)}
-
-
-def _places(result: AuditResult, line: int | None) -> list[dict[str, Any]]:
     file = result.provenance.file
     region = {} if line is None else {"region": {"startLine": line}}
-    return (
-        [{"physicalLocation": {"artifactLocation": {"uri": quote(file)}, **region}}] if file else []
-    )
+    place = {"physicalLocation": {"artifactLocation": {"uri": quote(file or "")}, **region}}
+    places = [place] if file else []
+    return {"ruleId": rule, "level": level, "message": message, "locations": places}
 
 
 def _invocation(result: AuditResult) -> dict[str, Any]:

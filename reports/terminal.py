@@ -76,16 +76,13 @@ class Writer:
 
     def document(self, document: Document) -> None:
         self._rule(document.name)
+        outcome = f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
         if document.kind == "comparison":
-            self._print(
-                f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
-            )
+            self._print(*outcome)
         self.blocks([*document.opening, *document.sections])
         if document.kind == "audit":
             self.console.print()
-            self._print(
-                f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, "")
-            )
+            self._print(*outcome)
 
     def overview(self, table: Table) -> None:
         self._rule(f"Summary of {len(table.rows)} audits")
@@ -187,19 +184,17 @@ class Writer:
         left = len(block.rows) - MOST
         if self.brief and left > 0:
             self._print(f"… and {left} weaker adversaries", "dim")
-        steps = (
-            Rich(f"{one.word}{f' <{one.below:g}' if one.below < 10 else ''}", style=one.style)
-            for one in SCALE
-        )
-        self.console.print(Rich("  ").join(steps))
+        below = (f" <{one.below:g}" * (one.below < 10) for one in SCALE)
+        steps = zip(SCALE, below, strict=True)
+        line = Rich("  ").join(Rich(one.word + text, style=one.style) for one, text in steps)
+        self.console.print(line)
 
     def _table(self, block: Table) -> None:
         rows, more = cut(block.rows, block.most, TERMINAL, block.what)
         for group in unique(row.group for row in rows):
+            title = capital(knows(group)) if block.group == "knowledge" else group
             if group:
-                self._print(
-                    capital(knows(group)) if block.group == "knowledge" else group, "italic"
-                )
+                self._print(title, "italic")
             self._rows(block, [row for row in rows if row.group == group])
         if more:
             self._print(more, "dim")
@@ -215,7 +210,7 @@ class Writer:
         for start in range(0, many, size):
             chosen = slice(start, start + size)
             made = Grid(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
-            heads = [(block.first, label), *((head, room) for head in block.columns[chosen])]
+            heads = ((block.first, label), *((head, room) for head in block.columns[chosen]))
             for head, wide in heads:
                 made.add_column(
                     Rich(folded(clipped(head, 60), wide)),

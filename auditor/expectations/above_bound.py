@@ -31,7 +31,7 @@ COARSE = 0.5
 
 @register
 class AboveBound(Expectation):
-    """No error is below the least that is proved possible from the copies, nor outside what theorems say of its attack."""
+    """No error lies outside the bounds that are proved for its attack."""
 
     name = "above-bound"
     reference = "cover2006, chapter 8"
@@ -85,7 +85,7 @@ class Side(NamedTuple):
 def _sides(
     cell: Cell, bounds: dict[tuple[object, ...], float], rows: int, copies_alone: bool
 ) -> list[Side]:
-    """Return a cell with each of its bounds; ``copies_alone``: it is given no true values."""
+    """Return a cell with each bound; ``copies_alone``: without true values."""
     first, found = cell[0], list[Side]()
     floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
     if floor is not None and copies_alone:

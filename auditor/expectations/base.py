@@ -94,7 +94,7 @@ class Expectation(Plugin):
 
 
 class Broken(Expectation):
-    """Stand-in for an expectation that cannot be made: the run finishes the rest."""
+    """Stand-in for an expectation that cannot be made."""
 
     def __init__(self, cls: type[Expectation], parameters: Any, failure: AuditorError) -> None:
         self.name, self.reference = cls.name, cls.reference  # type: ignore[misc]
@@ -122,7 +122,7 @@ class Judgement:
 
 
 def worst(statuses: Sequence[Verdict]) -> Verdict:
-    """Return ``fails`` if any fails, else ``undecided`` if any is or none is given, else ``holds``."""
+    """Return the worst status; ``undecided`` if none is given."""
     if "fails" in statuses:
         return "fails"
     return "undecided" if "undecided" in statuses or not statuses else "holds"
@@ -182,7 +182,7 @@ def selector(
 
 
 def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
-    """Whether a filter by ``scheme`` and ``sweep`` covers a scheme at a sweep point."""
+    """Whether a filter covers a scheme at a sweep point."""
     sweep = getattr(filters, "sweep", None) or {}
     return _among(scheme, getattr(filters, "scheme", None)) and all(
         point.get(path) == value for path, value in sweep.items()

@@ -47,7 +47,7 @@ POWER = 0.8
 
 
 class PooledCopies(NamedTuple):
-    """Evidence on one coalition of one release; ``point`` is the sweep point as text."""
+    """Evidence on one coalition; ``point`` is the sweep point as text."""
 
     point: str
     scheme: str
@@ -94,7 +94,7 @@ class Gain(NamedTuple):
     covered: bool = True
 
     def p_values(self, margin: float) -> tuple[float, float]:
-        """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
+        """Return p-values against a gain of at least, and at most, the margin."""
         if self.noise:
             return share_tests(self.noise, margin)
         if self.insider:
@@ -109,7 +109,7 @@ class Gain(NamedTuple):
         ), above
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
-        """Return the number of rows that would exclude the margin if there is no gain."""
+        """Return the rows that would exclude the margin if there is no gain."""
         if self.noise:
             regressors = sum(part.regressors for part in self.noise)
             observations = sum(part.observations for part in self.noise)
@@ -170,7 +170,7 @@ def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
 def attack_gains(
     records: Sequence[Measurement], releases: Iterable[ReleaseEvidence]
 ) -> Iterator[Gain]:
-    """Yield gains over the copy of least noise by law, or over the best measured copy."""
+    """Yield gains over the copy of least noise, or the best measured one."""
     by_place = {(place(release), release.replicate): release for release in releases}
     for group in cells(records).values():
         first = group[0]

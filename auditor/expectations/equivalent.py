@@ -32,7 +32,7 @@ Found = tuple[float, float, float]
 
 @register
 class Equivalent(Expectation):
-    """Two schemes have the same value of a metric at equal levels, within a margin, by two one-sided tests."""
+    """Two schemes agree in a metric within a margin, level by level."""
 
     name = "equivalent"
     reference = "schuirmann1987"

@@ -72,7 +72,7 @@ class Limits(PluginParameters):
 
 @register
 class Exposure(Expectation):
-    """Every attribute stays unknown, to every measured adversary, at least in part (Holm)."""
+    """Every attribute stays partly unknown to every adversary (Holm)."""
 
     name = "exposure"
     needs_closeness = True
@@ -80,7 +80,7 @@ class Exposure(Expectation):
     trial = MappingProxyType({"unknown": {"at-least": 0.5}})
 
     class Parameters(Filter):
-        """The bounds, and the filter; without `attribute` every attribute by itself."""
+        """The bounds and the filter; by default every attribute by itself."""
 
         unknown: Limits | None = Field(
             None, description="{at-least: share} of an attribute that stays unknown"
@@ -185,7 +185,7 @@ class Exposure(Expectation):
 def shares_unknown(
     measurements: Sequence[Measurement], filters: Filter, asked: Limits, copies: dict[Place, int]
 ) -> list[Measurement]:
-    """Return the judged shares; ``copies`` are numbers of copies by sweep point and scheme."""
+    """Return the judged shares; ``copies`` are the numbers released."""
     # '*' is judged only by request
     whole = filters.attribute is not None
     metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
@@ -229,7 +229,7 @@ def _bounded(
 def with_remedy(
     judged: Judgement, groups: Sequence[Cell], asked: Limits, evidence: Evidence
 ) -> Judgement:
-    """Add the number of records, or the level, that would decide an undecided verdict.
+    """Add the records, or the level, that would decide the verdict.
 
     Error bars shrink with the square root of the records. A share unknown is taken as ``s/(s + c)``
     at level ``s``, as for normal values and noise.

@@ -43,7 +43,7 @@ def as_drawn(
 
 
 def by_guarantees(records: Iterable[Measurement]) -> Judgement | None:
-    """Return the verdict on records of ``COMPARED``; None if nothing can be compared.
+    """Return the verdict on records of ``COMPARED``, or None without pairs.
 
     Figures that are only upper bounds (their ``reason`` says so) are left out, since a coalition's
     bound may be looser than one copy's. So are single copies without a guarantee.

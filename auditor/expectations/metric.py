@@ -80,7 +80,7 @@ class MetricBounds(Bounds):
 
 @register
 class MetricBound(Expectation):
-    """Any metric's name with at-least, at-most or between: every selected cell meets the bound, measured and in theory."""
+    """Every selected cell of a metric meets a bound, measured and in theory."""
 
     name = "metric"
     reference = "holm1979"
@@ -203,7 +203,7 @@ def cut_off(cell: Cell, limit: float) -> Cell:
 
 
 def at_bound(cell: Cell, limit: float) -> float:
-    """Return how much wider an error bar would be if the truth were at a bound above the estimate.
+    """Return the factor of an error bar if the truth were at the bound.
 
     A mean of squares spreads in proportion to its size: 0.6 ± 0.6 from two rows does not exclude 1.5.
     The spread of a gain, a quotient of means, is unknown for very few rows.
@@ -242,7 +242,7 @@ def _why(
 
 
 def measured_at(record: Measurement) -> str:
-    """Return where a figure was measured: ``corner-wave, llse, perfect, copies 1–5``."""
+    """Return a place, for example ``corner-wave, llse, copies 1–5``."""
     held = f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"
     return ", ".join(filter(None, (record.scheme, record.attack, record.knowledge, held)))
 
@@ -260,4 +260,4 @@ class CollusionGain(MetricBound):
         return "collusion_gain"
 
     class Parameters(Bounds):
-        """Bounds on the gain, and the filter; without `coalition` every coalition of two copies or more."""
+        """Bounds on the gain, and the filter; by default all pooled copies."""

@@ -55,7 +55,7 @@ FILES = (
 
 @register
 class NoCollusionGain(Expectation):
-    """No coalition does better than its best copy alone (Theorem 4): by law, by theory, and by an equivalence test on the data."""
+    """No coalition does better than its best copy alone (Theorem 4)."""
 
     name = "no-collusion-gain"
     aliases = ("theorem-4",)
@@ -123,7 +123,7 @@ class NoCollusionGain(Expectation):
 
 
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
-    """Return the cells of attacks that are surely worse than the mean, in every replicate.
+    """Return cells surely worse than the mean, in every replicate.
 
     Pooling halves the noise of copies without information.
     """
@@ -150,7 +150,7 @@ def _beside(gain: Gain, margin: float) -> Gain:
 
 
 def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "") -> Judgement:
-    """Decide by second moments, or by classes, unless a finding contradicts the law."""
+    """Decide by second moments, or classes, unless a finding contradicts it."""
     stated = {
         (copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient
         for copies in pooling
@@ -192,7 +192,7 @@ def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "
 
 
 def _predicted(pooling: Sequence[PooledCopies], level: float) -> str:
-    """Say why the law settles nothing if the insider learner gains; else return ""."""
+    """State that the insider learner gains, so the law settles nothing."""
     found = [
         (copies.scheme, copies.pooling.insider)
         for copies in pooling
@@ -307,7 +307,7 @@ def _bar(gain: Gain) -> str:
 
 
 def _share(value: float, *, signed: bool = False) -> str:
-    """Write a share with two decimals, or with one significant digit if it is smaller."""
+    """Format a share with two decimals, or one significant digit."""
     percent = 100 * value
     form = ".2f" if percent == 0 or abs(percent) >= 0.01 else ".1g"
     return f"{percent:{'+' if signed else ''}{form}}%"

@@ -25,13 +25,13 @@ OF_ONE_COLUMN = ("distribution", "moments", "sizes near 0", "periods")
 
 @register
 class NoiseFollowsLaw(Expectation):
-    """The noise that was drawn follows its stated law: covariance, mean, distribution, no row without noise, no repeats (Holm)."""
+    """The drawn noise follows its stated law, by all law tests (Holm)."""
 
     name = "noise-follows-law"
     reference = "rosenblatt1952; holm1979; laurent2000; massart1990"
 
     class Parameters(Filter):
-        """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""
+        """The filter (scheme and sweep count), the level and the resolution."""
 
         level: Share = Field(
             LEVEL, description="chance of one false «fails», over everything it tests"
@@ -90,7 +90,7 @@ class NoiseFollowsLaw(Expectation):
 
 
 def contradiction(releases: Sequence[ReleaseEvidence]) -> str:
-    """Return the finding against independent noise in some releases at ``LEVEL``, else "".
+    """Return the finding against independent noise at ``LEVEL``, else "".
 
     Independent increments of any distribution protect, so tests of single columns do not count.
     """

@@ -43,13 +43,13 @@ happens one time in 32."""
 
 @register
 class Ranking(Expectation):
-    """One attack's error is at most another's, cell by cell; also for knowledge, schemes or coalitions."""
+    """A metric rises along an order of attacks, schemes or coalitions."""
 
     name = "ranking"
     reference = "holm1979"
 
     class Parameters(Filter):
-        """Names from the smallest value of the metric to the largest, and what they are names of."""
+        """Names, from the smallest value of the metric to the largest."""
 
         order: list[Any] = Field(description="from the smallest value to the largest", min_length=2)
         by: Literal["attack", "knowledge", "scheme", "coalition"] = Field(
@@ -133,7 +133,7 @@ def _verdict(test: Difference, refuted: bool, shown: bool) -> Verdict:
 
 
 def _compared(first: Measurement, second: Measurement) -> str:
-    """Return both names of a pair: ``llse (perfect) on s ≤ ndr (perfect) on s``."""
+    """Return both names: ``llse (perfect) on s ≤ ndr (perfect) on s``."""
     pair = (first, second)
     names = [
         f"{one.attack} ({one.knowledge}) on {one.scheme}" if one.attack else one.scheme
@@ -243,13 +243,13 @@ class GrowthRate(Expectation):
 
 @register
 class Monotone(Expectation):
-    """A metric never falls (or never rises) from one swept value to the next, in theory and in measurement."""
+    """A metric never falls, or never rises, along a swept path."""
 
     name = "monotone"
     reference = "holm1979"
 
     class Parameters(Filter):
-        """What is swept, which way the metric goes, and over which part of the sweep."""
+        """The swept path, the direction of the metric and the part of the sweep."""
 
         metric: str = Field("normalized_error", description="metric that rises or falls")
         against: str = Field(description="the swept path, whose values are numbers")
@@ -297,7 +297,7 @@ def _line(record: Measurement, others: dict[str, Any]) -> str:
 def _swept(
     expectation: Expectation, evidence: Evidence
 ) -> Iterator[tuple[float, dict[str, Any], Cell]]:
-    """Yield each cell with its swept value and the values of the other swept paths."""
+    """Yield each cell with its swept value and the other swept values."""
     p: Any = expectation.parameters
     for group in expectation.measured(evidence, p.metric):
         sweep = dict(group[0].sweep)

@@ -30,7 +30,7 @@ QUANTILE = 1.96
 
 @register
 class MatchesTheory(Expectation):
-    """Every measured error agrees with its closed form within its error bar (two-sided, Holm, one false alarm in a hundred)."""
+    """Every error agrees with its closed form (two-sided, Holm, 1 %)."""
 
     name = "matches-theory"
     reference = "holm1979"
@@ -147,7 +147,7 @@ def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
 
 
 def _differences(group: Cell, truth: float) -> list[Array]:
-    """Return measurement minus theory by replicate, after relative differences if no theory is 0.
+    """Return relative differences, if no theory is 0, and differences.
 
     Large theories dominate absolute differences, and small ones relative differences.
     """
@@ -186,13 +186,13 @@ def _scale(group: Cell) -> float:
 
 @register
 class Theorem3(Expectation):
-    """Independent copies pool to the error (1 + Σ 1/σ_i²)⁻¹ (li2012, Theorem 3)."""
+    """Independent copies pool to (1 + Σ 1/σ_i²)⁻¹ (li2012, Theorem 3)."""
 
     name = "theorem-3"
     reference = "li2012, Theorem 3"
 
     class Parameters(Filter):
-        """The filter; it selects a scheme whose copies have independent noise shaped like the data."""
+        """The filter, for schemes with independent noise shaped like the data."""
 
         resolution: Share = Field(
             0.5, description="error bars wider than this share of theory leave it undecided"
@@ -226,9 +226,9 @@ class Theorem3(Expectation):
 
 
 def theorem_3(levels: Sequence[float]) -> float:
-    """Return the normalized error ``(1 + Σ 1/σ_i²)⁻¹`` of pooled copies with independent noise ``σ_i² K_X``.
+    """Return ``(1 + Σ 1/σ_i²)⁻¹``, the error for independent noise.
 
-    Source: li2012, Theorem 3. A copy without noise gives 0. It tends to 0 with more copies only if
+    Source: li2012, Theorem 3, for noise ``σ_i² K_X``. A copy without noise gives 0. It tends to 0 with more copies only if
     ``Σ 1/σ_i²`` grows without bound.
 
     Examples

@@ -24,7 +24,7 @@ FALSE_ALARM = 0.01
 
 @register
 class NeighbourCoin(Expectation):
-    """A copy between two others keeps the value they agree on as equations 3 and 4 say: heads u, tails v (xiao2009, Example 2)."""
+    """A middle copy keeps its neighbours' value as xiao2009, eqs. 3 and 4."""
 
     name = "neighbour-coin"
     aliases = ("multi-pert-coin",)
@@ -84,7 +84,7 @@ def _two_sided(same: int, n: int, chance: float) -> float:
 
 @register
 class MarginalIsUniform(Expectation):
-    """Every copy alone is distributed as conventional uniform perturbation of the original at its level (chi-square, Holm)."""
+    """Every copy follows uniform perturbation at its level (χ², Holm)."""
 
     name = "marginal-is-uniform"
     reference = "xiao2009, Theorem 2"

@@ -82,28 +82,19 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
         return None
     count, source = len(measured), str(measured[0].error_bar)
     if error is None and count >= FEWEST_REPLICATES:
-        error, source = _spread([record.value or 0.0 for record in measured]), "replicates"
+        spread = statistics.stdev([record.value or 0.0 for record in measured])
+        error, source = spread / math.sqrt(count) or None, "replicates"
     reach = Z95 if source != "replicates" or count < 2 else student(count - 1)
     low, high = (None, None) if error is None else (value - reach * error, value + reach * error)
-    if (
-        low is not None
-        and value >= 0
-        and source == "replicates"
-        and measured[0].metric not in SIGNED
-    ):
+    first = measured[0]
+    if low is not None and value >= 0 and source == "replicates" and first.metric not in SIGNED:
         low = max(0.0, low)
-    if count == 1 and measured[0].ci_low is not None and measured[0].ci_high is not None:
+    if count == 1 and first.ci_low is not None and first.ci_high is not None:
         # this interval may be asymmetric or Student's
-        low, high = measured[0].ci_low, measured[0].ci_high
+        low, high = first.ci_low, first.ci_high
     theories = [record.theory for record in measured if record.theory is not None]
     theory = math.fsum(theories) / len(theories) if theories else None
-    first = measured[0]
     return Figure(value, low, high, theory, first.coalition, first.levels, source, count)
-
-
-def _spread(values: Sequence[float]) -> float | None:
-    error = statistics.stdev(values) / math.sqrt(len(values))
-    return error or None
 
 
 @cache
@@ -212,9 +203,7 @@ def copies(coalition: Sequence[int], total: int) -> str:
     parts = _runs(coalition)
     if len(parts) > 6:
         return f"{spelled(len(coalition))} of the {spelled(total)} copies"
-    return "copies " + (
-        " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
-    )
+    return f"copies {listed(parts)}"
 
 
 def spelled(count: int) -> str:

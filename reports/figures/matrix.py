@@ -68,22 +68,18 @@ def unit(metric: str, reading: Reading) -> str:
 def data_unit(reading: Reading) -> str:
     """Return the unit of reconstruction errors."""
     data = reading.result.scenario.get("data")
-    return (
-        "standard deviations"
-        if isinstance(data, dict) and data.get("standardize")
-        else "data units"
-    )
+    standardized = isinstance(data, dict) and data.get("standardize")
+    return "standard deviations" if standardized else "data units"
 
 
 def utility_meaning(metric: str) -> str:
     """Describe a utility metric."""
     if metric in UTILITIES:
         return UTILITIES[metric][1]
-    if metric.startswith(LOSS):
-        name = metric.removeprefix(LOSS).replace("_", " ")
-        return f"accuracy (of a class) or R² (of a number) of a {clean(name)} trained on the original, less that of one trained on the copy"
-    name = metric.removeprefix(MODEL).replace("_", " ")
-    return f"accuracy (of a class) or R² (of a number) of a {clean(name)} trained on the copy, by cross-validation"
+    name = clean(metric.removeprefix(LOSS).removeprefix(MODEL).replace("_", " "))
+    lost = "trained on the original, less that of one trained on the copy"
+    how = lost if metric.startswith(LOSS) else "trained on the copy, by cross-validation"
+    return f"accuracy (of a class) or R² (of a number) of a {name} {how}"
 
 
 def metric_title(metric: str, reading: Reading, attribute: str = EVERYTHING) -> str:
@@ -119,11 +115,8 @@ def knows(knowledge: str | None, *, attack: str | None = None, categories: bool 
     if attack in OF_THE_AUDIT:
         return OF_THE_AUDIT[attack]
     if knowledge == "perfect":
-        return (
-            "knows every category's share exactly"
-            if categories
-            else "knows means and correlations exactly"
-        )
+        known = "every category's share" if categories else "means and correlations"
+        return f"knows {known} exactly"
     return f"{clipped(str(knowledge), 80)} knowledge"
 
 
@@ -176,13 +169,17 @@ class MatrixCell(NamedTuple):
     @property
     def measured(self) -> bool:
         """Whether the cell has a figure."""
-        return self.worst is not None or self.guesses is not None
+        return self.shown is not None
+
+    @property
+    def shown(self) -> Figure | None:
+        """The normalized error, or else the accuracy."""
+        return self.worst or (self.guesses.right if self.guesses else None)
 
     @property
     def coalition(self) -> tuple[int, ...]:
         """The coalition's copies; empty without a figure."""
-        shown = self.worst or (self.guesses.right if self.guesses else None)
-        return () if shown is None else shown.coalition
+        return self.shown.coalition if self.shown else ()
 
     @property
     def pooled(self) -> bool:
@@ -200,16 +197,6 @@ class MatrixCell(NamedTuple):
         found = [self.worst.value] if self.worst else []
         found += [self.guesses.left] if self.guesses else []
         return severity(min(found)) if found else None
-
-    def grading(self, found: tuple[Setting, str, Figure] | None) -> MatrixCell:
-        """Return the cell with its most exposed attribute, if that grade is worse."""
-        if (
-            found is None
-            or self.whole is None
-            or severity(ceiling(found[2])).rank <= self.whole.rank
-        ):
-            return self
-        return self._replace(exposed=found[1:])
 
     @property
     def order(self) -> float:
@@ -238,17 +225,11 @@ class MatrixRow(NamedTuple):
 def matrix(reading: Reading) -> list[MatrixRow]:
     """Return the comparison; all cells show the reference sweep point."""
     point = reference_point(reading)
-    return [
-        MatrixRow(
-            knowledge,
-            attack,
-            [
-                _cell(reading, Setting(point, scheme, knowledge, attack))
-                for scheme in reading.schemes
-            ],
-        )
-        for knowledge, attack in reading.adversaries
-    ]
+    rows = []
+    for knowledge, attack in reading.adversaries:
+        settings = (Setting(point, scheme, knowledge, attack) for scheme in reading.schemes)
+        rows.append(MatrixRow(knowledge, attack, [_cell(reading, one) for one in settings]))
+    return rows
 
 
 def reference_point(reading: Reading) -> int:
@@ -261,36 +242,29 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
     found, errors = losses(reading, setting), reading.figures(setting)
     worst = lowest(found.values())
     if worst is None:
-        return _empty(reading, setting)
+        gap = reading.gap_of(*setting[1:])
+        return MatrixCell(setting.scheme, *((gap.status, gap.reason) if gap else ("missing", "")))
     coalition, alone = worst.coalition, best_single(found, worst.coalition)
-    by_attribute = [
-        (name, reading.figures(setting, ERROR, name).get(coalition)) for name in reading.attributes
-    ]
-    return MatrixCell(
+    by_attribute = (
+        (name, reading.figures(setting, ERROR, name).get(coalition))
+        for name in reading.attributes
+        if name != EVERYTHING
+    )
+    cell = MatrixCell(
         setting.scheme,
         "ok",
         "",
         setting,
         errors.get(coalition),
-        None if alone is None else errors.get(alone.coalition),
+        errors.get(alone.coalition) if alone else None,
         reading.figures(setting, GAIN).get(coalition),
-        tuple(
-            (name, shown)
-            for name, shown in by_attribute
-            if shown is not None and name != EVERYTHING
-        ),
+        tuple((name, shown) for name, shown in by_attribute if shown),
         guesses(reading, setting, coalition),
         tuple(sorted(reading.given(setting.knowledge))),
-    ).grading(lowest_attribute(reading, [setting]))
-
-
-def _empty(reading: Reading, setting: Setting) -> MatrixCell:
-    gap = reading.gap_of(*setting[1:])
-    if gap is not None:
-        return MatrixCell(setting.scheme, gap.status, gap.reason)
-    return MatrixCell(
-        setting.scheme, "missing", "no normalized error was measured for this pairing"
     )
+    most, whole = lowest_attribute(reading, [setting]), cell.whole
+    worse = most and whole and severity(ceiling(most[2])).rank > whole.rank
+    return cell._replace(exposed=most[1:]) if most and worse else cell
 
 
 ERRORS = frozenset({ERROR, "distortion", "rmse"})
@@ -334,16 +308,13 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
 
     For kinds that were tried, count the attacks left out.
     """
-    which = ", ".join(kinds)
+    which, attacks = ", ".join(kinds), counted(len(more), "more attack")
     if not which and not more:
         return ""
-    attacks = counted(len(more), "more attack")
-    rest = f"; nor {attacks} of kinds that were" if more else ""
-    left = (
-        f"Not tried: {which}{rest}"
-        if which
-        else f"Every kind of attack was tried; {attacks} {'applies' if len(more) == 1 else 'apply'}"
-    )
+    apply = "applies" if len(more) == 1 else "apply"
+    left = f"Every kind of attack was tried; {attacks} {apply}"
+    if which:
+        left = f"Not tried: {which}" + f"; nor {attacks} of kinds that were" * bool(more)
     return f"{left}. `attacks: all` tries every attack that applies."
 
 

@@ -121,16 +121,15 @@ class Reading:
                     found[coalition] = alone[coalition]
                 elif share > 0:
                     errors = [
-                        (variances[name], self.figures(setting, ERROR, name).get(coalition))
+                        variances[name] * one.value
                         for name in given
                         if name in variances
+                        and (one := self.figures(setting, ERROR, name).get(coalition))
                     ]
-                    if all(one is None for _, one in errors):
+                    if not errors:
                         # errors of categories are per record, and already exclude given attributes
                         continue
-                    theirs = sum(v * one.value for v, one in errors if one is not None) / sum(
-                        variances.values()
-                    )
+                    theirs = sum(errors) / sum(variances.values())
                     found[coalition] = shown.map(
                         lambda value, theirs=theirs, share=share: (value - theirs) / share  # type: ignore[misc]
                     )
@@ -191,11 +190,9 @@ class Reading:
         found = {*in_clear(knowledge)}
         for use in stated if isinstance(stated, list) else []:
             known = use.get("known-attributes") if isinstance(use, dict) else None
-            if (
-                isinstance(known, list)
-                and knowledge == f"known-attributes({', '.join(map(str, known))})"
-            ):
-                found.update(map(str, known))
+            names = [*map(str, known)] if isinstance(known, list) else []
+            if names and knowledge == f"known-attributes({', '.join(names)})":
+                found.update(names)
         return found
 
     def rows_of(self, point: int) -> int:

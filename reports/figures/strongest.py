@@ -105,18 +105,14 @@ def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
     others = [setting for setting in found if setting not in guessing]
     if not guessing or not others:
         return found
-    apart = [
+    by_guesses, by_numbers = (
         min(
             (ceiling(shown) for one in some for shown in reading.figures(one).values()),
-            default=None,
+            default=math.nan,
         )
         for some in (guessing, others)
-    ]
-    return (
-        others
-        if apart[0] is not None and apart[1] is not None and apart[1] < apart[0] * (1 - 1e-9)
-        else guessing
     )
+    return others if by_numbers < by_guesses * (1 - 1e-9) else guessing
 
 
 def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
@@ -126,13 +122,10 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
         found = losses(reading, setting)
         worst = lowest(found.values())
         if worst is not None:
-            exact, single = ceiling(worst) < EXACT, best_single(found, worst.coalition)
-            ranked.append(
-                (
-                    (0.0, ceiling(single) if single else 1.0) if exact else (ceiling(worst), 0.0),
-                    setting,
-                )
-            )
+            order, single = (ceiling(worst), 0.0), best_single(found, worst.coalition)
+            if order[0] < EXACT:
+                order = 0.0, ceiling(single) if single else 1.0
+            ranked.append((order, setting))
     return _least(ranked)
 
 
@@ -164,34 +157,30 @@ def leader(reading: Reading) -> Setting | None:
     It is the strongest attack with perfect knowledge, on schemes that are not reconstructed
     exactly.
     """
-    ranked = []
-    exact = {
-        scheme
-        for scheme in reading.schemes
-        if (found := _worst(reading, scheme)) and ceiling(found) < EXACT
-    }
-    for setting in _settings(reading):
-        worst = lowest(losses(reading, setting).values())
-        if worst is not None:
-            given = bool(reading.given(setting.knowledge))
-            ranked.append(
+    worst = {one: lowest(losses(reading, one).values()) for one in _settings(reading)}
+    bounds = {one: ceiling(shown) for one, shown in worst.items() if shown}
+    strong = (strongest(reading, scheme) for scheme in reading.schemes)
+    exact = {one.scheme for one in strong if one and bounds[one] < EXACT}
+    return _least(
+        [
+            (
                 (
-                    (setting.knowledge != PERFECT, given, setting.scheme in exact, ceiling(worst)),
-                    setting,
-                )
+                    one.knowledge != PERFECT,
+                    bool(reading.given(one.knowledge)),
+                    one.scheme in exact,
+                    bound,
+                ),
+                one,
             )
-    return _least(ranked)
+            for one, bound in bounds.items()
+        ]
+    )
 
 
 def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | None:
     return min(
         ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None)
     )[1]
-
-
-def _worst(reading: Reading, scheme: str) -> Figure | None:
-    setting = strongest(reading, scheme)
-    return None if setting is None else lowest(losses(reading, setting).values())
 
 
 class Bin(NamedTuple):
@@ -253,20 +242,9 @@ def _spread(reading: Reading, records: list[Distribution]) -> Spread:
     return Spread(setting, first.coalition, first.attribute, _bins(records), exact, held)
 
 
-def _filled(records: list[Distribution]) -> int:
-    return max(
-        next(
-            (len(r.shares) - place for place, share in enumerate(reversed(r.shares)) if share > 0),
-            1,
-        )
-        for r in records
-    )
-
-
 def _bins(records: list[Distribution]) -> list[Bin]:
-    edges, many = records[0].edges, len(records)
-    shares = [
-        math.fsum(each) / many
-        for each in zip(*(record.shares[: _filled(records)] for record in records), strict=True)
-    ]
+    edges, by_bin = records[0].edges, zip(*(record.shares for record in records), strict=True)
+    shares = [math.fsum(each) / len(records) for each in by_bin]
+    while len(shares) > 1 and not shares[-1] > 0:
+        shares.pop()
     return [*map(Bin._make, zip(edges, edges[1:], shares, accumulate(shares), strict=False))]

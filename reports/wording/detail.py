@@ -30,7 +30,7 @@ class Fact(NamedTuple):
 
 def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
     """Return the facts of a cell: copies, levels, errors, theory, attributes."""
-    shown = cell.worst or (cell.guesses.right if cell.guesses else None)
+    shown = cell.shown
     if cell.setting is None or shown is None:
         return []
     where, alone = reading.point_text(cell.setting.point), len(cell.coalition) == 1
