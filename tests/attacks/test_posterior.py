@@ -51,6 +51,25 @@ def test_a_copy_at_retention_one_is_the_original_and_one_at_zero_says_nothing(mu
     np.testing.assert_allclose(nothing, np.tile(PRIOR, (4, 1)))
 
 
+@pytest.mark.parametrize(
+    ("levels", "multilevel", "pi", "counting"),
+    [
+        ((0.3, 0.6, 0.5), True, None, [1]),
+        ((0.3, 0.6), False, None, [0, 1]),
+        ((0.6, 0.6), True, None, [0, 1]),  # copies of one level that differ are impossible
+        ((0.3, 0.6), True, (0.5, 0.5, 0.0, 0.0), [0, 1]),
+    ],
+)
+def test_a_posterior_depends_on_the_copies_that_it_names(levels, multilevel, pi, counting):
+    found = Bayes(PRIOR, UniformLaw(levels, 4, multilevel, pi))
+    assert list(found.counting(len(levels))) == counting
+    shown = outcomes(4, len(levels))
+    if pi is None and len(counting) < len(levels):
+        P, best = found.posterior(shown), shown[counting[0]]
+        alone = Bayes(PRIOR, UniformLaw((levels[counting[0]],), 4, True)).posterior([best])
+        np.testing.assert_allclose(P, alone, atol=1e-14)
+
+
 def test_thousands_of_fresh_copies_do_not_overflow():
     y = np.zeros(3, np.uint8)
     P = Bayes(PRIOR, UniformLaw((0.9,) * 2000, 4, False)).posterior([y] * 2000)

@@ -6,6 +6,7 @@ import pytest
 
 import auditor
 from auditor.audit.categorical.posterior_measures import Frame, Sums, measured
+from auditor.audit.categorical.release import distinct
 from auditor_reports.figures.reading import Reading
 from auditor_reports.wording.verdict import verdicts
 
@@ -36,6 +37,26 @@ def test_one_attribute_by_hand():
     found = measured(P, frame, np.zeros(4, dtype=int), x).values
     np.testing.assert_allclose(found["squared_error/second"], [0.18, 0.98, 0.18, 0.98])
     np.testing.assert_allclose(found["accuracy/second"], [1, 0, 1, 0])
+
+
+def test_distinct_outcomes_of_few_and_of_many_copies_are_those_of_a_naive_count():
+    rng = np.random.default_rng(2**40 + 3)
+    for copies, size in ((1, 3), (3, 200), (9, 200)):  # 200⁹ is beyond 64 bits
+        columns = [rng.integers(0, size, 50).repeat(2).astype(np.uint8) for _ in range(copies)]
+        rows, first, place = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        found = distinct(columns, [size] * copies)
+        assert np.array_equal(np.array(columns)[:, found[0]], rows)
+        assert np.array_equal(found[0], first)
+        assert np.array_equal(found[1], place.ravel())
+
+
+def test_known_attributes_restrict_posterior_and_prior():
+    frame = Frame(np.array([0.4, 0.1, 0.3, 0.2]), known=np.array([0, 0, 1, 1]))
+    P, possible = np.array([[0.1, 0.3, 0.6, 0.0]]), frame.known == 0
+    found = measured(P, frame, np.zeros(2, dtype=int), np.arange(2), possible).values
+    np.testing.assert_allclose(found["reconstruction_probability"], [0.25, 0.75])
+    np.testing.assert_allclose(found["mutual_information"], np.log2([0.25 / 0.8, 0.75 / 0.2]))
+    np.testing.assert_allclose(found["squared_error"], [2 * 0.75**2, 2 * 0.25**2])
 
 
 def test_a_column_that_another_column_s_copy_tells_is_no_safe_column(tmp_path):

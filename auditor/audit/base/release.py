@@ -100,7 +100,7 @@ class Release:
             self._kept = memory
 
     def block(self, index: int, drawn: bool = False) -> NumberBlock:
-        """Return one block with its copies drawn anew; the next block overwrites them."""
+        """Return one block with new draws of its copies, which the next block overwrites."""
         a, b = self._bounds[index]
         x, copies = self.table.read(a, b), [copy[: b - a] for copy in self._block_memory]
         seconds = self._drawing.block(index, x, copies)

@@ -44,7 +44,7 @@ class ReleaseRequest:
     replicate : int
         From 1.
     pooling : bool
-        Whether an expectation needs evidence on what pooling buys.
+        Whether an expectation needs evidence on gains by pooling.
     share : callable, optional
         Carries steps out, perhaps in other processes, and yields their results in order. Raises
         AuditorError if a step fails. Without it, nothing is divided into steps.
@@ -53,7 +53,7 @@ class ReleaseRequest:
     brief : bool
         Whether only attacks are wanted, and no further evidence.
     kept : dict
-        What steps of this request share within one process.
+        Objects that steps of this request share within one process.
     """
 
     scenario: Scenario

@@ -1,13 +1,13 @@
 """Records of one attack on categories, and gaps between beliefs.
 
 The squared gap between beliefs of a coalition and of its best copy is xiao2009, eq. 15. For an outcome
-o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy posterior ``f``
+o of all copies with n_o records, ``c(x)`` of them with the value x, and best-copy posterior ``f``
 there,
 
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
 
 has mean ``‖f_o − f‖²`` for any law of the copies, with ``f_o`` the coalition's true posterior. It is
-averaged over records whose outcome was met twice or more. The computed gap is the distance of the
+averaged over records of outcomes with two records or more. The computed gap is the distance of the
 posteriors, averaged over these records. The largest over all possible outcomes is the paper's plot.
 """
 
@@ -49,9 +49,9 @@ PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho
 MOST_IN_ORDER = 2**16
 """Most records of a release that is drawn again for attacks on neighbouring records."""
 MOST_OUTCOMES = 2**18
-"""Outcomes up to which the largest gap is sought among all that can be; beyond, among those met."""
+"""Most outcomes for the largest gap over all possible outcomes; else it is over the outcomes met."""
 MOST_COUNTED, AT_ONCE = 2**22, 4096
-"""Records whose outcomes are counted for gaps, from the first on; outcomes compared at a time."""
+"""First records of a table that are counted for gaps; outcomes compared at a time."""
 
 ONE_RELEASE = "one release does not tell how far this would vary: ask for five replicates or more"
 FILES = "copies from files do not tell how far this would vary: what the adversary learnt or was given would be other the next time"
@@ -108,7 +108,7 @@ def attack_records(
                     "belief_gap", one, gap.measured, gap_bar, gap.computed, unknown=why
                 )
             yield context.figure("largest_belief_gap", one, gap.largest, theory=gap.largest)
-        # of a closed form, the jackknife alone knows how the gain varies
+        # closed forms have no error bar of the gain
         bars = groups[one] if forms else bars
         yield gain_record(context, one, sums, closed, bars, why)
     _, frame = next(iter(fitted.fits.values()))
@@ -161,8 +161,8 @@ def cell_records(
     prior : ndarray of shape (s,)
         The table's own.
     scores : ndarray of shape (s,) or None
-        A number for each value; None: the normalized error is over indicators, whose variances sum
-        to ``1 − Σ q²``.
+        A number for each value; None: the normalized error is over indicators, with total variance
+        ``1 − Σ q²``.
     odds : ndarray of shape (s,) or None
         Factor on the odds of a value that all copies show, if the adversary's prior is the table's.
     parts : dict of str to ndarray, optional
@@ -264,7 +264,7 @@ def belief_gap(
     ----------
     x, copies : ndarrays of shape (n,)
     law : UniformLaw
-        As it is stated of these copies.
+        Stated for these copies.
     together, alone : Inference
         Bayes' rule with all copies, and with the best one.
     """

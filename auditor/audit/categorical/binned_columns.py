@@ -56,7 +56,7 @@ class Binned:
         Raises
         ------
         NotApplicable
-            There is none, or more than one.
+            No column, or several.
         """
         data = table.categorical
         if (
@@ -93,7 +93,7 @@ def binned_records(
         Yields the table's rows and its copies' block by block.
     law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
-        Coalitions with every member alone, and those to report.
+        Coalitions with every member alone, and the coalitions to report.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def infer(
 ) -> tuple[Found, dict[Coalition, dict[str, Expected]]]:
     """Return measured sums and closed forms for every coalition's best combination.
 
-    Coalitions whose posteriors fit into memory together share two passes.
+    Coalitions share two passes if their posteriors fit into memory together.
     """
     low = min(float(x.min()) for x, _ in binned.blocks())
     high = max(float(x.max()) for x, _ in binned.blocks())
