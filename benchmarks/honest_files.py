@@ -1,7 +1,7 @@
 """Verdicts of `no-collusion-gain` on honest copies from files without a law.
 
 `python -m benchmarks.honest_files > docs/evidence/honest.md` writes the page; `--each 11` and
-`--all 11` set the numbers of releases of each table, `--jobs 2` the processes. Copies are nested, so
+`--all 2` set the numbers of releases of each table, `--jobs 2` the processes. Copies are nested, so
 that the true gain of pooling is 0.
 """
 
@@ -28,7 +28,7 @@ ROWS, LEVELS, HIDDEN = 5_000, (0.5, 1.0), 2**50
 """Rows, levels, and an offset of seeds that nobody guesses."""
 HEADING = """# Honest files
 
-<!-- Written by `python -m benchmarks.honest_files > docs/evidence/honest.md`; do not edit. -->
+<!-- Written by `python -m benchmarks.honest_files --each {each} --all {all} > docs/evidence/honest.md`; do not edit. -->
 
 Verdicts of `no-collusion-gain` on two nested copies from files, without a stated law, of {rows:,} rows and two columns.
 The first three columns count releases that the insider learner judges alone. The others count releases that all attacks judge
@@ -74,10 +74,10 @@ def main() -> None:
     """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--each", type=int, default=11)
-    parser.add_argument("--all", type=int, default=11)
+    parser.add_argument("--all", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
-    print(HEADING.format(rows=ROWS))
+    print(HEADING.format(rows=ROWS, each=asked.each, all=asked.all))
     total = [Counter[str](), Counter[str]()]
     with ProcessPoolExecutor(asked.jobs) as pool:
         runs = [
