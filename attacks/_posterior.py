@@ -7,7 +7,6 @@ lattice, each distinct combination of copies is estimated once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from auditor.adversary.single_copy import Histogram, Method, reconstruct
 from auditor.plugin import Array, NoiseDensity, Reconstruction, View, scipy, stream
 
 from ._channel import Channel, Combined, Product, by_attribute
+from ._fits import fitted_once
 from ._some_rows import some_rows
 
 MOST_CELLS = 4096
@@ -149,15 +149,9 @@ def _reconstructed(
         reached = np.append(cells[[0, -1]], core)
         edges = np.unique([reached.min() - beyond, *core, reached.max() + beyond])
     middle = (cells[:-1] + cells[1:]) / 2.0
-    return _shared(middle.tobytes(), counts.astype(float).tobytes(), edges.tobytes(), noise, method)
-
-
-@lru_cache(maxsize=256)
-def _shared(
-    y: bytes, counts: bytes, edges: bytes, noise: NoiseDensity, method: Method
-) -> Histogram:
-    """Call ``reconstruct``, cached: up to 2,000 steps, for each of three attacks."""
-    return reconstruct(np.frombuffer(y), np.frombuffer(counts), np.frombuffer(edges), noise, method)
+    # up to 2,000 steps, for each of three attacks
+    kind, observed = ("histogram", noise, method), (middle, counts.astype(float), edges)
+    return fitted_once(lambda: reconstruct(*observed, noise, method), kind, *observed)
 
 
 def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[np.bool_]]:
