@@ -524,19 +524,17 @@ def shared_in_units(
 ) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield copies with the cells of each unit's first record in columns constant within units.
 
-    ``units``, shape (n,), numbers the unit of each record from 0.
+    ``units``, shape (n,), numbers the unit of each record.
     """
-    start, kept = 0, dict[int, Array]()
+    _, first, number = np.unique(units, return_index=True, return_inverse=True)
+    start, drawn = 0, dict[int, Array]()
     for copies in parts:
-        which = units[start : start + len(copies[0])]
-        start += len(which)
-        number, first = np.unique(which, return_index=True)
+        here = slice(start, start + len(copies[0]))
+        start = here.stop
         for place, copy in enumerate(copies):
-            cells = copy[list(columns)].to_numpy()
-            seen = kept.setdefault(place, np.full((units.max() + 1, len(columns)), np.nan))
-            new = np.isnan(seen[number]).all(axis=1)
-            seen[number[new]] = cells[first[new]]
-            copy[list(columns)] = seen[which]
+            cells = drawn.setdefault(place, np.empty((len(units), len(columns))))
+            cells[here] = copy[list(columns)]
+            copy[list(columns)] = cells[first[number[here]]]
         yield copies
 
 
