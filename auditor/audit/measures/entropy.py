@@ -24,6 +24,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -280,14 +281,14 @@ def least_errors(
     K, r = given_others(K_X) if records.normal else np.diag(K_X), given_others(law.shape)
     found = np.empty((len(coalitions), len(attributes)))
     for j, name in enumerate(attributes):
-        known = _Information(NORMAL if records.normal else records.shapes[name], noises[j])
+        shape = NORMAL if records.normal else records.shapes[name]
+        own = entropy(*_cells(shape, FINEST)[1:])
         for b, coalition in enumerate(coalitions):
-            found[b, j] = K[j] * known.power_left(
-                [
-                    math.sqrt(level * r[j] / K[j]) if K[j] > 0 else 0.0
-                    for level in levels(law, coalition)
-                ]
-            )
+            scaled = [
+                math.sqrt(level * r[j] / K[j]) if K[j] > 0 else 0.0
+                for level in levels(law, coalition)
+            ]
+            found[b, j] = K[j] * _power_left(shape, own, noises[j], scaled)
     return found
 
 
@@ -334,40 +335,31 @@ def given_others(K: Array) -> Array:
     return np.where(np.diag(K) > 0, size**2 / precision, 0.0)
 
 
-class _Information:
-    def __init__(self, shape: RecordShape, noise: NoiseDensity) -> None:
-        self._shape, self._noise = shape, noise
-        self._entropy = entropy(*_cells(shape, FINEST)[1:])
-        self._known: dict[float, float] = {}
+def _power_left(
+    shape: RecordShape, own: float, noise: NoiseDensity, deviations: Sequence[float]
+) -> float:
+    """Return ``e^{2(h(X) − I)}/(2πe)`` for independent copies; ``own`` is h(X) in bits.
 
-    def power_left(self, deviations: Sequence[float]) -> float:
-        """Return ``e^{2(h(X) − I)}/(2πe)`` for independent copies with these deviations."""
-        if min(deviations) <= 0.0:
-            return 0.0
-        bits = min(math.fsum(map(self._by_one, deviations)), self._at_most(deviations))
-        return float(entropy_power((self._entropy - bits) * math.log(2.0)))
+    ``I ≤ ½ log₂(1 + Σ 1/r_i) + Σ J_i``, and at most its sum over single copies.
+    """
+    if min(deviations) <= 0.0:
+        return 0.0
+    noises = [replace(noise, std=float(f"{std:.12g}")) for std in deviations]
+    lacking = (
+        0.5 * math.log2(2.0 * math.pi * math.e * one.std**2) - noise_entropy(one) for one in noises
+    )
+    most = 0.5 * math.log2(1.0 + math.fsum(one.std**-2.0 for one in noises)) + math.fsum(lacking)
+    bits = min(most, math.fsum(_by_one(shape, one) for one in noises))
+    return float(entropy_power((own - bits) * math.log(2.0)))
 
-    def _by_one(self, std: float) -> float:
-        """Return ``I(X; X + Z)`` in bits; infinite if no grid fits."""
-        key = float(f"{std:.12g}")
-        if key not in self._known:
-            self._known[key] = math.inf
-            span = self._shape.high - self._shape.low
-            with suppress(NotApplicable):
-                edges, mass, _ = _cells(self._shape, int(np.clip(32.0 * span / key, *CELLS)))
-                self._known[key] = information(edges, mass, replace(self._noise, std=key))
-        return self._known[key]
 
-    def _at_most(self, deviations: Sequence[float]) -> float:
-        """Return ``½ log₂(1 + Σ 1/r_i) + Σ J_i``."""
-        lacking = (
-            0.5 * math.log2(2.0 * math.pi * math.e * std**2)
-            - noise_entropy(replace(self._noise, std=std))
-            for std in deviations
-        )
-        return 0.5 * math.log2(1.0 + math.fsum(std**-2.0 for std in deviations)) + math.fsum(
-            lacking
-        )
+@lru_cache(maxsize=2**10)
+def _by_one(shape: RecordShape, noise: NoiseDensity) -> float:
+    """Return ``I(X; X + Z)`` in bits; infinite if no grid fits."""
+    with suppress(NotApplicable):
+        count = int(np.clip(32.0 * (shape.high - shape.low) / noise.std, *CELLS))
+        return information(*_cells(shape, count)[:2], noise)
+    return math.inf
 
 
 def _cells(shape: RecordShape, cells: int) -> tuple[Array, Array, float]:
@@ -394,9 +386,18 @@ def floor_records(
         Of the noise in all copies.
     """
     with contained() as failure:
-        floors = with_total(
-            _least_errors(law_of(data), context.attributes, K_X, law, coalitions)
-        ) / with_total(context.variances)
+        if (records := law_of(data)) is None:
+            raise NotApplicable(
+                "nobody declares the law that these records were drawn from, as nobody can of a file's"
+            )
+        if law is None:
+            raise NotApplicable("needs the law of the noise")
+        if law.serial is not None:
+            raise NotApplicable(
+                "noise that follows on from record to record is told by the copies of other records, too"
+            )
+        least = least_errors(records, context.attributes, K_X, law, coalitions)
+        floors = with_total(least) / with_total(context.variances)
         return [
             context.record("error_floor", coalition, float(floor), attribute=name)
             for coalition, row in zip(coalitions, floors, strict=True)
@@ -406,26 +407,6 @@ def floor_records(
         context.record("error_floor", coalition, status=failure.status, reason=failure.reason)
         for coalition in coalitions
     ]
-
-
-def _least_errors(
-    records: RecordLaw | None,
-    attributes: Sequence[str],
-    K_X: Array,
-    law: NoiseLaw | None,
-    coalitions: Sequence[Coalition],
-) -> Array:
-    if records is None:
-        raise NotApplicable(
-            "nobody declares the law that these records were drawn from, as nobody can of a file's"
-        )
-    if law is None:
-        raise NotApplicable("needs the law of the noise")
-    if law.serial is not None:
-        raise NotApplicable(
-            "noise that follows on from record to record is told by the copies of other records, too"
-        )
-    return least_errors(records, attributes, K_X, law, coalitions)
 
 
 def attack_bound_records(

@@ -244,9 +244,8 @@ class WholeRecords:
         self._locate(fitted.regions([copy[some] for copy in copies]), x[some])
         if self.tolerance is None:
             return
-        reach = self.tolerance * np.linalg.norm(x, axis=1)
         # at any tolerance, rounding is no error
-        reach = np.maximum(reach, 1e-9 * np.linalg.norm(x, axis=1))
+        reach = max(self.tolerance, 1e-9) * np.linalg.norm(x, axis=1)
         others = fitted.guesses(copies)
         guesses = [estimate] if others is None else (checked(guess, x.shape) for guess in others)
         hit = np.array([np.linalg.norm(guess - x, axis=1) <= reach for guess in guesses])
@@ -420,22 +419,21 @@ def name_rows(
     targets = chosen_targets(
         rows, MOST_ASSIGNED if assigns else MOST_PAIRS, 1 if assigns else FEWEST_TARGETS
     )
-    wanted = _known_values(fitted[0], blocks, targets, known, seed)
+    rows_of = [_some(x, copies, targets - first) for first, x, copies in _numbered(blocks)]
+    x, *held = (np.concatenate(part) for part in zip(*rows_of, strict=True))
+    wanted, noise = x[:, known], fitted[0].known_noise
+    if noise is not None:
+        wanted = wanted + noise * stream(seed, "known-noise").standard_normal(wanted.shape)
     if assigns:
         # one after another, as each needs the whole matrix
         for naming, one, coalition in zip(namings, fitted, coalitions, strict=True):
             _assign(naming, one, coalition, blocks, (wanted, targets), seed)
         return
-    for first, x, copies in _numbered(blocks):
-        places = np.flatnonzero((targets >= first) & (targets < first + len(x)))
-        # each target's own row: the diagonal of a small square
-        for start in range(0, len(places), 64):
-            some = places[start : start + 64]
-            rows_here = [copy[targets[some] - first] for copy in copies]
-            for naming, likeness in zip(
-                namings, _likeness(fitted, coalitions, wanted[some], rows_here), strict=True
-            ):
-                naming.own = np.append(naming.own, np.diag(likeness))
+    # each target's own row: the diagonal of a small square
+    for some in (slice(start, start + 64) for start in range(0, len(targets), 64)):
+        likenesses = _likeness(fitted, coalitions, wanted[some], [copy[some] for copy in held])
+        for naming, likeness in zip(namings, likenesses, strict=True):
+            naming.own = np.append(naming.own, np.diag(likeness))
     for naming in namings:
         naming.above, naming.equal = np.zeros(len(targets)), np.zeros(len(targets))
     size = max(1, CHUNK_VALUES // len(targets))
@@ -449,18 +447,9 @@ def name_rows(
                 naming.compare(likeness, others)
 
 
-def _known_values(
-    one: Reconstruction, blocks: Blocks, targets: Indices, known: Indices, seed: int
-) -> Array:
-    """Return the known values of the targets with noise, shape (t, |K|)."""
-    parts = [
-        x[targets[(targets >= first) & (targets < first + len(x))] - first][:, known]
-        for first, x, _ in _numbered(blocks)
-    ]
-    values = np.concatenate(parts)
-    if one.known_noise is None:
-        return values
-    return values + one.known_noise * stream(seed, "known-noise").standard_normal(values.shape)
+def _some(x: Array, copies: Sequence[Array], places: Indices) -> list[Array]:
+    here = places[(places >= 0) & (places < len(x))]
+    return [part[here] for part in (x, *copies)]
 
 
 def _assign(
