@@ -272,6 +272,8 @@ SHOWN = (
         "Pay and hours in one text",
         lambda pay: [f"{35 + k % 6} h, {p / 12:.2f} a month" for k, p in enumerate(pay)],
     ),
+    showing("As many words as pay has hundreds", lambda pay: ["ja " * int(p // 100) for p in pay]),
+    showing("A text as long as pay", lambda pay: ["x" * int(p // 100) for p in pay]),
     showing("Pay modulo 1,000", lambda pay: pay % 1_000),
     showing("Pay modulo 5,000", lambda pay: pay % 5_000),
 )

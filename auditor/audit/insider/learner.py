@@ -373,7 +373,8 @@ def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
     """
     flat, known = shown.cells.reshape(len(shown.cells), -1), shown.differences.shape[1]
     rest = values[:, flat.shape[1] + known :]
-    beside = [v for _, v in shown.beside if v.dtype.kind == "f" or many_alike(v)][:MOST_BESIDE]
+    numbers = [v for _, v in shown.beside if v.dtype.kind != "U"]  # text has features of its own
+    beside = [v for v in numbers if v.dtype.kind == "f" or many_alike(v)][:MOST_BESIDE]
     place = np.arange(len(flat), dtype=np.float64)
     means = shown.group_means(attribute)
     return np.column_stack([flat, rest, shown.differences[:, :16], *beside, means, place])
