@@ -15,13 +15,11 @@ import pandas as pd
 
 import auditor
 from auditor import registry
-from auditor.base.types import Array
 from auditor.runs.advice.advise import advise
 from auditor.runs.advice.columns import Request
-from benchmarks.strongest import ATTACKS, tables
+from benchmarks.strongest import ATTACKS, LINES, WINDOWS, from_outside, tables
 
 TARGET, SCHEME = 0.5, "corner-wave"
-WINDOWS, LINES = (5, 21, 81), 6
 INTRODUCTION = f"""\
 # Share left at recommended levels
 
@@ -34,26 +32,6 @@ scripts from outside: moving averages of {", ".join(map(str, WINDOWS))} rows, an
 | table | order | rows | level | releases | least share | attack | releases below the target |
 | --- | --- | --: | --: | --: | --: | --- | --: |
 """
-
-
-def from_outside(Y: Array) -> dict[str, Array]:
-    """Return estimates by moving averages and spectral lines, without the law of the noise."""
-    centred = Y - Y.mean(axis=0)
-    found = {
-        f"moving average of {w}": np.apply_along_axis(
-            lambda y, w=w: (
-                np.convolve(y, np.ones(w), "same") / np.convolve(y * 0 + 1, np.ones(w), "same")
-            ),
-            0,
-            centred,
-        )
-        for w in WINDOWS
-        if w < len(Y)
-    }
-    lines = np.fft.rfft(centred, axis=0)
-    least = np.sort(np.abs(lines), axis=0)[-LINES]
-    found["spectral lines"] = np.fft.irfft(lines * (np.abs(lines) >= least), len(Y), axis=0)
-    return {name: Y.mean(axis=0) + each for name, each in found.items()}
 
 
 def least(frame: pd.DataFrame, level: float, seed: int) -> tuple[float, str]:

@@ -218,6 +218,20 @@ class Asked:
         ]
 
 
+def odds(share: float) -> float:
+    """Return ``share/(1 − share)``, in proportion to the noise for linear attacks."""
+    return max(share, 1e-9) / max(1.0 - share, 1e-9)
+
+
+def by_closed_form(candidate: Candidate, place: int, share: float, target: float) -> int:
+    """Return the place that leaves the target if odds keep their ratio to the closed form's."""
+    gain = odds(share) / odds(candidate.unknown(candidate.levels(place)))
+    for at in range(candidate.places):
+        if gain * odds(candidate.unknown(candidate.levels(at))) >= odds(target):
+            return at
+    return candidate.places - 1
+
+
 def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
     """Return the measured gain of pooling over the best single copy, at least 0."""
     same = ("normalized_error", exposed.attack, exposed.attribute, "ok")
@@ -330,8 +344,7 @@ class Trials:
         # a loss that must be measured is NaN here, which exceeds no number
         if place is None or self._noted(candidate, candidate.levels(place), None).loss > best:
             return None
-        known = candidate.curve in self.reached or not self.asked.sampled
-        guess = None if known else self._guess(candidate, place)
+        guess = None if candidate.curve in self.reached else self._guess(candidate, place)
         for audited in (self.single, self.whole) if candidate.curve else (self.whole,):
             if place is None:
                 return None
@@ -345,20 +358,17 @@ class Trials:
         return place
 
     def _guess(self, candidate: Candidate, place: int) -> int:
-        """Return the place that would do if every attack gained on paper what it gains here.
+        """Return the place that would do if attacks gained on paper by the same factor of the odds.
 
-        All attacks are tried once; the strongest are measured from here on.
+        All attacks are tried once; on a sample, the strongest are measured from here on.
         """
         levels = candidate.alone(place) if candidate.curve else candidate.levels(place)
         result = self.asked.audit(candidate.name, levels, draws=1)
         strong, left = self.asked.strongest(result)
-        self.strong[candidate.curve or candidate.name] = strong
-        gain = left / candidate.unknown(candidate.levels(place))
+        if self.asked.sampled:
+            self.strong[candidate.curve or candidate.name] = strong
         self.listener(f"{candidate.name} at {levels[0]:g}: {', '.join(strong)} leave {left:.3f}")
-        for at in range(place, candidate.places):
-            if gain * candidate.unknown(candidate.levels(at)) >= self.asked.target:
-                return at
-        return candidate.places - 1
+        return by_closed_form(candidate, place, left, self.asked.target)
 
     def failing(self, candidate: Candidate, place: int) -> Tried | None:
         """Return the strongest release below a place that was found to fail."""

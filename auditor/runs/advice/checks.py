@@ -13,7 +13,7 @@ from typing import Any
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.results.model import AuditResult
-from auditor.runs.advice.audits import Asked
+from auditor.runs.advice.audits import Asked, by_closed_form
 from auditor.runs.advice.candidates import Candidate
 from auditor.runs.advice.columns import Chosen
 
@@ -68,25 +68,12 @@ class Check:
         """
         met = [place] if share >= self.asked.target else []
         for _ in range(MOST_TRIES):
-            wanted = self._by_closed_form(place, share)
+            wanted = by_closed_form(self.candidate, place, share, self.asked.target)
             if wanted == place:
                 break
             place, share = wanted, self.left(wanted)
             met += [place] if share >= self.asked.target else []
         return min(met, default=place)
-
-    def _by_closed_form(self, place: int, share: float) -> int:
-        candidate = self.candidate
-        gain = odds(share) / odds(candidate.unknown(candidate.levels(place)))
-        for at in range(candidate.places):
-            if gain * odds(candidate.unknown(candidate.levels(at))) >= odds(self.asked.target):
-                return at
-        return candidate.places - 1
-
-
-def odds(share: float) -> float:
-    """Return ``share/(1 − share)``, in proportion to the noise for linear attacks."""
-    return max(share, 1e-9) / max(1.0 - share, 1e-9)
 
 
 def checked_place(
