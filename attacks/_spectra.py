@@ -11,7 +11,7 @@ noise are smoothed by one lag window.
 | ``N(f)`` | ``diag(ν)`` times the transform of ``w(h/M) r_h``, r the noise's autocorrelation; 1 if rows are independent | (F, d) | |
 | ``S_X(f)`` | positive part of ``S_Y(f) − N(f)``, scaled to the data's power ``1 − ν`` | (F, d, d) | |
 | ``G(f)`` | ``S_X (S_X + N)⁻¹`` | (F, d, d) | wiener1949 |
-| trend | ``(1 − b λ/Σ C²) C``: cosine transform C of rows in blocks of b frequencies, of level λ | (K, N) | cai1999 |
+| trend | a line, and ``(1 − b λ/Σ C²) C``: cosine transform C of the rest in blocks of b frequencies, of level λ | (K, N) | cai1999 |
 | lines | frequencies of a Hann-tapered periodogram far above the median around them, and above the noise | (L,) | |
 | risk | ``∫ tr (I − G) P' (I − G)* + 2 N·diag G − Σν``: unbiased for a G fitted without P' | scalar | stein1981 |
 """
@@ -35,6 +35,8 @@ MOST_LINES, AROUND = 24, 128
 """Most spectral lines, and adjacent ordinates whose median is the level around them."""
 SLOW = (8, 32)
 """Tried numbers of slow cosines of a trend: few under strong noise, more if the trend bends."""
+SLOWEST = 1e-4
+"""Cycles over all rows of the sine that stands for a straight line."""
 LINE_ALARM, TREND_ALARM = 1e-3, 0.02
 """Chances that rows without an order show a line, and a trend."""
 
@@ -79,15 +81,22 @@ class Lines:
         both = zip(np.split(trend.factors[1:], 2), waves, strict=True)
         return cls(
             np.append(trend.frequencies, frequencies),
-            np.vstack([one, *(each for pair in both for each in pair)]),
+            np.vstack([trend.factors[:1] + one, *(each for pair in both for each in pair)]),
             trend.leverage + (1.0 + 2.0 * frequencies.size) / len(y),
         )
 
     @classmethod
     def trend(cls, y: Array, slow: int) -> Lines:
-        """Fit slow cosines of rows, shape (n, N), by James and Stein's rule in dyadic blocks."""
-        C, power = cosines(y)
-        n, share = len(y), np.zeros((1 + min(slow, len(y) // 4), y.shape[1]))
+        """Fit a line and slow cosines of rows, shape (n, N); none if ``slow`` is 0.
+
+        Cosines are shrunk by James and Stein's rule in dyadic blocks.
+        """
+        if not slow:
+            return cls.none(y.shape[1])
+        n, t = len(y), np.arange(len(y)) - 0.5 * (len(y) - 1)
+        slope = (t @ y / (t @ t))[None]
+        C, power = cosines(y - t[:, None] * slope)
+        share = np.zeros((1 + min(slow, n // 4), y.shape[1]))
         low = 1
         while low < len(share):
             b = min(max(low - 1, 1), len(share) - low)
@@ -99,8 +108,9 @@ class Lines:
         # cos(2πf(t + ½)) = cos πf cos 2πft − sin πf sin 2πft, with f = k/2n
         c, f = np.sqrt(2.0 / n) * kept[k], k / (2.0 * n)
         half = np.pi * f[:, None]
-        factors = np.vstack([np.zeros((1, y.shape[1])), np.cos(half) * c, -np.sin(half) * c])
-        return cls(f, factors, share.sum(axis=0) / n)
+        line = slope * n / (2.0 * np.pi * SLOWEST)
+        waves = t[0] * slope, np.cos(half) * c, 0.0 * slope, -np.sin(half) * c, line
+        return cls(np.append(f, SLOWEST / n), np.vstack(waves), (share.sum(axis=0) + 1.0) / n)
 
     def design(self, first: int, rows: int) -> Array:
         """Return 1, cosines and sines at rows from ``first``, shape (rows, 1 + 2L)."""

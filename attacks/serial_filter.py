@@ -164,7 +164,12 @@ def fitted(
         lines = Lines.of(y.T, np.diag(K_Z), slow)
         if lines.frequencies.size:
             m = lines.values(0, count).T
-            K_X, parts = clip_to_psd(K_X - np.cov(m, bias=True), K_X), [y - m]
+            # two estimates of the rest, of variances 2σ⁴/n and 4σ²t/n for a trend of variance t
+            M = np.atleast_2d(np.cov(m, bias=True))
+            w = np.mean(2.0 * np.diag(M) / (2.0 * np.diag(M) + np.diag(K_Z)))
+            rest = w * (np.cov(y - m, bias=True) - (1.0 - lines.leverage.mean()) * K_Z)
+            rest += (1.0 - w) * (K_X - M)
+            K_X, parts = clip_to_psd(rest, K_X), [y - m]
     pencil = Pencil.of(K_X, K_Z)
     nu = np.clip(1.0 - pencil.share, 0.0, 1.0)
     used = np.argsort(nu, kind="stable")
