@@ -29,6 +29,7 @@ from auditor.data.columns.categorical_table import (
 from auditor.data.columns.checks import Series, check_finite
 from auditor.data.table import Table
 from auditor.process.deferred import pd
+from auditor.results.table_register import ColumnPrints
 
 
 def as_table(X: Microdata, varied: bool = True) -> Table:
@@ -343,3 +344,33 @@ def row_hashes(table: Table) -> NDArray[np.uint64]:
     # −0 becomes 0, which it equals
     frames = (pd.DataFrame(x + 0.0) for x in table.blocks())
     return np.concatenate([pd.util.hash_pandas_object(frame, index=False) for frame in frames])
+
+
+def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
+    """Return the fingerprints of a table in memory."""
+    if isinstance(table, Table):
+        prints = ColumnPrints(table.attributes)
+        prints.add_numbers(table.values)
+    else:
+        prints = ColumnPrints(table.names)
+        prints.add_labels(table.labelled(table.codes))
+    return prints
+
+
+def in_domain(table: CategoricalTable, X: Microdata, copy: Microdata) -> CategoricalTable:
+    """Return records in the columns of ``X`` as categories of a table's domain.
+
+    Raises
+    ------
+    DataError
+        A value is missing, or not in its domain.
+    """
+    if isinstance(X, pd.DataFrame):
+        columns = [copy[name] for name in sensitive_columns(X)]
+    else:
+        columns = [pd.Series(part) for part in np.asarray(copy).reshape(len(copy), -1).T]
+    parts = [
+        of_column(column, attribute.name, attribute.labels)[1]
+        for attribute, column in zip(table.attributes, columns, strict=True)
+    ]
+    return product(table.attributes, parts)

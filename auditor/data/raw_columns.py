@@ -13,8 +13,9 @@ from auditor.base.errors import DataError
 from auditor.base.text import nearest, quoted
 from auditor.data.columns.checks import Series
 from auditor.data.columns.dates import days_of, plain_days
+from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats.file_kinds import is_parquet
-from auditor.data.formats.parts import frames_of, header
+from auditor.data.formats.parts import column_as_written, frames_of, header
 from auditor.data.load import files_of, raw_columns
 from auditor.data.request import is_file
 from auditor.process.deferred import pd
@@ -198,3 +199,9 @@ def column_names(data: str) -> list[str]:
     if not is_file(data) or not located(data):
         raise DataError(f"columns can be kept of a file; {quoted(data)} is none")
     return header(files_of(data)[0])
+
+
+def file_keys(key: str, data: str) -> RecordKeys:
+    """Return the keys of a file's records, as written."""
+    cells = column_as_written(raw_columns(data, [key]).pieces, key)
+    return record_keys(key, pd.Series(cells, dtype=object))

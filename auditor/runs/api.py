@@ -22,7 +22,7 @@ from auditor.registry.parameters import is_whole
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
 from auditor.runs.check import check_data
-from auditor.runs.copy_files import read_release
+from auditor.runs.copy_files.read import read_release
 from auditor.runs.estimate import attack
 from auditor.runs.estimate_numbers import Estimate
 from auditor.runs.finished_tasks import Keep

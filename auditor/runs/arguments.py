@@ -106,6 +106,13 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
     return cls(model)
 
 
+def sized_by(levels: Levels, scheme: str, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return parameters with ``noise`` of the size that levels by a guarantee or scale need."""
+    if levels.currency is None or not issubclass(registry.get("scheme", scheme), AdditiveScheme):
+        return parameters
+    return {"noise": CURRENCIES[levels.currency], **parameters}
+
+
 def _spelt(value: Any) -> Any:
     try:
         return plain(value)

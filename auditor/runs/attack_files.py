@@ -13,27 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from auditor import registry
-from auditor.adversary.knowledge import Perfect
 from auditor.base.errors import AuditorError
 from auditor.base.text import listed
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import copy_file, read_copy
-from auditor.data.formats.file_kinds import SAID
 from auditor.data.formats.parts import header
-from auditor.data.formats.release_folder import SUFFIXES, TableFiles
-from auditor.data.load import load_table, read_columns
+from auditor.data.load import files_of, load_table, read_columns
 from auditor.data.request import DataUse, is_file
-from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
-from auditor.results.disclosure import FEWEST_RECORDS, rounded
-from auditor.results.files import located, sweep, writing
 from auditor.runs.arguments import checked_levels, make_plugin
-from auditor.runs.estimate import CategoricalEstimate, attack, knowledge_of
-from auditor.runs.estimate_numbers import Estimate
+from auditor.runs.estimate import AnyEstimate, attack
 from auditor.runs.perturb import Release
 
 
@@ -56,7 +48,7 @@ class Request:
     parameters: Mapping[str, Any] | None = None
 
 
-def attack_files(asked: Request) -> Estimate | CategoricalEstimate:
+def attack_files(asked: Request) -> AnyEstimate:
     """Return the estimate from all copies together.
 
     A closed form needs a stated law.
@@ -70,7 +62,7 @@ def attack_files(asked: Request) -> Estimate | CategoricalEstimate:
     with plugin_errors():
         release = _release(asked)
     options = {"knowledge": asked.knowledge, "seed": asked.seed, **(asked.parameters or {})}
-    found: Estimate | CategoricalEstimate = attack(asked.attack, release, **options)
+    found: AnyEstimate = attack(asked.attack, release, **options)
     return found
 
 
@@ -112,7 +104,7 @@ def _numbers(asked: Request, law: Mapping[str, Any]) -> Release:
 
 
 def _categories(asked: Request, scheme: Any) -> Release:
-    names = list(asked.columns or _shared(asked, header(_found(asked.original))))
+    names = list(asked.columns or _shared(asked, header(files_of(asked.original)[0])))
     original = read_columns(asked.original, names).astype("category")
     typed = []
     for path in asked.copies:
@@ -136,90 +128,14 @@ def _original(asked: Request) -> Table:
         return read(asked.columns)
     if not is_file(asked.original):
         return read(_shared(asked, read(None).attributes))
-    shared = _shared(asked, header(_found(asked.original)))
+    shared = _shared(asked, header(files_of(asked.original)[0]))
     frame = read_columns(asked.original, shared)
     return read([name for name in shared if kind_of(frame[name]) == "numbers"] or shared)
 
 
 def _shared(asked: Request, known: Sequence[str]) -> list[str]:
-    heads = [header(_found(name)) for name in asked.copies]
+    heads = [header(files_of(name)[0]) for name in asked.copies]
     shared = [name for name in known if all(name in head for head in heads)]
     if not shared:
         raise AuditorError(f"the copies have none of the original's columns, {listed(known)}")
     return shared
-
-
-def _found(name: str) -> Path:
-    for path in located(name):
-        if path.is_file():
-            return path
-    raise AuditorError(f"{name}: no such file; expected {SAID}")
-
-
-def described(asked: Request, found: Estimate | CategoricalEstimate) -> str:
-    """Return an estimate's quality in words, no sharper than private figures warrant.
-
-    Raises
-    ------
-    AuditorError
-        The table is a file with fewer records than a figure may be of.
-    """
-    rows, public = len(found.values), is_public(asked.original)
-    if not public and rows < FEWEST_RECORDS:
-        few = f"has {rows} records, and no figure is told of a private table with fewer than {FEWEST_RECORDS}"
-        raise AuditorError(f"{asked.original}: {few}")
-
-    def written(figure: float) -> str:
-        return f"{figure if public else rounded(figure, rows):.4g}"
-
-    copies, known = len(asked.copies), knowledge_of(asked.knowledge)
-    held = f"{copies} {'copy' if copies == 1 else 'copies'}"
-    knows, numeric = f"{known.label} knowledge", isinstance(found, Estimate)
-    if isinstance(known, Perfect):
-        what = "means and correlations" if numeric else "every category's share"
-        knows = f"knows {what} exactly"
-    lines = [f"{registry.get('attack', asked.attack).name}, {knows}, {held}, {rows:,} records"]
-    if isinstance(found, CategoricalEstimate):
-        lines += [
-            f"guessed right: {written(100 * found.accuracy)} % of the records",
-            f"probability of the true value: {written(found.reconstruction_probability)}, averaged over records",
-        ]
-        return "\n".join(lines)
-    width, theory = found.values.shape[1], "none"
-    scale = found.distortion / found.normalized_error if found.normalized_error else 0.0
-    if found.theory is not None and scale:
-        theory = f"{written(found.theory)} ({written(found.theory / scale)} normalized)"
-    if not asked.scheme:
-        theory += "; no law of the noise was stated, so it was estimated from original and copies"
-    lines += [
-        f"normalized error: {written(found.normalized_error)} (0: exact; 1: no better than guessing the mean)",
-        f"mean squared error: {written(found.distortion)}, over {width} {'attribute' if width == 1 else 'attributes'}",
-        f"closed form: {theory}",
-    ]
-    return "\n".join(lines)
-
-
-def check_output(asked: Request, output: str) -> None:
-    """Refuse a file that an estimate cannot be written to, before it is computed.
-
-    Raises
-    ------
-    AuditorError
-        Its kind is not written, or it is the original or one of the copies.
-    """
-    names = [*asked.copies, *([asked.original] if is_file(asked.original) else [])]
-    if Path(output).suffix not in SUFFIXES:
-        raise AuditorError(f"{output}: a reconstruction is written as {' or '.join(SUFFIXES)}")
-    if Path(output).resolve() in [place.resolve() for name in names for place in located(name)]:
-        raise AuditorError(
-            f"{output}: is one of the files that were read, and would be written over; choose another with --output"
-        )
-
-
-def write_estimate(found: Any, output: str) -> Path:
-    """Write the estimate, record by record, to a file that only its owner can read."""
-    path = Path(output)
-    sweep(path.absolute().parent, (path.name,))
-    with writing(path), TableFiles([path]) as files:
-        files.append(0, pd.DataFrame(found.values))
-    return path

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.adversary.attack import (
-    Affine,
-    Attack,
-    LinearAttack,
-    Reconstruction,
-    RowAttack,
-    check_affine,
-)
+from auditor.adversary.attack import Attack, Reconstruction
 from auditor.adversary.knowledge import Knowledge
-from auditor.adversary.view import View
-from auditor.audit.numeric.error_bars import with_total
-from auditor.audit.numeric.linear_errors import Maps, closed_form, held_out_theory
-from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
-from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of
-from auditor.audit.numeric.views import Gathered, ReleasedCopies
-from auditor.base.errors import AuditorError, NotApplicable
+from auditor.audit.numeric.estimate import Held, rebuilt
+from auditor.audit.numeric.views import estimated_noise
+from auditor.base.errors import AuditorError, DataError
 from auditor.base.types import Array, Coalition, Microdata
-from auditor.data.microdata import numbers_like
-from auditor.data.table import Table
-from auditor.numerics.blocks import readable, row_blocks
+from auditor.data.microdata import as_table, copy_values, in_order, numbers_like
 from auditor.numerics.moments import Moments
 from auditor.process.environment import one_thread
 from auditor.registry.parameters import is_number
-from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Scheme, TableMoments
+from auditor.runs.perturb import Release
+from auditor.schemes.base.scheme import table_moments
 
 
 @dataclass(frozen=True)
@@ -96,99 +81,41 @@ class Estimate:
         )
 
 
-class Held(NamedTuple):
-    """Copies of one coalition, and the table that its adversary wants.
-
-    ``copies`` are their numbers, ``arrays`` their values.
-    """
-
-    scheme: Scheme
-    table: Table
-    moments: TableMoments
-    copies: Coalition
-    levels: tuple[float, ...]
-    arrays: list[Array]
-    law: NoiseLaw | None
-
-
-def measured(plugin: Attack, held: Held, X: Microdata, knows: Knowledge, seed: int) -> Estimate:
-    """Return an attack's estimate in the form of ``X``, which has the table's values."""
-    table = held.table
+def estimate_numbers(
+    plugin: Attack,
+    release: Release,
+    original: Microdata | None,
+    copies: Coalition,
+    levels: tuple[float, ...],
+    knows: Knowledge,
+    seed: int,
+) -> Estimate:
+    """Run an attack on the copies of one coalition; see ``attack``."""
+    X = release.original if original is None else in_order(original, release.original)
+    own, scheme = X is release.original, release.scheme
+    table = release._table if own else as_table(X)
+    if (table.rows, table.width) != (release._table.rows, release._table.width):
+        raise DataError("the original must have as many rows and columns as what was released")
+    values = (copy_values(release.copies[copy - 1], table.rows) for copy in copies)
+    arrays = [scheme.from_columns(each, table.attributes) for each in values]
+    moments = release._moments if own else table_moments(table)
+    law, estimated = None if release.law is None else release.law.of(copies), None
+    if law is None and not scheme.makes_copies:
+        joint = np.hstack([table.values, *arrays]) - np.tile(moments.mean, len(arrays) + 1)
+        estimated = estimated_noise([Moments.of(joint)], moments)
+        law = None if estimated is None else estimated.law
+    held = Held(scheme, table, moments, copies, levels, arrays, law)
     with one_thread():
-        values, theory, fitted, given = rebuilt(plugin, held, knows, seed)
-    errors = np.delete(table.values - values, given, axis=0).reshape(-1)
+        found, theory, fitted, given = rebuilt(plugin, held, knows, seed)
+    errors = np.delete(table.values - found, given, axis=0).reshape(-1)
     distortion = float(errors @ errors) / errors.size
-    scale = float(np.trace(held.moments.covariance)) / table.width
+    scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(
-        values=numbers_like(X, values),
-        theory=theory,
+        values=numbers_like(X, found),
+        theory=theory if estimated is None else None,  # under an estimated law it is no proof
         distortion=distortion,
         normalized_error=distortion / scale,
-        coalition=held.copies,
+        coalition=copies,
         _fitted=fitted,
-        _copies=held.arrays,
+        _copies=arrays,
     )
-
-
-def rebuilt(
-    plugin: Attack, held: Held, knows: Knowledge, seed: int
-) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
-    """Return estimates (n, N), theory's distortion, the fit if by rows, and rows in clear.
-
-    Raises
-    ------
-    NotApplicable
-        The pairing makes no sense; the message is the reason.
-    PluginError
-        The attack returned no estimate.
-    """
-    scheme, table, moments, copies, levels, arrays, law = held
-    blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
-    rows = RowSelection(table, [knows], seed, 1)
-    released = ReleasedCopies(
-        table, moments, levels, law, blocks, joint, public=scheme.public, numbers=copies
-    )
-    view, given = Gathered(released, rows, late=True).view(knows), rows.given(knows)
-    if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
-        # moments of transformed copies about the original's mean would be lost in rounding
-        plugin = plugin.over_rows()
-    if isinstance(plugin, LinearAttack):
-        affine = plugin.affine(view)
-        check_affine(affine, view)
-        values = affine.apply(arrays, view.centre, np.empty_like(table.values))
-        if affine.known is not None:
-            values += (table.values - view.centre) @ affine.known.T
-        return values, _linear_theory(affine, view, held, given), None, given
-    if not isinstance(plugin, RowAttack):
-        raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
-    fitted = plugin.fit(
-        view, CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
-    )
-    values = rows_of(fitted, blocks())
-    expected = fitted.expected(np.delete(table.values, given, axis=0))
-    squares = np.array([np.nan if expected is None else float(expected.sum())])
-    theory = float(with_row_theory(squares, [fitted], *rows.originals(knows))[0])
-    theory /= (table.rows - given.size) * table.width
-    return values, None if np.isnan(theory) else theory, fitted, given
-
-
-def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
-    """Return a function that yields block number, a table's rows and its copies' rows."""
-    bounds = row_blocks(table.rows, table.width)
-    return lambda: (
-        (k, table.read(a, b), readable([copy[a:b] for copy in arrays]))
-        for k, (a, b) in enumerate(bounds)
-    )
-
-
-def _linear_theory(affine: Affine, view: View, held: Held, given: NDArray[np.intp]) -> float | None:
-    if view.law is None or not (affine.fixed or (affine.apart and given.size)):
-        return None
-    known = None if affine.known is None else affine.known[None]
-    maps = Maps(affine.weights[None], affine.offset[None], affine.fixed, known)
-    if affine.fixed:
-        moments = held.moments
-        found = closed_form(maps, moments.covariance, view.law, moments.rows).expected
-        return float(with_total(found)[0, -1])
-    judged = Moments.of(np.delete(held.table.values, given, axis=0) - view.centre)
-    return float(held_out_theory(maps, judged, view.law)[0, -1])

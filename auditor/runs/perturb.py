@@ -14,8 +14,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.base.errors import AuditorError, AuditorWarning
-from auditor.base.types import Array, Codes, Microdata
-from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
+from auditor.base.types import Array, Microdata
 from auditor.data.microdata import (
     as_categories,
     as_table,
@@ -23,21 +22,25 @@ from auditor.data.microdata import (
     batch_notes,
     categories_like,
     check_labels,
+    in_domain,
     numbers_like,
-    sensitive_columns,
+    prints_of,
     stacked,
 )
 from auditor.data.table import Bounds, Table, check_bounds
 from auditor.numerics.random_streams import Seed
 from auditor.process.containment import with_plugin_errors
-from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
-from auditor.results.table_register import ColumnPrints, warn_and_register
-from auditor.runs.arguments import checked_bounds, checked_levels, make_plugin, parsed_levels
-from auditor.scenario.levels import CURRENCIES
-from auditor.schemes.base.additive import AdditiveScheme
+from auditor.results.table_register import warn_and_register
+from auditor.runs.arguments import (
+    checked_bounds,
+    checked_levels,
+    make_plugin,
+    parsed_levels,
+    sized_by,
+)
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
 from auditor.schemes.draw import (
     HeldCopies,
     check_takes_batches,
@@ -46,15 +49,8 @@ from auditor.schemes.draw import (
     key_of,
     whole_columns,
 )
-from auditor.schemes.replacement.base import (
-    BlockedCopies,
-    Copies,
-    UniformScheme,
-    code_blocks,
-    code_type,
-    never_drawn,
-)
-from auditor.schemes.uniform import MultiPertCopies
+from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.uniform import codes_generator
 
 _one_at_a_time = threading.RLock()
 
@@ -278,29 +274,10 @@ def perturb(
     if levels is None:
         levels = make_plugin("scheme", scheme, parameters).default_levels() or None
     asked = parsed_levels(levels)
-    if asked.currency is not None and issubclass(registry.get("scheme", scheme), AdditiveScheme):
-        parameters.setdefault("noise", CURRENCIES[asked.currency])
-    chosen: Scheme = make_plugin("scheme", scheme, parameters)
+    chosen: Scheme = make_plugin("scheme", scheme, sized_by(asked, scheme, parameters))
     stated = checked_bounds(chosen, bounds)
     made = Release(X, (), (), chosen, bounds=stated)
     return _drawn(made, X, checked_levels(asked, seed, chosen, stated), seed, False)
-
-
-def prints_of(table: Table | CategoricalTable) -> ColumnPrints:
-    """Return the fingerprints of a table in memory."""
-    if isinstance(table, Table):
-        prints = ColumnPrints(table.attributes)
-        prints.add_numbers(table.values)
-    else:
-        prints = ColumnPrints(table.names)
-        add_codes(prints, table, table.codes)
-    return prints
-
-
-def add_codes(prints: ColumnPrints, table: CategoricalTable, codes: Codes) -> None:
-    """Add the next records of categories to fingerprints."""
-    labels = (attribute.labels for attribute in table.attributes)
-    prints.add_labels(zip(labels, split(table, codes), strict=True))
 
 
 # -- drawing copies --------------------------------------------------------------------------------
@@ -317,8 +294,8 @@ def _drawn(
         table = as_categories(out.original)
         scheme, rows_before = out.scheme.over(table), table.rows if later else 0
         if later:
-            table = CategoricalTable(table.attributes, codes_of(table, X, X))
-        released = [codes_of(table, X, copy) for copy in before]
+            table = in_domain(table, X, X)
+        released = [in_domain(table, X, copy).codes for copy in before]
         key = codes_key_of(scheme, table, seed, rows_before)
         made = codes_generator(scheme, table, key, out.levels[: len(released)], released)
         new = [categories_like(X, table, made.ask(level, key)) for level in levels]
@@ -366,51 +343,3 @@ def _drawn_numbers(
     whole = whole_columns(scheme, table, scale)
     columns = (scheme.to_columns(copy, table.attributes) for copy in new)
     return [numbers_like(X, copy, whole) for copy in columns], key.matrices
-
-
-def codes_generator(
-    scheme: UniformScheme,
-    table: CategoricalTable,
-    key: Key,
-    levels: Sequence[float] = (),
-    released: Sequence[Codes] = (),
-) -> Copies:
-    """Return the generator of further copies, given ``released`` ones at ``levels``.
-
-    Multilevel copies continue by the bridge, which needs their neighbours only. Values that are never
-    drawn are warned of with the first copy.
-    """
-    scheme = scheme.over(table)
-    pi = scheme.replaced_by(table.size)
-    if not released and (note := never_drawn(pi)):
-        warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)
-    if not released or not scheme.multilevel:
-        made = scheme.blocked(table.codes, table.size, key)
-        for level in levels:
-            made.skip(level)
-        return made
-    blocks = zip(code_blocks(table.codes), *map(code_blocks, released), strict=True)
-    parts = [
-        MultiPertCopies(part, table.size, replace(key, block=k), pi, levels, copies)
-        for k, (part, *copies) in enumerate(blocks)
-    ]
-    return BlockedCopies(parts, key)
-
-
-def codes_of(table: CategoricalTable, X: Microdata, copy: Microdata) -> Codes:
-    """Return records in the columns of ``X`` as codes of a table's domain.
-
-    Raises
-    ------
-    DataError
-        A value is missing, or not in its domain.
-    """
-    if isinstance(X, pd.DataFrame):
-        columns = [copy[name] for name in sensitive_columns(X)]
-    else:
-        columns = [pd.Series(part) for part in np.asarray(copy).reshape(len(copy), -1).T]
-    parts = [
-        of_column(column, attribute.name, attribute.labels)[1]
-        for attribute, column in zip(table.attributes, columns, strict=True)
-    ]
-    return product(table.attributes, parts).codes.astype(code_type(table.size))

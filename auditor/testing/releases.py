@@ -24,6 +24,7 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.adversary.published import check_knowledge
+from auditor.audit.numeric.estimate import Held, rebuilt
 from auditor.audit.numeric.reconstruct import shown, with_known
 from auditor.base.errors import AuditorError
 from auditor.base.types import Array, Coalition, Microdata
@@ -31,8 +32,7 @@ from auditor.data.columns.checks import Series
 from auditor.data.microdata import as_categories, categories_like
 from auditor.data.table import Table
 from auditor.process.deferred import pd
-from auditor.runs.estimate import estimate_categories
-from auditor.runs.estimate_numbers import Held, rebuilt
+from auditor.runs.estimate_categories import estimate_categories
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme

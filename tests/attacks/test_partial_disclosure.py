@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.adversary.attack import Affine, check_affine
+from auditor.audit.numeric.estimate import in_blocks
 from auditor.audit.numeric.moment_pass import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.base.errors import AuditorError, PluginError
 from auditor.data.microdata import as_table
-from auditor.runs.estimate_numbers import in_blocks
 from auditor.runs.perturb import table_moments
 from auditor.scenario.read_knowledge import parse_knowledge
 from auditor_attacks.partial_disclosure import given as given_known

@@ -94,7 +94,7 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files, command):
 
 @pytest.mark.parametrize(("arguments", "shown"), [
     (("lsse", "copy-1.csv"), "did you mean 'llse'"),
-    (("llse", "nothere.csv"), "nothere.csv: no such file"),
+    (("llse", "nothere.csv"), "there is no file 'nothere.csv'"),
     (("llse", "copy-1.csv", "--scheme", "corner-wave"), "a scheme needs the level of each of 1 copies; got 0"),
     (("llse", "copy-1.csv", "--knowledge", "perfekt"), "knowledge"),
     (("llse", "copy-1.csv", "--columns", "agee"), "did you mean 'age'"),

@@ -20,7 +20,7 @@ from auditor.data.formats import file_kinds
 from auditor.data.formats.parts import header, pieces_of, whole_frame
 from auditor.data.formats.text_files import Marks, as_numbers, marks_of
 from auditor.data.load import file_notes
-from auditor.runs.copy_files import write_copies
+from auditor.runs.copy_files.write import write_copies
 from tests.loading import load_table
 
 CANARY = "CANARY-4711"

@@ -9,7 +9,7 @@ import pytest
 from auditor.base.errors import DataError
 from auditor.data.columns.categorical_table import Categories
 from auditor.data.formats.text_files import Marks, as_numbers
-from auditor.runs.copy_files import write_copies
+from auditor.runs.copy_files.write import write_copies
 from tests.loading import load_table
 
 ROWS = [("01", "TRUE", "1.50"), ("03", "FALSE", "2.00"), ("10", "TRUE", "1.50")] * 10

@@ -10,7 +10,7 @@ import auditor
 from auditor.base.errors import AuditorError, AuditorWarning
 from auditor.data import file_rows as streamed
 from auditor.data.formats.text_files import _exact_floats
-from auditor.runs.copy_files import write_copies
+from auditor.runs.copy_files.write import write_copies
 from tests.tiers import each_once
 
 ROWS, TWO_BLOCKS, LEVELS = 10_000, 6_000, [0.25, 1.0, 0.5]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from auditor.base.errors import AuditorError
 from auditor.cli import cli
 from auditor.data.formats import parts
-from auditor.runs.copy_files import write_copies
+from auditor.runs.copy_files.write import write_copies
 
 ROWS = 700
 

@@ -140,7 +140,7 @@ def test_the_key_is_not_printed_copied_or_pickled():
 
 
 def test_the_key_and_the_seed_are_in_no_file(tmp_path, monkeypatch):
-    from auditor.runs.copy_files import write_copies
+    from auditor.runs.copy_files.write import write_copies
 
     source, secret = tmp_path / "table.csv", bytes(range(100, 132))
     pd.DataFrame(staff()[:40, :2], columns=["a", "b"]).to_csv(source, index=False)

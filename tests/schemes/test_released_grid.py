@@ -14,7 +14,8 @@ import auditor
 from auditor import AuditorError
 from auditor.data.microdata import as_table
 from auditor.registry import get
-from auditor.runs.copy_files import read_release, write_copies
+from auditor.runs.copy_files.read import read_release
+from auditor.runs.copy_files.write import write_copies
 from auditor.schemes.base.additive import ORIGINAL
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.corner_wave import CornerWave

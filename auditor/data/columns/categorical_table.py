@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -148,6 +148,11 @@ class CategoricalTable:
     def prior(self) -> Array:
         """Share of the records that have each value, shape (s,)."""
         return self._scan[0] / self.rows
+
+    def labelled(self, codes: Codes) -> Iterator[tuple[tuple[Any, ...], NDArray[np.integer[Any]]]]:
+        """Return labels and codes of each attribute, from codes of the product domain."""
+        labels = (attribute.labels for attribute in self.attributes)
+        return zip(labels, split(self, codes), strict=True)
 
     def fingerprint(self) -> str:
         """Return a SHA-256 over domains and codes."""

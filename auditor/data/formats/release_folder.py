@@ -23,6 +23,7 @@ import numpy as np
 
 from auditor.base.errors import AuditorError
 from auditor.base.text import without_formula
+from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import lock_folder, publish, write_atomically, writing
 
@@ -262,3 +263,8 @@ def _flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
+    """Return columns of one copy, in memory."""
+    return whole_frame(pieces_of(path.resolve(strict=True)), names, None)

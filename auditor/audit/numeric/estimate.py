@@ -1,0 +1,111 @@
+"""Estimate of the original by one attack, with its closed-form error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.attack import (
+    Affine,
+    Attack,
+    LinearAttack,
+    Reconstruction,
+    RowAttack,
+    check_affine,
+)
+from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import View
+from auditor.audit.numeric.error_bars import with_total
+from auditor.audit.numeric.linear_errors import Maps, closed_form, held_out_theory
+from auditor.audit.numeric.moment_pass import RowSelection, with_row_theory
+from auditor.audit.numeric.reconstruct import CopyBlocks, rows_of
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.base.errors import NotApplicable
+from auditor.base.types import Array, Coalition
+from auditor.data.table import Table
+from auditor.numerics.blocks import readable, row_blocks
+from auditor.numerics.moments import Moments
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.scheme import Scheme, TableMoments
+
+
+class Held(NamedTuple):
+    """Copies of one coalition, and the table that its adversary wants.
+
+    ``copies`` are their numbers, ``arrays`` their values.
+    """
+
+    scheme: Scheme
+    table: Table
+    moments: TableMoments
+    copies: Coalition
+    levels: tuple[float, ...]
+    arrays: list[Array]
+    law: NoiseLaw | None
+
+
+def rebuilt(
+    plugin: Attack, held: Held, knows: Knowledge, seed: int
+) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
+    """Return estimates (n, N), theory's distortion, the fit if by rows, and rows in clear.
+
+    Raises
+    ------
+    NotApplicable
+        The pairing makes no sense; the message is the reason.
+    PluginError
+        The attack returned no estimate.
+    """
+    scheme, table, moments, copies, levels, arrays, law = held
+    blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
+    rows = RowSelection(table, [knows], seed, 1)
+    released = ReleasedCopies(
+        table, moments, levels, law, blocks, joint, public=scheme.public, numbers=copies
+    )
+    view, given = Gathered(released, rows, late=True).view(knows), rows.given(knows)
+    if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
+        # moments of transformed copies about the original's mean would be lost in rounding
+        plugin = plugin.over_rows()
+    if isinstance(plugin, LinearAttack):
+        affine = plugin.affine(view)
+        check_affine(affine, view)
+        values = affine.apply(arrays, view.centre, np.empty_like(table.values))
+        if affine.known is not None:
+            values += (table.values - view.centre) @ affine.known.T
+        return values, _linear_theory(affine, view, held, given), None, given
+    if not isinstance(plugin, RowAttack):
+        raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
+    fitted = plugin.fit(
+        view, CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
+    )
+    values = rows_of(fitted, blocks())
+    expected = fitted.expected(np.delete(table.values, given, axis=0))
+    squares = np.array([np.nan if expected is None else float(expected.sum())])
+    theory = float(with_row_theory(squares, [fitted], *rows.originals(knows))[0])
+    theory /= (table.rows - given.size) * table.width
+    return values, None if np.isnan(theory) else theory, fitted, given
+
+
+def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+    """Return a function that yields block number, a table's rows and its copies' rows."""
+    bounds = row_blocks(table.rows, table.width)
+    return lambda: (
+        (k, table.read(a, b), readable([copy[a:b] for copy in arrays]))
+        for k, (a, b) in enumerate(bounds)
+    )
+
+
+def _linear_theory(affine: Affine, view: View, held: Held, given: NDArray[np.intp]) -> float | None:
+    if view.law is None or not (affine.fixed or (affine.apart and given.size)):
+        return None
+    known = None if affine.known is None else affine.known[None]
+    maps = Maps(affine.weights[None], affine.offset[None], affine.fixed, known)
+    if affine.fixed:
+        moments = held.moments
+        found = closed_form(maps, moments.covariance, view.law, moments.rows).expected
+        return float(with_total(found)[0, -1])
+    judged = Moments.of(np.delete(held.table.values, given, axis=0) - view.centre)
+    return float(held_out_theory(maps, judged, view.law)[0, -1])

@@ -1,0 +1,224 @@
+"""Releases read from folders, to be extended or appended to in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from auditor.base.errors import AuditorError
+from auditor.data.columns.dates import SINCE
+from auditor.data.formats.release_folder import (
+    MANIFEST,
+    batches_of,
+    check_free,
+    copy_columns,
+    read_manifest,
+    taken,
+    write_release,
+)
+from auditor.data.microdata import as_categories, as_table, prints_of
+from auditor.data.raw_columns import Kept, column_names
+from auditor.process.deferred import pd
+from auditor.results.table_register import key_name
+from auditor.runs.arguments import make_plugin
+from auditor.runs.copy_files.batch import beside_kept
+from auditor.runs.copy_files.draw import released_columns
+from auditor.runs.perturb import Lineage, Release
+from auditor.schemes.base.scheme import Scheme
+from auditor.schemes.draw import released_grid
+from auditor.schemes.replacement.base import UniformScheme
+
+
+def read_release(X: Any, folder: Path | str) -> Release:
+    """Return the release in a folder, to be extended or appended to.
+
+    ``auditor perturb`` wrote it.
+
+    New copies and records are written to the folder, under a lock and before they are returned.
+
+    Parameters
+    ----------
+    X : DataFrame, or list of DataFrames
+        The original, with its records in the order of the copies'; several batches concatenated,
+        or as a list.
+    folder : Path or str
+
+    Raises
+    ------
+    AuditorError
+        The folder holds no whole release, or not one of this table, or another command is writing
+        there.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise _no_whole_release(folder)
+    X = pd.concat(list(X), ignore_index=True) if isinstance(X, (list, tuple)) else X
+    line = FolderLineage(X, folder)
+    with taken(folder):
+        return line.read()
+
+
+@dataclass(eq=False)
+class FolderLineage(Lineage):
+    """Line of a release in a folder; ``X`` are the originals of all batches."""
+
+    X: Any = None
+    folder: Path = Path()
+
+    def __init__(self, X: Any, folder: Path) -> None:
+        self.X, self.folder = X, folder.absolute()
+
+    @contextmanager
+    def latest(self, release: Release, seed: int | None) -> Iterator[Release]:
+        """Lock the folder and yield the release in it."""
+        with taken(self.folder):
+            yield self.read()
+
+    def read(self) -> Release:
+        """Return the release in the folder, which is ``taken``."""
+        folder, X = self.folder, self.X
+        try:
+            manifest = read_manifest(folder) or {}
+            names, parts = manifest["attributes"], batches_of(manifest)
+            if any(part.get("post_processing") or part.get("missing") == "keep" for part in parts):
+                why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
+                raise AuditorError(f"{folder}: cannot be extended; {why}")
+            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+            original = X[names]
+            types = original.dtypes if isinstance(scheme, UniformScheme) else np.float64
+            columns = released_columns(scheme, names)
+            copies = [
+                pd.concat([copy_columns(folder / name, columns).astype(types) for name in copy])
+                for copy in zip(*(part["copies"] for part in parts), strict=True)
+            ]
+            if len(X) == sum(part["rows"] for part in parts):
+                _check_table(scheme, original, parts, folder)
+        except (OSError, ValueError, LookupError, TypeError):
+            raise _no_whole_release(folder) from None
+        if any(len(copy) != len(X) for copy in copies):
+            raise AuditorError(f"{folder}: its copies have not as many records as the table")
+        return Release(
+            original,
+            tuple(copy.set_index(X.index) for copy in copies),
+            tuple(manifest["levels"]),
+            scheme,
+            first_batch=None if len(parts) == 1 else int(parts[0]["rows"]),
+            line=self,
+        )
+
+    def record(self, before: Release, made: Release, seed: int | None) -> Release:
+        """Write the copies and records that the folder lacks.
+
+        A copy that equals an earlier one of its level is that one.
+
+        Raises
+        ------
+        AuditorError
+            A new file would be written over another, or new records lack columns that the release
+            keeps.
+        """
+        manifest = read_manifest(self.folder) or {}
+        parts, added = (
+            [dict(part) for part in batches_of(manifest)],
+            len(made.original) - len(before.original),
+        )
+        if added:
+            if parts[0].get("kept"):
+                raise AuditorError(
+                    f"{self.folder}: its copies keep columns unchanged; append records by `auditor perturb DATA --append`"
+                )
+            batch = {"rows": added, "missing": "refuse", "for_study_only": False, "copies": []}
+            parts.append(batch)
+        old = len(before.levels)
+        out = [k for k in range(len(made.levels)) if k < old or not _is_out(made, k)]
+        suffix, start = Path(parts[0]["copies"][0]).suffix, 0
+        paths: list[Path] = []
+        frames: list[pd.DataFrame] = []
+        for number, part in enumerate(parts, start=1):
+            rows = slice(start, start := start + part["rows"])
+            later = f"-batch-{number}" if number > 1 else ""
+            new = out[len(part["copies"]) :]
+            copies = [pd.DataFrame(made.copies[k]).iloc[rows] for k in new]
+            frames += _with_kept(copies, part, self.folder)
+            names = [f"copy-{out.index(k) + 1}{later}{suffix}" for k in new]
+            paths += [self.folder / name for name in names]
+            part["copies"] = [*part["copies"], *names]
+            study = seed is not None and bool(new)
+            part["for_study_only"] = part.get("for_study_only", False) or study
+            if part.get("grid", made.scheme.on_grid):
+                part["grid"] = _grid(made, rows, part.get("grid"))
+        if paths:
+            check_free(self.folder, paths)
+            first, *others = parts
+            stated = {**first, "levels": [made.levels[k] for k in out]}
+            stated |= {"later_batches": others} if others else {}
+            write_release(self.folder, paths, [frames], lambda: stated)
+        if added:
+            self.X = made.original
+        return replace(made, line=self)
+
+
+def _check_table(
+    scheme: Scheme, X: pd.DataFrame, parts: Sequence[Mapping[str, Any]], folder: Path
+) -> None:
+    """Refuse another table, or another order of records, if the fingerprints are comparable.
+
+    They are under the owner's key, of columns without blanks and dates.
+
+    Raises
+    ------
+    AuditorError
+        A fingerprint differs.
+    """
+    start = 0
+    for part in parts:
+        batch = X.iloc[start : start + part["rows"]]
+        start += part["rows"]
+        same_key = part.get("fingerprint_key") == key_name()
+        if not same_key or part["missing"] != "refuse" or SINCE.replace(" ", "_") in part:
+            continue
+        categorical = isinstance(scheme, UniformScheme)
+        table = as_categories(batch) if categorical else as_table(batch, varied=False)
+        if prints_of(table).of_table() != part["fingerprint"]:
+            raise AuditorError(
+                f"{folder}: is no release of this table: its records have other values, or another order"
+            )
+
+
+def _is_out(release: Release, copy: int) -> bool:
+    level, values = release.levels[copy], np.asarray(release.copies[copy])
+    return any(
+        release.levels[k] == level and np.array_equal(np.asarray(release.copies[k]), values)
+        for k in range(copy)
+    )
+
+
+def _grid(
+    release: Release, rows: slice, before: Mapping[str, float] | None
+) -> dict[str, float] | None:
+    table = as_table(release.original.iloc[rows], varied=False)
+    grid = released_grid(release.scheme, table, release.levels, scale=release._moments.scale)
+    if not grid:
+        return None
+    found = dict(zip(table.attributes, grid, strict=True))
+    return {name: min(step, (before or found)[name]) for name, step in found.items()}
+
+
+def _with_kept(
+    copies: list[pd.DataFrame], part: Mapping[str, Any], folder: Path
+) -> Sequence[pd.DataFrame]:
+    if not part.get("kept") or not copies:
+        return copies
+    first = str(folder / part["copies"][0])
+    return next(beside_kept(iter([copies]), Kept(first, part["kept"]), column_names(first)))
+
+
+def _no_whole_release(folder: Path) -> AuditorError:
+    return AuditorError(
+        f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names"
+    )
