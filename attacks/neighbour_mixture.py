@@ -1,7 +1,6 @@
 """Joint posterior mean given a record and the prediction of it from other rows.
 
-A normal mixture over a record's attributes and over predictions from other rows of the copies. It
-joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence of ``serial-filter``.
+Joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence of ``serial-filter``.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -16,16 +15,14 @@ joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 | ``x̂_t`` | average of the filter's and of means given ``u_t``, ``v_t``, all ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
-Rows are neighbours in the table's order (``order:`` sorts it). Noise is independent between rows,
-so ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to
-at most 20,000 rows from all over the table. A panel's means stay within its units if these have
-equally many rows. If the Wiener filter uses no other row, the attack is
-``mixture-estimate``.
+Rows are neighbours in the table's order (``order:`` sorts it). ``P_t`` is free of row t's own
+noise; the order of a copy's own values would not be. Fitted to at most 20,000 rows from all over
+the table. A panel's means stay within units of equally many rows. If the Wiener filter uses no
+other row, the attack is ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes. Fails on unordered records and with few rows. Noise that is not
-Gaussian is treated as Gaussian. *Not checked*: noise that is independent between rows, and
-dependence of equal form along the rows.
+clustered or heaped attributes. Other noise is treated as Gaussian. *Not checked*: noise that is
+independent between rows, and dependence of equal form along the rows.
 """
 
 from __future__ import annotations
@@ -116,7 +113,6 @@ class NeighbourMixture(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior mean with predictions and prior fitted to the copies."""
         if view.law is not None and view.law.serial is not None:
             raise NotApplicable("supposes noise that is independent between rows")
         most, count = self.parameters.components, view.released.count
@@ -214,7 +210,6 @@ class Neighbourhood:
         return max(self.filtered.neighbours, *WINDOWS)
 
     def at(self, first: int) -> Neighbourhood:
-        """Return the features of rows from place ``first``."""
         return replace(self, filtered=self.filtered.at(first))
 
     def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array, Array]:
@@ -234,7 +229,7 @@ class Neighbourhood:
 def samples(
     near: Neighbourhood, blocks: Iterable[list[Array]], share: float
 ) -> Iterator[tuple[Array, Array, Array, Array, Indices]]:
-    """Yield u, d, f, the filter's estimates and folds of evenly spread stretches of rows."""
+    """Yield ``Neighbourhood.of`` and folds of evenly spread stretches of rows."""
     first = 0
     for copies in blocks:
         n = len(copies[0])
@@ -297,11 +292,9 @@ class WithNeighbours(Reconstruction):
         self.neighbours = self.near.reach
 
     def at(self, first: int) -> WithNeighbours:
-        """Return the attack on rows from place ``first``."""
         return replace(self, near=self.near.at(first))
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return ``x̂``, shape (b, N)."""
         u, own, f, wiener = self.near.of(copies, np.arange(len(copies[0])))
         P = predicted(f, folds(copies[0]), self.B)
         return np.einsum("ebn,en->bn", np.array(self.each(u, own, P, wiener)), self.weights)
@@ -316,10 +309,7 @@ class WithNeighbours(Reconstruction):
 
 
 def folds(copy: Array) -> Indices:
-    """Return each row's fold, shape (b,), a hash of the row itself.
-
-    So a row has its fold in any block. Equal rows share one.
-    """
+    """Return each row's fold, shape (b,), a hash of the row itself."""
     bits = np.ascontiguousarray(copy, dtype=np.float64).view(np.uint64)
     odd = np.random.default_rng(0).integers(0, 2**63, bits.shape[1], dtype=np.uint64) * 2 + 1
     mixed = (bits ^ (bits >> np.uint64(29))) * odd
@@ -334,17 +324,14 @@ def quantiles(values: Array) -> Array:
 
 
 def normal_scores(values: Array, knots: Array) -> Array:
-    """Map columns to normal scores by quantiles: means of them suit skewed values."""
+    """Map columns to normal scores by quantiles."""
     levels = scipy.special.ndtri((np.arange(len(knots)) + 0.5) / len(knots))
     pairs = zip(values.T, knots.T, strict=True)
     return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
 
 
 def group_rows(u: Array, count: int) -> int:
-    """Return the rows of consecutive groups of equal size, as of a panel; else all.
-
-    Products of a group's rows exceed products of rows from half a group later on.
-    """
+    """Return the rows of consecutive groups of equal size, as of a panel; else all."""
     found, most = count, SURE_GROUPS
     sums, squares = (np.cumsum(np.pad(x, ((1, 0), (0, 0))), axis=0) for x in (u, u * u))
     for size in range(2, len(u) // FEWEST_GROUPS + 1):
@@ -364,7 +351,7 @@ def group_rows(u: Array, count: int) -> int:
 def around(values: Array, rows: Indices, first: int, group: int) -> Array:
     """Return means of windows about rows, without the rows.
 
-    Shape (len(rows), len(WINDOWS) d), of values of shape (b, d) from place ``first`` of the table.
+    Shape (len(rows), len(WINDOWS) d). Of values, shape (b, d), from place ``first`` of the table.
     Windows end with groups of ``group`` rows, and with the values.
     """
     sums = np.pad(np.cumsum(values, axis=0), ((1, 0), (0, 0)))
