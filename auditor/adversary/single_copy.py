@@ -11,8 +11,7 @@
 | ``L_mb`` | likelihood of cell m given bin b, at midpoints (iteration) or averaged (EM) | (m, B) | |
 | step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000; agrawal2001 |
 
-The iteration approximates EM. Both stop at statistically insignificant gains, as convergence makes
-spikes.
+Both iterations stop at statistically insignificant gains, as convergence makes spikes.
 """
 
 from __future__ import annotations
@@ -40,16 +39,8 @@ CovarianceSource = Literal["knowledge", "copies"]
 def combined_noise(view: View, covariance: Array) -> Array:
     """Return ``Sigma_r``, the noise covariance of ``Σ w_i y_i``, shape (N, N).
 
-    Parameters
-    ----------
-    view : View
-    covariance : ndarray of shape (N, N)
-        Of ``Σ w_i y_i``. With unknown ``K_X`` and noise ``v·K_X`` the result is ``v/(1+v)`` of it.
-
-    Raises
-    ------
-    NotApplicable
-        The law of the noise is unknown.
+    ``covariance``, (N, N), is the combination's. With unknown ``K_X`` and noise ``v·K_X`` the result is
+    ``v/(1+v)`` of it. ``NotApplicable`` if the law is unknown.
     """
     if view.law is None:
         raise NotApplicable("needs the law of the noise, which these copies come without")

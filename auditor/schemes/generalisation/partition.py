@@ -7,9 +7,8 @@
 | rung | coarseness of a quasi-identifier: bins of one width, or its hierarchy's nodes of one height; last, the domain | samarati2001 |
 | lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
-Numbers only. Categories are places among the leaves of their hierarchy
-(``auditor.data.columns.categorical_table``), so every node is an interval of places. Mondrian's intervals
-need not be nodes.
+Categories are places among the leaves of their hierarchy, so every node is an interval of places.
+Mondrian's intervals need not be nodes.
 """
 
 from __future__ import annotations
@@ -79,11 +78,7 @@ class Rules:
     ground: Ground = field(default="ordered", repr=False)
 
     def hold(self, codes: Indices, P: Array) -> bool:
-        """Whether a class satisfies the rules.
-
-        ``codes`` are its sensitive values, as places among the table's; ``P`` is the table's
-        shares.
-        """
+        """Whether a class of sensitive ``codes`` satisfies the rules."""
         if codes.size < self.k:
             return False
         counts = np.bincount(codes, minlength=P.size)[None].astype(np.float64)
@@ -132,14 +127,12 @@ def mondrian(
     Parameters
     ----------
     Q : ndarray of shape (n, q)
-        Quasi-identifiers.
     codes : ndarray of shape (n,)
         Sensitive values as places among the distinct values.
     rules : Rules
-        The whole table must satisfy the rules, *not checked*.
+        The whole table must satisfy them, *not checked*.
     within : sequence of ndarrays, optional
-        Rows of the classes to cut, each of which satisfies the rules (*not checked*); the whole
-        table by default.
+        Rows of classes to cut, which satisfy the rules (*not checked*); by default one.
     """
     P = np.bincount(codes) / len(codes)
     parts = [np.arange(len(Q))] if within is None else within
@@ -156,15 +149,13 @@ def mondrian(
 def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
     """Return a partition that merges classes of a finer one by Mondrian's cuts.
 
-    It depends on the two partitions only. Every union of classes keeps the promises other than k
-    (docs/method.md).
+    Every union of classes keeps the promises other than k (docs/method.md).
 
     Parameters
     ----------
     finer : Partition
         Classes do not overlap, and no record is suppressed.
     k : int
-        From ``finer``'s to ``coarser``'s.
     coarser : Partition, optional
         Unions of ``finer``'s classes, *not checked*; the whole table by default.
     """
@@ -192,9 +183,9 @@ def _divided(
     allowed: Callable[[Indices], bool],
     parts: Sequence[Indices],
 ) -> list[Indices]:
-    """Return the parts of records, or of whole classes, after all cuts.
+    """Parts after all cuts.
 
-    Members have ranges ``low, high``, shapes (m, q), and ``sizes`` records, shape (m,).
+    Members have ranges, (m, q), and ``sizes``, (m,).
     """
     domain = np.ptp(np.vstack([low, high]), axis=0)
     domain = np.where(domain > 0, domain, 1.0)
@@ -230,9 +221,9 @@ def _cuts(
 
 
 def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | None:
-    """Return the ranges below the median cut, or the last possible cut.
+    """Ranges below the median cut, or the last possible one.
 
-    None if every cut crosses a range.
+    None if all cross.
 
     Examples
     --------
@@ -240,7 +231,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
     array([ True,  True,  True, False])
     """
     order = np.argsort(low, kind="stable")
-    reach = np.maximum.accumulate(high[order])  # right end of all ranges left of each cut
+    reach = np.maximum.accumulate(high[order])
     (cuts,) = np.nonzero(reach[:-1] < low[order][1:])
     if not cuts.size:
         return None
@@ -250,7 +241,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
 
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
-    """Return classes as a partition, from each member's range, shapes (m, q)."""
+    """Return classes as a partition, from members' ranges, shapes (m, q)."""
     numbers = np.empty(len(low), dtype=np.intp)
     lowest = np.empty_like(low)
     highest = np.empty_like(high)
@@ -272,7 +263,7 @@ def full_domain(
 ) -> Partition | None:
     """Return the lowest partition of the lattice that satisfies the rules.
 
-    Some records may be suppressed. None if no partition satisfies the rules.
+    None if no partition satisfies the rules.
 
     Parameters
     ----------
