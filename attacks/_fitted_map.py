@@ -5,7 +5,6 @@
 | ``C_xx, C_xy, C_yy`` | covariances over the known records, copies side by side | (N, N), (N, d), (d, d) |
 | ``W`` | the map; each attack fits its own | (N, d) |
 | ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) |
-
 """
 
 from __future__ import annotations

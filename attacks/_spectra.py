@@ -113,14 +113,14 @@ class Lines:
 def cosines(y: Array) -> tuple[Array, Array]:
     """Return rows' cosine transform, and its squares over the level, (n, N).
 
-    The level is the mean of the upper half of the frequencies.
+    By the mean of the upper half of the frequencies.
     """
     C = scipy.fft.dct(y, norm="ortho", axis=0)
     return C, C**2 / ((C[len(y) // 2 :] ** 2).mean(axis=0) + np.finfo(float).tiny)
 
 
 def has_trend(y: Array) -> bool:
-    """Whether slow cosines of rows exceed the level, by χ²."""
+    """Whether slow cosines exceed the level, by χ²."""
     power = np.cumsum(cosines(y)[1][1 : 1 + SLOW[-1]], axis=0)
     least = min(scipy.special.chdtrc(k, power[min(k, len(power)) - 1]).min() for k in (1, *SLOW))
     return bool(least * (1 + len(SLOW)) * y.shape[1] < TREND_ALARM)
@@ -140,7 +140,7 @@ def line_frequencies(y: Array, noise: Array) -> Array:
     peaks = (middle >= low) & (middle > high) & (middle > np.log(P.size / LINE_ALARM))
     found = np.flatnonzero(peaks)
     found = found[np.argsort(-middle[found], kind="stable")][:MOST_LINES]
-    # the vertex of a parabola through the logarithms of three ordinates
+    # vertex of a parabola through three logarithms
     a, b, c = (np.log(np.maximum(part[found], 1e-300)) for part in (low, middle, high))
     shift = np.divide(a - c, 2.0 * (a - 2.0 * b + c), out=np.zeros_like(a), where=a + c < 2.0 * b)
     return np.asarray((found + 1.0 + np.clip(shift, -0.5, 0.5)) / (PADDING * n))
@@ -190,7 +190,7 @@ def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
 
 
 def _lags(size: int) -> NDArray[np.intp]:
-    """Return the lag of each FFT index, negative lags from the end."""
+    """Lag of each FFT index."""
     return np.minimum(np.arange(size), size - np.arange(size))
 
 
@@ -249,7 +249,7 @@ class Risk(NamedTuple):
 
 
 def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:
-    """Return a validation periodogram and its smoothed spectrum."""
+    """Return a periodogram and its smoothed spectrum."""
     return P, smoothed(P, max(2, len(P) // 8))
 
 
@@ -258,9 +258,9 @@ def excess_risk(
 ) -> Risk:
     """Return the risk of ``G`` minus the risk of constant gains ``flat``.
 
-    P is a periodogram of rows that fitted neither, ``S`` its smoothed form (``judged_by``).
-    ``noise`` is the unsmoothed ``N(f)``, shape (F, d). Ordinates are approximately independent with
-    covariance S ⊗ S*, so the mean of ``tr A P`` has variance ``2 ∫ tr (A S)² / n`` for n real rows.
+    Of rows that fitted neither: P, ``S`` from ``judged_by``, and unsmoothed ``N(f)``, shape (F, d).
+    Ordinates are approximately independent with covariance S ⊗ S*, so the mean of ``tr A P`` has variance
+    ``2 ∫ tr (A S)² / n``.
     """
     lost, lost_flat = np.eye(len(flat)) - G, np.diag(1.0 - flat)
     A = lost.conj().swapaxes(1, 2) @ lost - lost_flat @ lost_flat

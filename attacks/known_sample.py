@@ -123,7 +123,7 @@ class KnownSampleAttack(RowAttack):
 
 
 def alignment(view: View, K: Array) -> tuple[Array, Array]:
-    """Return minimum-variance weights, shape (k,), and the pooling matrix, shape (N, kN).
+    """Return minimum-variance weights, (k,), and the pooling matrix, (N, kN).
 
     ``K`` is the covariance of the copies side by side.
     """
@@ -140,19 +140,7 @@ def alignment(view: View, K: Array) -> tuple[Array, Array]:
 
 
 class LeftOver(NamedTuple):
-    """First-order error of the attack.
-
-    Attributes
-    ----------
-    axes : ndarray of shape (N, N)
-        ``V_X``.
-    turn : ndarray of shape (N, N)
-        ``Q``.
-    start : ndarray of shape (N,)
-        Centre of the rotation.
-    apart : float
-        Squared error common to all records.
-    """
+    """First-order error: ``V_X``, ``Q``, centre, and error common to records."""
 
     axes: Array
     turn: Array
@@ -192,7 +180,7 @@ def turning(z: Array, variances: Array, size: int) -> Array:
 
 
 def axes(covariance: Array) -> Array:
-    """Return eigenvectors as columns, largest eigenvalue first, shape (N, N)."""
+    """Return eigenvectors as columns, largest eigenvalue first."""
     return np.linalg.eigh(np.atleast_2d(covariance))[1][:, ::-1]
 
 
@@ -213,9 +201,8 @@ def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
     a, b : ndarrays of shapes (s, N) and (m, N)
         Sample and copy along their own axes, not centred.
     exhaustive : int
-        Most undecided axes for which all combinations are tried.
     rows : int
-        Rows of either for the joint statistic; a single axis uses all.
+        For the joint statistic; a single axis uses all.
     """
     N, scale = a.shape[1], a.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)

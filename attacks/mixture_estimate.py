@@ -159,10 +159,7 @@ def fitted_prior(
 def least_noise(view: View) -> Array:
     """Return weights ``W`` of the least noisy unbiased combination, (N, kN).
 
-    Raises
-    ------
-    NotApplicable
-        The law of the noise is unknown.
+    ``NotApplicable`` without a noise law.
     """
     law = view.law
     if law is None:
@@ -178,15 +175,10 @@ def generalised_least_squares(K_Z: Array, N: int) -> Array:
     ``W = (Hᵀ M⁺ H)⁻¹ Hᵀ M⁺`` with ``M = K_Z + H U Hᵀ`` and ``H`` k identities stacked. ``H U Hᵀ``
     has no effect if ``K_Z`` is invertible (Rao 1971, unified theory of least squares).
 
-    Parameters
-    ----------
-    K_Z : ndarray of shape (kN, kN)
-        Covariance of the noise in k copies.
-    N : int
-        Attributes.
+    ``K_Z`` has shape (kN, kN).
     """
     k, own = len(K_Z) // N, np.diag(K_Z).reshape(-1, N).mean(axis=0)
-    U = np.diag(np.where(own > 0, own, 1.0))  # in each attribute's own unit
+    U = np.diag(np.where(own > 0, own, 1.0))
     projected = regression(np.tile(U, k), K_Z + np.tile(U, (k, k)))  # U Hᵀ M⁺
     return np.asarray(np.linalg.solve(projected @ np.tile(np.eye(N), (k, 1)), projected))
 
@@ -220,11 +212,9 @@ class Seen:
     Attributes
     ----------
     W : ndarray of shape (N, kN)
-        Of the combination.
     centre, mu : ndarrays of shape (N,)
-        The view's centre, and the data's mean as known or estimated.
+        The view's centre, and the data's mean.
     pencil : Pencil
-        Of the data's covariance and the noise's.
     """
 
     W: Array
@@ -234,13 +224,7 @@ class Seen:
 
     @classmethod
     def of(cls, view: View) -> Seen:
-        """Return a coalition's combination.
-
-        Raises
-        ------
-        NotApplicable
-            The law of the noise is unknown.
-        """
+        """Return a coalition's combination; ``NotApplicable`` without a law."""
         W = least_noise(view)
         mu, K, Sigma_r = normal_prior(view, W)
         return cls(W, view.centre, mu, Pencil.of(K, Sigma_r))
@@ -285,15 +269,8 @@ def shortest_of_mixture(
 ) -> tuple[Array, Array]:
     """Return both ends, shapes (b,), of shortest intervals of normal mixtures.
 
-    One end is on a grid of an eighth of the mixture's deviation. The other is interpolated.
-
-    Parameters
-    ----------
-    q, mean : ndarrays of shape (b, K)
-    std : ndarray of shape (K,)
-        0 for an atom.
-    confidence : float
-        In (0, 1).
+    One end is on a grid of an eighth of the mixture's deviation. The other is interpolated. q and means
+    have shape (b, K), deviations (K,), 0 for an atom.
     """
     centre = (q * mean).sum(axis=1)
     width = np.sqrt((q * (std**2 + (mean - centre[:, None]) ** 2)).sum(axis=1))

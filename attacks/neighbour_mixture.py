@@ -93,7 +93,7 @@ class NeighbourMixture(RowAttack):
     name = "neighbour-mixture"
     attack_kind = "serial"
     serial = combines = True
-    cost = Cost(1e-2, 6e-6)  # three times as much on records in order, hardly any on others
+    cost = Cost(1e-2, 6e-6)
     reference = "bovy2011; huang2005, section 3"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
@@ -184,18 +184,8 @@ class NeighbourMixture(RowAttack):
 class Neighbourhood:
     """Rows of copies in coordinates, and the features of other rows.
 
-    Attributes
-    ----------
-    alone : PosteriorMean
-        Given one row.
-    filtered : Filtered
-        The Wiener filter along the rows.
-    windowed : ndarray of int
-        Coordinates with means among the features.
-    knots : ndarray of shape (KNOTS, d)
-        Quantiles of ``d`` in these coordinates.
-    group : int
-        Rows of a group. Means do not cross groups.
+    Windows average the coordinates ``windowed`` of d within groups of ``group`` rows; ``knots``, shape
+    (KNOTS, d), are their quantiles.
     """
 
     alone: PosteriorMean
@@ -213,7 +203,7 @@ class Neighbourhood:
         return replace(self, filtered=self.filtered.at(first))
 
     def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array, Array]:
-        """Return u, d, ``f``, 1 and ``w`` first, and the filter's estimates, of some rows."""
+        """Return u, d, ``f``, 1 and ``w`` first, and the filter's estimates."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)
@@ -257,7 +247,7 @@ def joined(u: Array, p: Array, s: Array, K: Array) -> tuple[Mixture, NoisyRows]:
 
 
 def by_unit(seen: Seen) -> tuple[Array, Array]:
-    """Return each attribute's deviation in the copy, and the map of ``u`` to attributes in it."""
+    """Return each attribute's deviation, and the map of ``u`` to attributes."""
     unit = np.linalg.norm(seen.pencil.basis, axis=1)
     unit = np.where(unit > 0.0, unit, 1.0)
     return unit, seen.pencil.basis / unit[:, None]
@@ -269,7 +259,6 @@ class WithNeighbours(Reconstruction):
 
     Attributes
     ----------
-    near : Neighbourhood
     B : ndarray of shape (FOLDS, F, r)
         Predictions of ``u`` from features.
     posteriors : sequence of (OnLattices, ndarray of shape (r, c))
@@ -277,7 +266,7 @@ class WithNeighbours(Reconstruction):
     single : ndarray of shape (r, N)
         From all predictions to each attribute's own.
     alone : sequence of N OnLattices
-        Of each attribute, given itself and its prediction.
+        Given an attribute and its prediction.
     weights : ndarray of shape (E, N)
     """
 
@@ -319,7 +308,7 @@ def folds(copy: Array) -> Indices:
 
 
 def quantiles(values: Array) -> Array:
-    """Return ``KNOTS`` evenly spaced quantiles of each column."""
+    """Return ``KNOTS`` quantiles of each column."""
     return np.asarray(np.quantile(values, (np.arange(KNOTS) + 0.5) / KNOTS, axis=0))
 
 
@@ -331,7 +320,7 @@ def normal_scores(values: Array, knots: Array) -> Array:
 
 
 def group_rows(u: Array, count: int) -> int:
-    """Return the rows of consecutive groups of equal size, as of a panel; else all."""
+    """Return the rows of equal consecutive groups, as of a panel; else all."""
     found, most = count, SURE_GROUPS
     sums, squares = (np.cumsum(np.pad(x, ((1, 0), (0, 0))), axis=0) for x in (u, u * u))
     for size in range(2, len(u) // FEWEST_GROUPS + 1):
@@ -367,8 +356,7 @@ def around(values: Array, rows: Indices, first: int, group: int) -> Array:
 def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> tuple[Array, Array]:
     """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold, and ``P``.
 
-    Each coordinate has the ridge of least error out of fold, with or without the last ``scores``
-    features.
+    Of least error out of fold, by coordinate, with or without the last ``scores`` features.
     """
     parts = [(f[fold == k], u[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
@@ -395,7 +383,7 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
 
 
 def useful(u: Array, P: Array) -> list[Array]:
-    """Return maps from predictions to the useful ones, and to their components, shapes (r, c)."""
+    """Return maps, (r, c), to useful predictions and their components."""
     gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
     sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
     if not sure.size:
@@ -412,7 +400,7 @@ def components(P: Array, most: int) -> Array:
 
 
 def least_risk(errors: Array, slopes: Array) -> Array:
-    """Return nonnegative weights of estimates with least risk, shape (E, N), sums 1.
+    """Return nonnegative weights of least risk, shape (E, N), sums 1.
 
     Risk of weights w is ``wᵀGw + 2 cᵀw`` plus a constant.
 

@@ -37,8 +37,7 @@ class Affine:
     known : ndarray of shape (N, N) or None
         ``V``, on known true values: 0 outside the known columns (``View.known_columns``).
     apart : bool
-        Whether a map that is not fixed was fitted to known records alone (``Records``). It is
-        judged on other records.
+        Whether a map that is not fixed was fitted to known ``Records`` alone, and is judged on others.
     """
 
     weights: Array
@@ -50,12 +49,7 @@ class Affine:
     def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
         """Write ``centre + offset + Σ W_i (y_i − centre)`` to ``out``.
 
-        Parameters
-        ----------
-        copies : sequence of k ndarrays of shape (n, N)
-        centre : ndarray of shape (N,)
-        out : ndarray of shape (n, N)
-            Overwritten and returned.
+        All have shape (n, N). No other memory grows with n.
         """
         blocks = np.split(self.weights, len(copies), axis=1)
         constant = centre + self.offset - sum(W @ centre for W in blocks)
@@ -74,11 +68,11 @@ class AffineStack(Sequence[Affine]):
     Attributes
     ----------
     weights : ndarray of shape (B, N, MN)
-        On all M copies of the view, with 0 outside the coalition.
+        0 outside the coalition.
     offsets : ndarray of shape (B, N)
     fixed : bool
     held : sequence of B tuples of int
-        Indices from 0 of each coalition's copies.
+        Indices from 0.
     """
 
     weights: Array
@@ -173,7 +167,7 @@ class Cost(NamedTuple):
     fit, row : float
         Core-seconds per attribute: for a fit to one coalition, and per row.
     memory : int
-        Bytes besides the data, for instance of an imported library.
+        Bytes besides the data.
     """
 
     fit: float
@@ -212,9 +206,8 @@ class Attack(Plugin):
     def form(self) -> Attack:
         """Return the attack that runs, by default itself.
 
-        An attack with a linear and a row-level form is registered as one, and returns the other, made
-        from equal parameters. The returned attack states its own ``name``, ``families`` and
-        ``knowledge``.
+        Of a linear and a row-level form, one is registered and returns the other, made from equal
+        parameters, with its own ``name``, ``families`` and ``knowledge``.
         """
         return self
 
@@ -289,7 +282,6 @@ class Inferred:
     groups : ndarray of shape (V,)
         Group of each value, 0 … G − 1; by default its own.
     posterior : ndarray of shape (b, G)
-        Probability of each group.
     prior : ndarray of shape (G,)
         Without the record's copies.
     claims : ndarray of shape (b,)
@@ -318,7 +310,6 @@ class Regions:
     low, high : ndarrays of shape (b, N)
         Bounds per record, possibly infinite.
     claims : ndarray of bool, shape (b,)
-        Records with a claim; other bounds are ignored.
     """
 
     directions: Array
@@ -422,10 +413,7 @@ class RowAttack(Attack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the attack fitted to one coalition.
 
-        Parameters
-        ----------
-        blocks : iterable of lists of k ndarrays of shape (b, N)
-            The coalition's copies, block by block, iterable repeatedly.
+        ``blocks`` yields lists of k copies of shape (b, N), repeatedly.
         """
 
 
@@ -436,16 +424,8 @@ ROUNDING = 1e-9
 class CategoricalView(Informed):
     """An adversary's law, knowledge and domain; never the original.
 
-    Attributes
-    ----------
-    copies : tuple of int
-        The coalition's copy numbers, ascending.
-    law : UniformLaw
-        Of its copies, in that order.
-    labels : tuple
-        The domain: one value, or a tuple of values, per code.
-    given : Given
-        Data from its knowledge; see ``need``.
+    ``law`` is of the ``copies``, ascending numbers. A label is a value, or a tuple of values, per code.
+    ``given`` has data from its knowledge; see ``need``.
     """
 
     copies: tuple[int, ...]

@@ -73,8 +73,7 @@ class LinearModel:
     ----------
     target : int
     on : ndarray of shape (m,)
-        Indices of the predictors.
-    coefficients : ndarray of shape (m,)
+    on : ndarray of shape (m,)
     intercept, variance : float
         ``a`` in the target's units, and ``s²`` in their square, ≥ 0.
     """
@@ -97,11 +96,7 @@ def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.in
 class ModelledMoments(SampleMoments):
     """Sample moments and a published regression.
 
-    Attributes
-    ----------
-    model : LinearModel
-    predictors : tuple of ndarrays of shapes (m,) and (m, m), or None
-        Exact mean and covariance of the predictors, if known.
+    ``predictors``: their exact mean and covariance, if known.
     """
 
     model: LinearModel
@@ -163,14 +158,14 @@ class RegressionTree(NamedTuple):
     Attributes
     ----------
     target : int
+    target : int
     on : ndarray of shape (m,)
-        Indices of the predictors.
     low, high : ndarrays of shape (L, m)
-        Each leaf's box, ``low < x_O ≤ high``, possibly infinite. The boxes partition the space.
+        Each leaf's box, ``low < x_O ≤ high``, possibly infinite.
     mean, variance : ndarrays of shape (L,)
-        Of the target in each leaf, in its units and their square, variances ≥ 0.
+        Of the target in each leaf, variances ≥ 0.
     share : ndarray of shape (L,)
-        Of all records, sum 1; NaN if not stated.
+        Of all records; NaN if not stated.
     """
 
     target: int
@@ -215,10 +210,9 @@ def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> 
 
     From predictors, (n, m), and target, (n,); at most ``depth`` splits above a leaf.
     """
-    # a second to import
     from sklearn.tree import DecisionTreeRegressor
 
-    middle, least = x.mean(axis=0), NO_GAIN * float(y.var())  # it splits in single precision
+    middle, least = x.mean(axis=0), NO_GAIN * float(y.var())
     fitted = DecisionTreeRegressor(
         max_depth=depth, min_samples_leaf=LEAST_IN_LEAF, min_impurity_decrease=least, random_state=0
     ).fit(x - middle, y)
@@ -243,11 +237,10 @@ class Leaves(NamedTuple):
     Attributes
     ----------
     weight : ndarray of shape (L,)
-        π, sum 1.
     mean, covariance : ndarrays of shapes (L, N) and (L, N, N)
         Before truncation.
     box : Inside
-        L log-masses, means and covariances of the predictors in the boxes.
+        Of the predictors.
     """
 
     weight: Array
@@ -260,11 +253,7 @@ class Leaves(NamedTuple):
 class TreeMoments(SampleMoments):
     """Sample moments and a published regression tree.
 
-    Attributes
-    ----------
-    tree : RegressionTree
-    predictors : tuple of ndarrays of shapes (L, m), (L, m, m) and (L,), or None
-        Mean and covariance of the predictors in each leaf, and its share of the records, if known.
+    ``predictors``: mean, (L, m), and covariance, (L, m, m), in each leaf, and its share, if known.
     """
 
     what = "a regression tree that was published"
@@ -272,7 +261,7 @@ class TreeMoments(SampleMoments):
     predictors: tuple[Array, Array, Array] | None = None
 
     def leaves(self, mean: Array, covariance: Array) -> Leaves:
-        """Return leaf distributions from estimated moments, (N,) and (N, N)."""
+        """Return leaf distributions from estimated moments."""
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
         covariance = wide_enough(mean, covariance, tree)
         K = covariance[np.ix_(O, O)]
@@ -317,7 +306,7 @@ def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
 
 
 def mixed(weight: Array, means: Array, covariances: Array) -> tuple[Array, Array]:
-    """Return mean, (N,), and covariance, (N, N), of a mixture of L laws."""
+    """Return mean, (N,), and covariance, (N, N), of a mixture."""
     mean = weight @ means
     d = means - mean
     return mean, np.einsum("l,lij->ij", weight, covariances) + (weight[:, None] * d).T @ d

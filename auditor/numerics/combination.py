@@ -40,11 +40,8 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
 
     Parameters
     ----------
-    Sigma : ndarray of shape (..., k, k)
-        Level covariances of coalitions.
     grain : float, or ndarray of shape (...)
-        Rounding error of each copy, in roots of noise multiples. It bounds weights
-        (``within_grain``).
+        Rounding error of each copy, in roots of noise multiples; bounds weights (``within_grain``).
     """
     k = Sigma.shape[-1]
     if k == 1:
@@ -166,9 +163,8 @@ class Levels:
     Attributes
     ----------
     Sigma : ndarray of shape (M, M)
-        Of all copies.
     coalitions : sequence of B tuples of int
-        Ascending places of copies, from 0; neighbours of equal size are computed together.
+        Ascending places, from 0; neighbours of equal size are computed together.
     """
 
     Sigma: Array = field(repr=False)
@@ -198,12 +194,12 @@ class Levels:
 
     @cached_property
     def of_moments(self) -> tuple[Array, Array]:
-        """Best combinations with the grain of second moments, as of ``best``."""
+        """``best`` with the grain of second moments."""
         return self.best(grain_of_moments(self.extremes[1]))
 
     @cached_property
     def of_copies(self) -> tuple[Array, Array]:
-        """Best combinations with the grain of the copies, as of ``best``."""
+        """``best`` with the grain of the copies."""
         return self.best(np.zeros(len(self.coalitions)))
 
     def best(self, grain: Array) -> tuple[Array, Array]:
@@ -256,7 +252,6 @@ def weights_by_attribute(levels: Levels, grain: Array, gain: Callable[[Array], A
     w, v = levels.of_copies
     W = _spread_out(w, gain(v))
     felt = grain.max(axis=-1) ** 2 * np.einsum("bm,bm->b", w, w) > TRIFLE * levels.extremes[0]
-    # grains are rounded up to a few values
     steps = np.where(felt[..., None], np.exp2(np.ceil(np.log2(grain))), 0.0)
     for step in np.unique(steps[felt]):
         w, v = levels.best(np.full(len(w), step))

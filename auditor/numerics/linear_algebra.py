@@ -1,9 +1,8 @@
 """Linear algebra for singular and badly scaled covariances.
 
-An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by
-``x − P y = (I − P) x − P r``, two orthogonal parts. So its squared error is ``tr (I − P) K_X + tr P K_R``
-for any correlation of data and noise. With eigenvalues ``λ_X, λ_R, ε``, falling, of data, noise and
-``K_Y − K_X``:
+An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by ``x − P y = (I − P) x
+− P r``, two orthogonal parts: squared, ``tr (I − P) K_X + tr P K_R``. With eigenvalues ``λ_X, λ_R, ε``,
+falling, of data, noise and ``K_Y − K_X``:
 
 - ``Σ_{j>k} λ_X^j ≤ tr (I − P) K_X`` (Eckart–Young).
 - ``tr (I − P) K_X ≤ Σ_{j>k} λ_X^j + Σ_{i≤min(k,N−k)} (ε^i − ε^{N+1−i})``: P holds more of ``K_Y`` than the
@@ -113,9 +112,8 @@ class Pencil:
     Attributes
     ----------
     basis : ndarray of shape (..., N, r)
-        ``A``.
     inverse : ndarray of shape (..., r, N)
-        ``A⁺``, with ``A⁺A = I``.
+        ``A`` and ``A⁺``.
     share : ndarray of shape (..., r)
         ``c`` in [0, 1]: the data's share of each direction's variance.
     proportional : ndarray of shape (...)
@@ -146,7 +144,6 @@ class Pencil:
         A, inverse = Q * root, (Q / root).swapaxes(-1, -2)
         share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
         if not alike.all():
-            # shares outside the range are below all others
             whitened = (
                 inverse @ data @ inverse.swapaxes(-1, -2)
                 - np.eye(values.shape[-1]) * ~keep[..., None]
@@ -159,10 +156,7 @@ class Pencil:
         return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
-        """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N).
-
-        For noise multiples of shape (...), one per pair if there are several.
-        """
+        """Return ``G(v) = K_X (K_X + v K_0)⁺``, (..., N, N), for v of (...)."""
         c, total = self.share, self._total(v)
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
         one = np.eye(self.basis.shape[-2])
@@ -253,8 +247,6 @@ def projection_error_range(
 ) -> tuple[float, float]:
     """Return bounds on ``E‖x − P y‖²`` of centred data, over all attributes.
 
-    P projects on the copy's first ``kept`` directions.
-
     Parameters
     ----------
     data, noise, added : ndarrays of shape (N,)
@@ -264,13 +256,10 @@ def projection_error_range(
 
     Notes
     -----
-    The lower bound holds for any k directions. Both hold in every draw, by sample covariances.
+    The lower bound holds for any k directions. With sample covariances both hold in every draw.
 
     Examples
     --------
-    White noise of variance 25, three of four directions kept: both are the dropped variance and 3 ·
-    25.
-
     >>> projection_error_range(np.array([400.0, 100.0, 50.0, 4.0]), np.full(4, 25.0), np.full(4, 25.0), kept=3)
     (79.0, 79.0)
     """

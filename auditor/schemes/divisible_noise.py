@@ -5,7 +5,6 @@
 | Laplace | scale ``b = √(v/2)`` | 0 with probability ``v_b/v_c``, else Laplace of scale c | koufogiannis2015 |
 | geometric | ``(1 − q)/(1 + q)·q^{|k|}``, ``v = 2q/(1 − q)²`` | 0 with probability ``v_b/v_c``, else geometric of ``v_c`` | ghosh2009 |
 | Skellam | ``e^{−v} I_k(v)``: difference of two Poisson numbers | Skellam of ``v_c − v_b`` | skellam1946 |
-
 """
 
 from __future__ import annotations
@@ -63,16 +62,9 @@ def _fresh(rng: Rng, v: float, size: int) -> Array:
 class Split(NamedTuple):
     """Unnormalised weights of the splits of a gap ``d ≥ 0``.
 
-    Attributes
-    ----------
-    none, whole : float, ndarray
-        The first step stayed or was 0 (``U = 0``); the second stayed, and the first was all of the
-        gap (``U = d``).
-    below, above : float, ndarray
-        Both were fresh, and ``U < 0``, ``U > d``; beyond either end U is geometric of ratio ``q_b
-        q_c``.
-    within : ndarray
-        Both were fresh, and ``0 ≤ U ≤ d``, where U is geometric of ratio ρ.
+    ``none``: the first step stayed or was 0. ``whole``: only the second stayed (``U = d``). Otherwise both
+    were fresh: ``below`` 0, ``within`` the gap, ``above`` d. Beyond the ends U is geometric of ratio
+    ``q_b q_c``, within of ratio ρ.
     """
 
     none: Array
@@ -134,10 +126,7 @@ GEOMETRIC = Process("geometric", increment, bridge)
 
 @register
 class GeometricMultilevel(MultilevelLattice):
-    """Multilevel geometric noise: no coalition gains over its best copy.
-
-    Noise and values are whole numbers.
-    """
+    """Multilevel geometric noise: no coalition gains over its best copy."""
 
     name = "geometric-multilevel"
     reference = "ghosh2009; xiao2009, section 5.2"
@@ -155,7 +144,6 @@ class Geometric(LatticeScheme, IndependentProcess):
 
 def laplace_increment(rng: Rng, low: float, high: float, size: int) -> Array:
     """Return ``Z_high − Z_low``: 0, or Laplace noise of variance ``high``."""
-    # exact for near-equal levels
     moves = (high - low) / high if high > 0 else 0.0
     # one uniform number is indicator and sign
     side = rng.random(size) - moves / 2.0
@@ -242,10 +230,7 @@ SKELLAM = Process("skellam", skellam_increment, skellam_bridge)
 
 @register
 class SkellamMultilevel(MultilevelLattice):
-    """Multilevel Skellam noise: no coalition gains over its best copy.
-
-    Noise and values are whole numbers.
-    """
+    """Multilevel Skellam noise: no coalition gains over its best copy."""
 
     name = "skellam-multilevel"
     reference = "skellam1946; agarwal2021; xiao2009, section 5.2"

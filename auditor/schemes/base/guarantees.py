@@ -56,7 +56,6 @@ MOST_SUMMED = 10**5
 
 def root(f: Callable[[float], float], low: float, high: float) -> float:
     """Return the root between ends of unequal signs, by Brent's method."""
-    # a fifth of a second to import
     from scipy.optimize import brentq
 
     return float(brentq(f, low, high, xtol=1e-13, rtol=1e-14))
@@ -79,7 +78,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 1.0
     first = scipy.special.log_ndtr(mu / 2.0 - epsilon / mu)
     second = scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu)
-    # a difference would lose a small δ
     return float(-np.exp(first) * np.expm1(min(0.0, epsilon + second - first)))
 
 
@@ -208,9 +206,8 @@ class Filled:
     Attributes
     ----------
     pairs : ndarray of shape (N, N)
-        Number of records whose cells in both columns are filled.
+        Number of records with both cells filled.
     present : ndarray of shape (N,)
-        Number of present values.
     """
 
     pairs: Array = field(repr=False)
@@ -218,7 +215,7 @@ class Filled:
 
     @classmethod
     def of(cls, blanks: NDArray[np.bool_] | None) -> Filled | None:
-        """Return the filled cells, given the indicator of blanks, (n, N)."""
+        """Return the filled cells by indicator of blanks, (n, N)."""
         if blanks is None:
             return None
         cells = blanks.astype(np.float64)
@@ -281,7 +278,7 @@ def _climbed(Q: Array) -> Array:
     """Signs of a long corner by coordinate ascent: a lower bound."""
     v = np.where(Q[int(np.argmax(np.diag(Q)))] < 0, -1.0, 1.0)
     for _ in range(10 * len(Q)):
-        gain = -4.0 * v * (Q @ v) + 4.0 * np.diag(Q)  # gain of flipping each sign
+        gain = -4.0 * v * (Q @ v) + 4.0 * np.diag(Q)
         j = int(np.argmax(gain))
         if gain[j] <= 1e-12 * abs(float(v @ Q @ v)):
             break
@@ -346,11 +343,10 @@ class Guarantees:
     Attributes
     ----------
     law : NoiseLaw
-        Of all copies.
     spans : ndarray of shape (N,)
         Largest change of each attribute, in data units; > 0.
     delta : float
-        δ of the stated (ε, δ); in (0, 1).
+        In (0, 1).
     records : int
         Most records of one protected unit. Their losses add up.
     """
@@ -401,7 +397,7 @@ class Guarantees:
         )
 
     def counted(self, copies: Sequence[int]) -> list[float]:
-        """Return the levels that count: the least of one process, else all."""
+        """Return the levels that count: one process's least, else all."""
         law = self._product
         levels = [float(law.level_covariance[copy - 1, copy - 1]) for copy in copies]
         return [min(levels)] if law.one_process else levels
@@ -412,7 +408,6 @@ class Guarantees:
             return largest_length(self._combined(copies), self.spans, self._factor)
         index = np.asarray(copies, dtype=np.intp) - 1
         _, v = best_unbiased_combination(self.law.level_covariance[np.ix_(index, index)])
-        # all other records' noise may be known, so the conditional variance counts
         left = 1.0 if self.law.serial is None else 1.0 / self.law.serial.precision
         return self._length.over(math.sqrt(max(0.0, left * float(v))))
 
@@ -515,7 +510,7 @@ class Guarantees:
         }
 
 
-@lru_cache(maxsize=2**12)  # a level is in many coalitions
+@lru_cache(maxsize=2**12)
 def loss(noise: NoiseDensity, change: float) -> tuple[float, float, float]:
     """Return the least ε, μ and ρ of one value, for a change in data units."""
     mu, rate = shift_mu(noise, change), 0.0

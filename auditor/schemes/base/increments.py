@@ -52,17 +52,9 @@ from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 class Process(NamedTuple):
     """A process with independent increments, as two functions of an attribute.
 
-    Attributes
-    ----------
-    distribution : str
-        Distribution of ``Z_v``.
-    increment : callable
-        ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,).
-    bridge : callable
-        ``bridge(rng, gap, low, middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low
-        = gap ≥ 0``, shape (rows,), for variances ``low < middle < high``. Exactly 0, or exactly the
-        gap, if the middle copy equals a neighbour. Laws are symmetric.
-
+    ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,). ``bridge(rng, gap, low,
+    middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low = gap ≥ 0``, shape (rows,), for
+    variances ``low < middle < high``; exactly 0 or the gap if copies are equal. Laws are symmetric.
     """
 
     distribution: Distribution
@@ -137,7 +129,7 @@ class ProcessSampler:
     def _gap(self, low: Array, high: Array) -> Array:
         if self._units is None:
             return high - low
-        if self._grid.size:  # a blank may have been imputed off the lattice
+        if self._grid.size:
             return np.rint(high / self._units) - np.rint(low / self._units)
         return np.rint((high - low) / self._units)
 

@@ -48,18 +48,17 @@ class KroneckerNoise:
     shape : ndarray of shape (N, N)
         ``K_0``; positive semi-definite, *not checked*.
     follows_data : bool
-        Whether ``K_0`` is the data's covariance, which adversaries may have to estimate.
+        Whether ``K_0`` is the data's covariance.
     distribution : str
         ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u``, u independent and uniform on ±√3, ``Sigma``
         diagonal. ``laplace``, ``geometric``, ``skellam``: independent attributes, ``K_0`` diagonal.
         ``unstated``: uncorrelated with the data in every row; its size may depend on the values.
     one_process : bool
-        Whether non-Gaussian copies are one process with independent increments,
-        ``Sigma_ij = min(σ_i², σ_j²)``. Otherwise copies are independent.
+        Whether copies have ``Sigma_ij = min(σ_i², σ_j²)``, not independent noise.
     units : ndarray of shape (N,), optional
         Lattice step of each attribute's noise, in data units.
     serial : Autoregression, optional
-        Serial dependence over records: the noise of all records has covariance ``R ⊗ K_Z``.
+        The noise of all records has covariance ``R ⊗ K_Z``.
     """
 
     level_covariance: Array = field(repr=False)
@@ -72,12 +71,12 @@ class KroneckerNoise:
 
     @property
     def copies(self) -> int:
-        """Number of copies ``M``."""
+        """``M``."""
         return int(self.level_covariance.shape[0])
 
     @property
     def width(self) -> int:
-        """Number of attributes ``N``."""
+        """``N``."""
         return int(self.shape.shape[0])
 
     @cached_property
@@ -87,7 +86,7 @@ class KroneckerNoise:
 
     @property
     def deviations(self) -> Array:
-        """Standard deviation by copy and attribute, shape (M, N)."""
+        """Standard deviations, shape (M, N)."""
         return _deviations(np.outer(np.diag(self.level_covariance), np.diag(self.shape)))
 
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
@@ -96,7 +95,7 @@ class KroneckerNoise:
         return replace(self, level_covariance=self.level_covariance[square(index)])
 
     def applied(self, W: Array) -> Array:
-        """Return ``W K_Z``, shape (..., MN), without forming ``K_Z``."""
+        """Return ``W K_Z``, shape (..., MN)."""
         return _times_kronecker(W, self.level_covariance, self.shape)
 
     def coloured(self, U: Array) -> Array:
@@ -190,7 +189,6 @@ class DenseNoise:
     covariance : ndarray of shape (MN, MN)
         ``K_Z``, positive semi-definite, *not checked*.
     width : int
-        Number of attributes ``N``.
     """
 
     covariance: Array = field(repr=False)
@@ -295,7 +293,7 @@ def undo_root(K: Array) -> Array:
 
 
 def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
-    """Whether one copy of a coalition makes all others useless (``makes_useless``)."""
+    """Whether one copy makes all others useless (``makes_useless``)."""
     members = [copy - 1 for copy in copies]
     return any(all(row[j] for j in members) for row in useless[members].tolist())
 
@@ -313,9 +311,9 @@ def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> 
 def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     """Return whether copy b makes copy j useless, for each pair, shape (M, M).
 
-    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` implies that ``Z_j − Z_b`` is independent
-    of ``Z_b`` and ``X``. Then ``Y_j`` is ``Y_b`` plus independent noise, and *no* attack gains from
-    it (li2012, Theorems 1, 2 and 4, and Corollary 1). Other noise needs one process.
+    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` implies that ``Y_j`` is ``Y_b`` plus
+    independent noise, and *no* attack gains from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Other
+    noise needs one process.
     """
     M = law.copies
     if isinstance(law, KroneckerNoise) and law.one_process:
@@ -424,14 +422,9 @@ class Transform:
 
 @dataclass(frozen=True)
 class Transformed:
-    """Transforms of one release's copies, and the noise law before them.
+    """Square transforms of a release's copies, and the noise law before them.
 
-    Attributes
-    ----------
-    transforms : tuple of M Transform
-        Square, of the table's width; invertibility is *not checked*.
-    law : NoiseLaw
-        Of ``Z``.
+    Invertibility is *not checked*.
     """
 
     transforms: tuple[Transform, ...] = field(repr=False)

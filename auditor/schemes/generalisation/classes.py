@@ -14,9 +14,9 @@
 | ``e`` | least range of the sensitive values in a class; (k, e) also requires k distinct values | zhang2007 |
 | ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007 |
 
-Earth mover's distance: for unordered values ``½ Σ |P_E − P|`` (all distances 1). For numbers,
-ranked 1 … m, neighbours have distance 1/(m−1): ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a
-hierarchy, the distance is the height of the lowest common ancestor over the tree's.
+Earth mover's distance: for unordered values ``½ Σ |P_E − P|``. For numbers, ranked 1 … m, ``Σ_i |Σ_{j≤i}
+(P_E − P)(j)| / (m−1)``. With a hierarchy, distances are heights of the lowest common ancestor over the
+tree's.
 
 A copy is a structured array: ``class`` (−1: suppressed), and ranges ``low`` to ``high``, shapes (N,). A
 suppressed record has the whole domain as quasi-identifiers, and means of other values. Records that
@@ -46,16 +46,9 @@ def blank(rows: int, width: int) -> ClassRecords:
 def compose(
     values: Array, quasi: Sequence[int], numbers: Indices, low: Array, high: Array
 ) -> ClassRecords:
-    """Return a copy.
+    """Return a copy from released values, (n, N), classes, and ranges, (n, q).
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, N)
-        Released values of attributes other than the q quasi-identifiers at ``quasi``.
-    numbers : ndarray of shape (n,)
-        Class of each record.
-    low, high : ndarrays of shape (n, q)
-        Its range in each quasi-identifier.
+    Values at ``quasi`` are not released.
     """
     copy = blank(*values.shape)
     copy["class"], copy["low"], copy["high"] = numbers, values, values
@@ -223,12 +216,9 @@ def promises(
     Parameters
     ----------
     members : ndarray of shape (m, k)
-        The class, in every copy held, of each record released; m ≥ 1.
-    sensitive : ndarray of shape (m,)
-        Their sensitive values.
-    whole : ndarray of shape (n,)
-        The original's sensitive values.
-    confidential : sequence of float
+        Classes of the released records in every copy held; m ≥ 1.
+    sensitive, whole : ndarrays of shapes (m,) and (n,)
+        Their sensitive values, and the original's.
 
     Examples
     --------

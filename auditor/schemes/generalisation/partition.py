@@ -50,19 +50,19 @@ class Rules:
     alpha : float
         Largest share of one sensitive value.
     t : float
-        Largest earth mover's distance from the table.
+        Largest earth mover's distance.
     recursive : (float, int)
-        c and ℓ of recursive diversity; ``ℓ = 1`` and an infinite c mean no rule.
+        c and ℓ; ``ℓ = 1`` and an infinite c mean no rule.
     confidence : float
         Largest share of one confidential value.
     confidential : tuple of int
         Their places among the table's.
     spread : float
-        Least range of the sensitive values, over the table's.
+        Least range of the sensitive values.
     values : tuple of float
-        The table's sensitive values, ascending; needed if ``spread`` is positive.
+        The table's sensitive values, ascending, for ``spread``.
     ground : Ground
-        Distance between sensitive values: by rank, or for each place the ancestors in a hierarchy.
+        By rank, or by each place's ancestors in a hierarchy.
     """
 
     k: int
@@ -99,15 +99,7 @@ class Rules:
 
 
 class Partition(NamedTuple):
-    """Assignment of records to classes.
-
-    Attributes
-    ----------
-    numbers : ndarray of shape (n,)
-        Class of each record; −1 if it is suppressed.
-    low, high : ndarrays of shape (n, q)
-        Range of its quasi-identifiers.
-    """
+    """Class of each record, −1 if suppressed, and ranges, shapes (n, q)."""
 
     numbers: Indices
     low: Array
@@ -268,10 +260,9 @@ def full_domain(
     Parameters
     ----------
     rungs : sequence of q sequences of Rung
-        Of each quasi-identifier, from fine to coarse: bin widths in its unit, or the borders of its
-        hierarchy's nodes.
+        From fine to coarse: bin widths, or the borders of a hierarchy's nodes.
     most_suppressed : float
-        Largest share of suppressed records.
+        Largest share of records.
     """
     P, start = np.bincount(codes) / len(codes), Q.min(axis=0)
     for heights in sorted(

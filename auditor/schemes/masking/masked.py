@@ -100,8 +100,8 @@ class Rounding(MaskedScheme):
     | ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) |
     | ``y`` | ``o + b·round(t)``, ``t = (x − o)/b``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform |
 
-    A copy discloses an interval of width b: error ``b²/12`` for spread values. Pooled copies disclose
-    the intersection. Unbiased rounding keeps expected totals and averages out.
+    A copy discloses an interval of width b: error ``b²/12`` for spread values. Unbiased rounding keeps
+    expected totals and averages out.
     """
 
     name = "rounding"
@@ -330,9 +330,8 @@ SWAP, SHIFT = 5e-7, 2e-11
 class RankSwapping(MaskedScheme):
     """Values swapped with others at most a share p of ranks away (level p).
 
-    From the lowest rank up, a free i is exchanged with a random free j of ``i + 1 … i + ⌊p n⌋``. Every
-    column keeps its distribution; correlations shrink. Pooled copies disclose the intersection of rank
-    intervals.
+    From the lowest rank up, a free i is exchanged with a random free j of ``i + 1 … i + ⌊p n⌋``. Pooled
+    copies disclose the intersection of rank intervals.
     """
 
     name = "rank-swapping"
@@ -435,7 +434,7 @@ class MultiplicativeNoise(Scheme):
 
 
 class FactorSampler(NamedTuple):
-    """Multiplies rows by factors, one stream per copy and block."""
+    """Multiplies rows by factors."""
 
     levels: Sequence[float]
     key: Key

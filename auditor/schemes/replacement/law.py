@@ -12,7 +12,6 @@
 Copies of one multilevel release, in descending order of ``p``, are a Markov chain from the original
 (Lemma 1) for any π, as ``T(a)T(b) = T(ab)`` (remark that ends section 5.2). For one value y against
 all others, the paper's results hold with ``1/π_y`` for s.
-``1/π_y`` for s.
 
 Copies drawn independently by stated matrices ``T_i`` (gouweleeuw1998) have the joint law
 ``Π T_i[x, y_i]`` and ``ε = max_{x, x'} Σ_i max_y ln(T_i[x, y] / T_i[x', y])``.
@@ -25,8 +24,8 @@ Copies without a stated law get an estimated one, from matched pairs:
 | ``T_i[x, y]`` | ``(n_xy + w·U[x, y]) / (n_x + w)``, U the uniform law at p | (s, s) |
 | ``w`` | of `RECORDS_BY_LAW` the likeliest, each row being Dirichlet with ``w·U`` (``evidence``) | scalar |
 
-Copy j is *redundant* given copy i of higher retention if copy i predicts it better than the originals
-do, by this evidence. It then does not count.
+Copy j is *redundant* given copy i of higher retention, and does not count, if copy i predicts it better
+than the originals do, by this evidence.
 """
 
 from __future__ import annotations
@@ -98,11 +97,10 @@ class UniformLaw:
     levels : tuple of float
         Retention probabilities in [0, 1], in the order of the copies.
     size : int
-        ``s``, the number of values in the domain.
     multilevel : bool
-        Whether copies are one replacement process at several levels, or fresh draws.
+        Whether copies are one replacement process, or fresh draws.
     replacement : tuple of s floats, optional
-        ``π``, the distribution of replacements; None: uniform.
+        ``π``; None: uniform.
     """
 
     levels: tuple[float, ...]
@@ -127,7 +125,7 @@ class UniformLaw:
         return self.size if self.replacement is None else _inverse(min(self.replacement))
 
     def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
-        """Return ``(1 − p)·π_y`` of every y, shape (b,); one number if π is uniform."""
+        """Return ``(1 − p)·π_y`` of every y, (b,), or one number."""
         chances = fresh_chances(retention, self.size, self.pi)
         return chances[y] if isinstance(chances, np.ndarray) else chances
 
@@ -169,7 +167,7 @@ class UniformLaw:
             places = range(1, len(self.levels) + 1)
             return independent([self.transition_matrix(None, place) for place in places], self.size)
         joint, high = np.ones(self.size), 1.0
-        for place in self.descending:  # the copy before is the last axis
+        for place in self.descending:
             low = self.levels[place]
             joint = joint[..., None] * transition_matrix(step(high, low), self.size, self.pi)
             high = low
@@ -177,11 +175,11 @@ class UniformLaw:
         return np.transpose(joint, np.argsort(order))
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s), by look-up."""
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
         return np.moveaxis(self.given_original(), 0, -1)[tuple(copies)]
 
     def joint(self, prior: Array) -> Array:
-        """Return the joint law ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
+        """Return ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
         return np.einsum("x,x...->x...", prior, self.given_original())
 
     def epsilon(self) -> float:
@@ -194,7 +192,7 @@ class UniformLaw:
         return max(each) if self.multilevel else math.fsum(each)
 
     def odds(self) -> float:
-        """Return ``exp(ε)``, the largest factor of posterior odds."""
+        """Return ``exp(ε)``."""
         bits = self.epsilon()
         return math.inf if bits > 700 else math.exp(bits)
 
@@ -213,8 +211,7 @@ class UniformLaw:
     def best_is_sufficient(self) -> bool:
         """Whether ``P(y_j | y_b, x)`` never depends on x, b being the best copy.
 
-        Multilevel copies are a chain from the best one. Fresh copies depend on x alone, unless
-        ``y_b`` determines it, at ``p_b = 1``.
+        Multilevel copies are a chain. Fresh copies depend on x alone, unless ``y_b`` determines it.
         """
         best, *others = (self.levels[place] for place in self.descending)
         return self.multilevel or self.size == 1 or best == 1.0 or not any(others)
@@ -305,7 +302,6 @@ class MatrixLaw(UniformLaw):
 
     def epsilon(self) -> float:
         total = np.zeros((self.size, self.size))
-        # a value impossible under both originals does not matter
         with np.errstate(divide="ignore", invalid="ignore"):
             for T in self.transitions:
                 logs = np.log(T)
@@ -329,7 +325,7 @@ class EstimatedLaw(MatrixLaw):
     Attributes
     ----------
     redundant : ndarray of shape (k, k)
-        Whether the copy of the column is redundant beside the copy of the row.
+        Whether the column's copy is redundant given the row's.
     """
 
     redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool), repr=False)
