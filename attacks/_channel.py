@@ -69,16 +69,16 @@ class Channel(ABC):
         """
 
     def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return each bin's mean likelihood up to a factor per row, shape (b, B)."""
+        """Return each bin's mean likelihood up to a factor, shape (b, B)."""
         return self.within(copies, edges)[0]
 
     def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return each bin's most likely point and its log-likelihood, shapes (b, B)."""
+        """Return each bin's likeliest point and its log-likelihood, (b, B)."""
         points = np.clip(self.value(copies)[:, None], edges[:-1], edges[1:])
         return points, self.log_likelihood(copies, points)
 
     def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return both ends of the possible part of one interval per row, shapes (b,)."""
+        """Return the ends of the possible part of intervals, shapes (b,)."""
         return low, high
 
 
@@ -86,11 +86,7 @@ class Channel(ABC):
 class Combined(Channel):
     """Channel of Gaussian noise: the weighted mean of copies is sufficient.
 
-    Attributes
-    ----------
-    noise : NoiseDensity
-        Noise of the weighted mean.
-    weights : ndarray of shape (k,)
+    ``noise`` is of the weighted mean.
     """
 
     noise: NoiseDensity
@@ -117,12 +113,7 @@ class Combined(Channel):
 class Overlap(Channel):
     """Channel of uniform noise: the intersection of the copies' intervals.
 
-    Attributes
-    ----------
-    noise : NoiseDensity
-        Noise of the least noisy copy.
-    reaches : ndarray of shape (k,)
-        ``a_i``, half-widths.
+    ``noise`` is of the least noisy copy; ``reaches``, shape (k,), are the half-widths ``a_i``.
     """
 
     noise: NoiseDensity
@@ -165,16 +156,8 @@ class Overlap(Channel):
 class Product(Channel):
     """Channel of Laplace, geometric or Skellam noise, independent between copies.
 
-    Attributes
-    ----------
-    densities : tuple of NoiseDensity
-        ``f_i``, each with a positive deviation.
-    places : tuple of int
-        Indices of the relevant copies in the coalition.
-
-    Notes
-    -----
-    Exact under Laplace noise, and on a lattice up to ``MOST_POINTS`` points per bin.
+    Of ``densities`` ``f_i`` of the relevant copies, at ``places`` in the coalition. Exact under Laplace
+    noise, and on a lattice up to ``MOST_POINTS`` points per bin.
     """
 
     densities: tuple[NoiseDensity, ...]
@@ -282,10 +265,7 @@ def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
 def channels(view: View) -> list[Channel]:
     """Return the channel of each attribute for a coalition's copies.
 
-    Raises
-    ------
-    NotApplicable
-        The noise law is unknown, mixes shapes, or is uniform and correlated between attributes.
+    ``NotApplicable`` if the law is unknown, mixes shapes, or is uniform and correlated.
     """
     law = view.law
     if not isinstance(law, KroneckerNoise):

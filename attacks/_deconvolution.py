@@ -15,7 +15,8 @@ shape (r, r). Noise of another law has its own expected moments (``_expectation_
 
 The number of components doubles from 1 while the held-out likelihood rises by a standard error.
 
-*Atoms.* A point mass is a component whose variance converges slowly to 0. A component much
+*Atoms.* A point mass is a component whose variance converges slowly to 0. A component much narrower
+than the noise becomes an atom at once, unless that lowers the held-out likelihood.
 
 Reference: bovy2011. *Limit*: with strong noise only one component is found.
 """
@@ -93,11 +94,11 @@ class Posterior:
     def __init__(self, prior: Mixture, s: Array) -> None:
         self.prior, self.noise = prior, s
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
-        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹; triangular, GRAIN bounds its condition
+        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹
         log_weights = np.log(np.maximum(prior.weights, np.finfo(float).tiny))
         scale = np.sqrt(2.0 * np.pi) * np.einsum("krr->kr", L)
         self._log_scale = log_weights - np.log(scale).sum(axis=1)
-        # L⁻¹ and −L⁻¹m side by side, shape (Kr, r + 1): one product for all components
+        # L⁻¹ and −L⁻¹m side by side, shape (Kr, r + 1)
         shift = -self._half @ prior.means[:, :, None]
         wide = np.concatenate([self._half, shift], axis=2)
         self._map = wide.reshape(shift.size, wide.shape[2])
@@ -153,9 +154,9 @@ class Posterior:
         )
 
     def mean(self, u: Array) -> Array:
-        """Return ``E[x
+        """Return the posterior mean, shape (n, r).
 
-        u]``, shape (n, r).|``u − s Σ_k q_k T_k⁻¹ (u − m_k)``, exact without noise.
+        ``u − s Σ_k q_k T_k⁻¹ (u − m_k)``, exact without noise.
         """
         (K, r), found = self.prior.means.shape, np.array(u)
         half = self._half.reshape(K * r, r)
@@ -199,12 +200,8 @@ class Moments(NamedTuple):
 class NoisyRows:
     """Rows observed through normal noise, for which ``u`` is sufficient.
 
-    Attributes
-    ----------
-    u : ndarray of shape (n, r)
-        One value per entry, the best summary of its copies.
-    s, fourth : ndarrays of shape (r,)
-        Variance and fourth cumulant of its noise.
+    ``u``, shape (n, r), summarises each entry's copies; ``s`` and ``fourth``, shape (r,), are the variance
+    and fourth cumulant of its noise.
     """
 
     error: ClassVar[float] = 0.0
@@ -312,7 +309,7 @@ def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
 
 
 def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[float, Array, Array]]:
-    """Return both halves of a component; the component if it has no width."""
+    """Both halves of a component; the component if it has no width."""
     weight, m, V = prior.weights[k], prior.means[k], prior.covariances[k]
     values, axes = np.linalg.eigh(V)
     z, q = (rows.u - m) @ axes, q / max(q.sum(), np.finfo(float).tiny)
@@ -338,10 +335,7 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     ``V − V a aᵀV / aᵀVa``: the covariance given that attribute, ``aᵀx``. A component narrower than
     the grain is an atom already.
 
-    Parameters
-    ----------
-    A : ndarray of shape (N, r)
-        Rows ``a``: attributes in the coordinates of ``u``.
+    ``A`` has shape (N, r): attributes in the coordinates of ``u``.
     """
     covariances = prior.covariances.copy()
     for V in covariances:
@@ -357,14 +351,8 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
 def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
     """Fit a mixture to noisy rows, with the number of components validated.
 
-    Parameters
-    ----------
-    start : Mixture
-        Of one component.
-    A : ndarray of shape (N, r)
-        Attributes in the coordinates of ``u``.
-    most : int
-        Most components; few rows per parameter lower it.
+    ``start`` has one component, and ``A``, shape (N, r), the attributes in the coordinates of ``u``. Few
+    rows per parameter lower ``most`` components.
     """
     n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:

@@ -57,11 +57,7 @@ class Likelihood(NamedTuple):
 
     ``exp(height + slope·x)`` from ``low`` to ``high``.
 
-    Attributes
-    ----------
-    low, high, height, slope : ndarrays of shape (n, P)
-    centre, std : ndarrays of shape (n,)
-        Of a normal about as wide.
+    ``centre, std``: of a normal about as wide.
     """
 
     low: Array
@@ -155,10 +151,7 @@ class Found(NamedTuple):
 class RowsInAnyNoise(NoisyRows):
     """Rows observed through noise of any law, independent between attributes.
 
-    Attributes
-    ----------
-    likelihoods : tuple of N Likelihood or None
-        None if the likelihood is normal or the value exact.
+    A likelihood is None if it is normal or the value exact.
     """
 
     error: ClassVar[float] = 0.005
@@ -254,7 +247,7 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
             np.where(told, *pair) for pair in zip(matched, (old_C, old_h, old_p), strict=True)
         )
         more = p[..., a] - old_p
-        grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)  # only rounding falls below
+        grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
         d += column * ((h[..., a] - old_h - more * (m[..., a] + d[..., a])) / grown)[..., None]
         B -= column[..., :, None] * (column * (more / grown)[..., None])[..., None, :]

@@ -43,12 +43,7 @@ Bins = NDArray[np.bool_]
 class Axis:
     """One axis of a grid.
 
-    Attributes
-    ----------
-    place : int
-        Index of its direction.
-    channel : Channel
-    edges : ndarray of shape (B + 1,)
+    ``place`` is the index of its direction.
     """
 
     place: int
@@ -68,7 +63,7 @@ class Axis:
         return y, *alone.within(y[:, None], self.edges)
 
     def within(self, copies: Array) -> tuple[Array, Array]:
-        """Return each bin's mean likelihood and mean value, of copies of shape (b, k).
+        """Return each bin's mean likelihood and mean value, of copies (b, k).
 
         A table under Gaussian noise is four times as fast, and off by under 1/250 of a deviation.
         """
@@ -96,11 +91,7 @@ class Axis:
 class Grid:
     """A group's joint distribution.
 
-    Attributes
-    ----------
-    axes : sequence of p Axis
-    mass : ndarray of shape (B_1, …, B_p)
-        ``π``, sum 1.
+    ``mass`` is ``π``, sum 1.
     """
 
     axes: Sequence[Axis]
@@ -115,7 +106,7 @@ class Grid:
     def fitted(
         cls, channels: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None
     ) -> Grid:
-        """Fit the grid by EM to copies, shapes (n, N), along some directions."""
+        """Fit the grid by EM to copies, (n, N), along some directions."""
         count = bins or BINS[len(places)]
         axes, cells, values, L = [], [], [], []
         for place in places.tolist():

@@ -170,7 +170,7 @@ class OnGrids(Reconstruction):
             each = [axis.of(copies) for axis in grid.axes]
             share = 1.0 - (1.0 - self._confidence) / len(grid.axes)
             P, explained = grid.posterior(each)
-            # cells above the omitted share always count as touched; excludes nearly all records
+            # excludes nearly all records
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))
             ends = [
@@ -230,10 +230,7 @@ class Directions:
 def directions(view: View, groups: Sequence[Indices]) -> Directions:
     """Return directions with independent noise within every group.
 
-    Raises
-    ------
-    NotApplicable
-        The noise law is unknown, or neither Gaussian nor independent between attributes.
+    ``NotApplicable`` if there is no law, or one neither Gaussian nor independent.
     """
     identity = np.eye(view.width)
     if view.law is not None and view.law.distribution != "gaussian":

@@ -16,7 +16,7 @@ record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit. The adversar
 probability, since rotations preserve distances.
 
 The mean squared error is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``).
-With a translation records are centred, the rank is one less, and probabilities are unknown.
+With a translation records are centred, and probabilities are unknown.
 
 Only the first copy is used: the others add no information.
 """
@@ -94,14 +94,8 @@ class FittingRotations:
 
     Centred if ``moved``.
 
-    Attributes
-    ----------
-    spanned, rest : ndarrays of shape (N, r), (N, c)
-        ``V_1``, ``V_2``.
-    transformed, rest_transformed : ndarrays of shape (N, r), (N, c)
-        ``W_1``, ``W_2``.
-    centre, copied_centre : ndarrays of shape (N,)
-        Of the known records and of their copies; 0 without a translation.
+    ``centre`` and ``copied_centre`` of the known records are 0 without a translation. Bases are named as
+    above.
     """
 
     spanned: Array
@@ -179,9 +173,9 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
     Parameters
     ----------
     length, distance : ndarrays of shape (b,)
-        ``‖x‖`` and ``d(x, X_p)``, in data units.
+        ``‖x‖`` and ``d(x, X_p)``.
     tolerance : float
-        ``ε``, ≥ 0, no unit.
+        ``ε``, ≥ 0.
     unknown : int
         ``c = N − rank(X_p)``.
 

@@ -110,10 +110,7 @@ def seen_with(view: View, known: Array) -> Seen:
 
     Known records have shape (m, N).
 
-    Raises
-    ------
-    NotApplicable
-        The law of the noise is unknown.
+    ``NotApplicable`` without a noise law.
     """
     W = least_noise(view)
     mu, from_copies, Sigma_r = normal_prior(view, W)
@@ -135,7 +132,7 @@ def weighed_covariance(
     own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))
     total = own + np.diag(Sigma_r)
     precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2
-    records = m - 1  # one number: rounding of a sum could leave a share above 1
+    records = m - 1
     share = np.divide(
         precision, precision + records, out=np.ones_like(total), where=precision + records > 0
     )
@@ -146,16 +143,8 @@ def weighed_covariance(
 class Kernel:
     """Normal kernels at records, with noise of variances ``1 − c``.
 
-    Both are diagonal.
-
-    Parameters
-    ----------
-    records : ndarray of shape (m, r)
-        ``x_j``.
-    share : ndarray of shape (r,)
-        ``c``, the data's variance per direction; data and noise have 1 together.
-    bandwidth : float
-        ``h``.
+    Both are diagonal. ``records`` have shape (m, r); ``share``, shape (r,), is ``c``, the data's variance
+    per direction. Data and noise have 1 together.
     """
 
     def __init__(self, records: Array, share: Array, bandwidth: float) -> None:
@@ -166,7 +155,7 @@ class Kernel:
         self._half_squares = 0.5 * (self._points**2).sum(axis=1)
 
     def _weigh(self, u: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield pieces of rows, their ``q``, (m, b), and log-sums up to a constant, (b,)."""
+        """Yield pieces of rows, their ``q``, (m, b), and log-sums, (b,)."""
         for start, stop in evenly(0, len(u), len(self._records), CHUNK_VALUES):
             z = u[start:stop] * self._scale
             q, log_sum = normalised(self._points @ z.T - self._half_squares[:, None])
@@ -217,13 +206,7 @@ def kernel_points(
 
 
 class OverRecords(Reconstruction):
-    """Posterior mean over equally likely points, under noise of any law.
-
-    Parameters
-    ----------
-    found : sequence of N Channel
-    records : ndarray of shape (m, N)
-    """
+    """Posterior mean over equally likely points, under noise of any law."""
 
     def __init__(self, found: Sequence[Channel], records: Array) -> None:
         self._found, self._records = found, records
@@ -242,7 +225,7 @@ class OverRecords(Reconstruction):
         return sum(float(log_sum.sum()) for _, _, log_sum in self._weigh(copies))
 
     def _weigh(self, copies: Sequence[Array]) -> Iterator[tuple[list[Array], Array, Array]]:
-        """Yield pieces of rows by attribute, their ``q``, (m, b), and log-means, (b,)."""
+        """Yield pieces of rows by attribute, ``q``, (m, b), and log-means, (b,)."""
         for start, stop in evenly(0, len(copies[0]), len(self._records), CHUNK_VALUES):
             seen = by_attribute([copy[start:stop] for copy in copies])
             log_q = np.zeros((len(seen[0]), len(self._records)))

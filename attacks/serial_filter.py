@@ -226,9 +226,7 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array, lags: int | Non
     stretches : iterable of ndarrays of shape (s, length, d)
         The copy, in coordinates of variance 1.
     r : ndarray of shape (length,)
-        Autocorrelations of its noise.
     nu : ndarray of shape (d,)
-        Its noise.
     lags : int, optional
         None chooses it. Fits to redraws keep that of the release.
     """
@@ -246,7 +244,7 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array, lags: int | Non
 
 
 def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) -> int:
-    """Return the lags of least risk from the periodograms of both halves; 1 if unsure."""
+    """Return the lags of least risk for both halves; 1 if unsure."""
     length, noise, flat = len(r), noise_spectrum(r, nu), 1.0 - nu
     best, chosen = 0.0, 1
     halves = (odd, judged_by(even)), (even, judged_by(odd))
@@ -304,7 +302,7 @@ class Filtered(Reconstruction):
         return replace(self, first=first)
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return estimates of all rows; the ends of the table are mirrored."""
+        """Return estimates; the ends of the table are mirrored."""
         y = centred(self.weights, copies, self.mu)
         return np.ascontiguousarray((self.of_centred(y) + self.mu[:, None]).T)
 
@@ -321,7 +319,7 @@ class Filtered(Reconstruction):
         """
         y, m = self._parted(self.weights, copies)
         h = self.lines.leverage[:, None]
-        m = m - h / (1.0 - h) * y  # without the row's own share
+        m = m - h / (1.0 - h) * y
         if self.neighbours:
             g_0, (A, inverse) = self.taps[self.neighbours], (self.pencil.basis, self.pencil.inverse)
             c = inverse[self.used] @ y
@@ -373,12 +371,7 @@ class Filtered(Reconstruction):
 def convolved(c: Array, taps: Array) -> Array:
     """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − 2m).
 
-    Without ``scipy.signal``, whose import takes 0.6 seconds.
-
-    Parameters
-    ----------
-    c : ndarray of shape (d, n)
-    taps : ndarray of shape (2m + 1, d, d)
+    Of c, shape (d, n), and taps, shape (2m + 1, d, d). Importing ``scipy.signal`` takes 0.6 seconds.
     """
     more, rows = len(taps) - 1, c.shape[1] - len(taps) + 1
     size = 1 << max(4, (4 * more).bit_length())

@@ -41,7 +41,6 @@ class Given:
     """Name in messages if an attack needs it."""
 
     def __post_init__(self) -> None:
-        # attacks must not change each other's data
         for part in vars(self).values():
             seal(
                 *(
@@ -78,14 +77,8 @@ class Informed:
 class ExactMoments(Given):
     """The table's own moments.
 
-    Attributes
-    ----------
-    mean : ndarray of shape (N,)
-        ``mu_X``.
-    covariance : ndarray of shape (N, N)
-        ``K_X``, divisor n.
-    distribution : callable or None
-        Map an attribute's index to its distinct values, ascending, and their shares.
+    ``mu_X`` and ``K_X``, divisor n; ``distribution`` maps an attribute's index to its distinct values,
+    ascending, and their shares, or is None.
     """
 
     what = "the data's exact mean and covariance"
@@ -120,12 +113,9 @@ class Originals(Given):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Records(Originals):
-    """Original records, matched to their copies' rows.
+    """Original records, matched to their copies' rows, shapes (p, N).
 
-    copies : tuple of k ndarrays of shape (p, N)
-    moments : Moments or None
-        Of ``[X, Y_1 … Y_k]`` over these records, about the view's centre; None for copies of
-        another width.
+    ``moments`` of ``[X, Y_1 … Y_k]`` are about the view's centre; None for another width.
     """
 
     what = "records in clear with their copies' rows"
@@ -197,9 +187,7 @@ def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array
 def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
     """Return means, (B, N), and covariances, (B, N, N), of ``Σ w_i Y_i``.
 
-    w : ndarray of shape (B, M)
-    mean, covariance : ndarrays of shapes (MN,) and (MN, MN)
-        Of the stacked copies.
+    Of weights of shape (B, M), and moments of the stacked copies.
     """
     (B, M), N = w.shape, mean.size // w.shape[1]
     combined, step = np.empty((B, N, N)), max(1, min(MOST_NEIGHBOURS, MOST_HALVES // (M * N * N)))
@@ -237,14 +225,14 @@ class View(Informed):
     law : NoiseLaw or None
         The noise law of the coalition's copies; None if unknown.
     centre : ndarray of shape (N,)
-        A point near the data, the origin of moments and for no other use. Moments of transformed
-        copies are about their own means.
+        A point near the data, the origin of moments only. Moments of transformed copies are about
+        their own means.
     released : Moments
         Moments of the stacked copies over all released rows, about the centre, d = kN.
     given : Given
         Data from its knowledge; see ``need``.
     scheme : mapping
-        The scheme's public ``name`` and parameters.
+        Its public ``name`` and parameters.
     seed : int
         For an attack's random guesses.
     steps : callable
@@ -273,7 +261,7 @@ class View(Informed):
 
     @property
     def width(self) -> int:
-        """Number of attributes ``N``."""
+        """``N``."""
         return len(self.attributes)
 
     def coalition(self, copies: Sequence[int]) -> View:
@@ -343,7 +331,7 @@ class View(Informed):
 
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:
-        """The combination and its noise multiple, weights bounded by the grain."""
+        """Combination and noise multiple, weights bounded by the grain."""
         if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance

@@ -107,13 +107,10 @@ def implied_level_covariance(
     """Return the exact ``Sigma`` of a plan, shape (M, M).
 
     ``Z = A Z + B g`` with A the weights on earlier copies and B the scales: ``Sigma = C Cᵀ`` of
-    ``Z = C g``.
-    before : ndarray of shape (m, m), optional
-        ``Sigma`` of the m existing copies.
-        ``Sigma`` of the m existing copies; the steps draw the others.
+    ``Z = C g``. ``before`` is ``Sigma`` of the m existing copies, shape (m, m).
     """
     C = np.zeros((copies + 1, copies + 1))
-    if before is not None:  # any root will do: no step may use its innovations
+    if before is not None:
         C[1 : len(before) + 1, 1 : len(before) + 1] = psd_root(before)
     for step in steps:
         for parent, weight in step.parents:
@@ -285,7 +282,7 @@ class AdditiveScheme(Scheme):
 
     @abstractmethod
     def level_covariance(self, levels: Sequence[float]) -> Array:
-        """Return ``Sigma``, shape (M, M), for copies at these levels ``σ_i²``."""
+        """Return ``Sigma``, shape (M, M), of levels ``σ_i²``."""
 
     @abstractmethod
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
@@ -306,7 +303,7 @@ class AdditiveScheme(Scheme):
         )
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return the noise's autoregression over records, or None if independent."""
+        """Return the noise's autoregression, or None if independent."""
         return None
 
     def shape(self, table: TableMoments) -> Array:
@@ -406,7 +403,7 @@ class AdditiveSampler:
                     y += scale * self._size * drawn[innovation]
                     if uses[innovation] == 1:
                         del drawn[innovation]
-                # rounds the process: later copies are drawn from the released values
+                # later copies are drawn from the released values
                 if self._grid.size and step.fresh:
                     snap(y, self._grid)
 
@@ -489,7 +486,7 @@ def grid_of(
     Parameters
     ----------
     deviations : ndarray of shape (M, N)
-        Standard deviations of the noise.
+        Of the noise.
     largest : ndarray of shape (N,)
         Largest absolute value of the originals.
     bits : int
@@ -497,7 +494,7 @@ def grid_of(
     units : ndarray of shape (N,), optional
         Units of noise on a lattice; they are then the grid.
     farthest : float
-        Number of deviations that no draw exceeds.
+        Deviations that no draw exceeds.
 
     Examples
     --------

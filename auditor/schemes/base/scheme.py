@@ -35,7 +35,6 @@ class TableMoments:
     covariance : ndarray of shape (N, N)
         ``K_X`` with divisor n: the table is the population.
     rows : int
-        ``n``.
     spans : ndarray of shape (N,), optional
         ``Δ``, largest change of one record in each attribute, in data units; None if unstated.
     first : TableMoments or None
@@ -156,9 +155,8 @@ class Sampler(Protocol):
         ----------
         index : int
         x : ndarray of shape (b, N)
-            The block's original rows.
         out : sequence of M ndarrays, as from ``Scheme.blank``
-            One array per copy, in order of release; the first ``existing`` are only read.
+            One per copy, in order of release; the first ``existing`` are only read.
         """
 
 
@@ -275,7 +273,7 @@ class Scheme(Plugin):
 
     @property
     def distribution(self) -> str | None:
-        """Distribution of added noise; None if none is added."""
+        """Distribution of added noise, or None."""
         return None
 
     def default_levels(self) -> tuple[float, ...]:
@@ -288,7 +286,7 @@ class Scheme(Plugin):
 
     @property
     def public(self) -> dict[str, Any]:
-        """Public description of the scheme: its name and its parameters."""
+        """The scheme's public name and parameters."""
         return {"name": self.name, **self.parameters.model_dump()}
 
     def output_width(self, width: int) -> int:
@@ -300,7 +298,7 @@ class Scheme(Plugin):
         return np.empty((rows, self.output_width(width)))
 
     def to_columns(self, copy: Array, attributes: Sequence[str]) -> Array:
-        """Return rows of a copy as released columns, shape (b, output_width(N))."""
+        """Return a copy's rows as released columns, (b, output_width(N))."""
         return copy
 
     def from_columns(self, columns: Array, attributes: Sequence[str]) -> Array:
@@ -312,7 +310,7 @@ class Scheme(Plugin):
         """Return the exact noise law of copies at these levels, or None."""
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return seconds per release in addition to a draw per value, one core."""
+        """Return core-seconds per release besides a draw per value."""
         return 0.0
 
     def transformed(

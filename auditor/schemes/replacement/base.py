@@ -72,8 +72,7 @@ def coins(
 ) -> tuple[Coin, Coin]:
     """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r``.
 
-    Levels ``high > level > low``; without a right neighbour ``low`` is None and both coins are
-    ``(p/p_l, 0)``.
+    Levels ``high > level > low``; without a right neighbour both are ``(p/p_l, 0)``.
 
     Examples
     --------
@@ -134,7 +133,7 @@ class Draws:
         return replacements(self._rng, n, self._size, self._pi)
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
-        """Return ``left``, ``right`` or a fresh value per tuple, by the coins."""
+        """Return ``left``, ``right`` or a fresh value, by the coins."""
         n = left.size
         coin = self.uniforms(n)
         out = np.array(left, copy=True)
@@ -268,7 +267,7 @@ def stream_of(key: Key, number: int) -> Rng:
 
 
 class FreshCopies(Copies):
-    """Independent retention-replacement per copy; redrawn, not stored."""
+    """Independent retention-replacement per copy, redrawn on request."""
 
     def copy(self, number: int) -> Codes:
         rng = stream_of(self._keys[number - 1], number)
@@ -346,7 +345,7 @@ class UniformScheme(Scheme):
         """
 
     def blocked(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return the generator of a whole column's copies, drawn per block."""
+        """Return the generator of a column's copies, block by block."""
         blocks = [
             self.copies(part, size, replace(key, block=k))
             for k, part in enumerate(code_blocks(original))
