@@ -6,8 +6,7 @@
 | ``P_E(v)`` | share of sensitive value v in the class: the posterior of each of its records | (classes, V) |
 | ``P(v)`` | share in the copies as a whole: the prior | (V,) |
 
-A record that one copy suppresses is estimated from the other copies. A record that all copies
-suppress has the posterior ``P`` and no row to be linked to.
+A record that all copies suppress has the posterior ``P`` and no row to be linked to.
 """
 
 from __future__ import annotations
@@ -76,7 +75,6 @@ class Classes:
 
     @classmethod
     def of(cls, target: int, blocks: Iterable[list[ClassRecords]]) -> Classes:
-        """Count the values in one pass."""
         parts = [(classes(copies), *released(copies, target)) for copies in blocks]
         members, value, shown = (np.concatenate(each) for each in zip(*parts, strict=True))
         found, number = np.unique(members, axis=0, return_inverse=True)
@@ -88,15 +86,11 @@ class Classes:
 
     @property
     def prior(self) -> Array:
-        """``P(v)``, shape (V,)."""
         return self.counts.sum(axis=0) / self.counts.sum()
 
     @property
     def posterior(self) -> Array:
-        """``P_E(v)``, shape (classes, V).
-
-        A class without released records has the prior.
-        """
+        """``P_E(v)``, shape (classes, V); the prior for empty classes."""
         size = self.counts.sum(axis=1, keepdims=True)
         return np.where(size > 0, self.counts / np.where(size > 0, size, 1.0), self.prior)
 
@@ -106,7 +100,6 @@ class Classes:
         return self.counts.sum(axis=1)
 
     def number(self, copies: Sequence[ClassRecords]) -> Indices:
-        """Return each record's class number."""
         found, number = np.unique(classes(copies), axis=0, return_inverse=True)
         return np.array([self.numbers[tuple(row)] for row in found.tolist()], dtype=np.intp)[
             number.ravel()
@@ -144,7 +137,6 @@ class ClassAttack(RowAttack):
 
 
 def surest(sizes: Array, P_E: Array, confidence: float) -> Indices:
-    """Return each class's commonest group, −1 below the confidence."""
     return np.where((P_E.max(axis=1) >= confidence - 1e-12) & (sizes > 0), P_E.argmax(axis=1), -1)
 
 
@@ -159,8 +151,8 @@ def by_group(shares: Array, groups: Indices) -> Array:
 class ClassReading(Reconstruction):
     """Estimate every attribute of a record from its class.
 
-    Quasi-identifiers are midpoints of the intersected ranges. The sensitive value is the most
-    probable one in the class. Other attributes stay as released.
+    Midpoints of the intersected ranges, the class's commonest sensitive value, and other attributes
+    as released.
     """
 
     def __init__(self, attack: ClassAttack, view: View, classes: Classes) -> None:
@@ -170,7 +162,6 @@ class ClassReading(Reconstruction):
         self._claims = attack.claimed(classes.sizes, self._posterior, self._prior)
 
     def rows(self, copies: Sequence[ClassRecords]) -> Array:
-        """Return the estimate of every attribute, shape (b, N)."""
         low, high = ranges(copies)
         out: Array = (low + high) / 2.0
         best = self._classes.values[self._classes.posterior.argmax(axis=1)]
@@ -178,7 +169,6 @@ class ClassReading(Reconstruction):
         return out
 
     def inferred(self, copies: Sequence[ClassRecords]) -> Inferred:
-        """Return posterior, prior and claims for each record's sensitive value."""
         number = self._classes.number(copies)
         size = self._classes.sizes[number]
         return Inferred(

@@ -7,9 +7,8 @@
 | one process with independent increments | its least perturbed copy: sufficient | its density ``f(y − x)`` |
 | independent between copies | all copies | ``Π_i f_i(y_i − x)``, on a lattice a product of probabilities |
 
-Attributes are treated one at a time. Laplace, geometric and Skellam densities and their products
-are log-concave, with one peak; the best point of a bin is the nearest to it. Under Laplace noise
-the peak is at a copy.
+Laplace, geometric and Skellam densities and their products are log-concave. Their best point in a
+bin is the nearest to the peak, which under Laplace noise is a copy.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ MOST_POINTS = 32
 
 
 class Channel(ABC):
-    """Likelihood of one attribute given its copies.
+    """Likelihood of one attribute given copies, shape (b, k).
 
-    Copies have shape (b, k). Bins are given by B + 1 ascending edges.
+    At points, or in bins of B + 1 edges.
     """
 
     noise: NoiseDensity
@@ -49,7 +48,7 @@ class Channel(ABC):
 
     @abstractmethod
     def observed(self, copies: Array) -> Array:
-        """Return the perturbed values, shape (b,), used to reconstruct a prior."""
+        """Return the perturbed values, shape (b,)."""
 
     @abstractmethod
     def value(self, copies: Array) -> Array:
@@ -57,30 +56,29 @@ class Channel(ABC):
 
     @abstractmethod
     def log_likelihood(self, copies: Array, x: Array) -> Array:
-        """Return the log-likelihood of points up to a constant, shape (b, C).
+        """Return log-likelihoods of points up to a constant, shape (b, C).
 
-        ``x`` has shape (C,) or (b, C). Impossible points get −∞.
+        ``x`` is (C,) or (b, C); impossible points get −∞.
         """
 
     @abstractmethod
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
         """Return each bin's mean likelihood and mean value, shapes (b, B).
 
-        Likelihoods have an unknown factor per row. The mean value is taken under the likelihood
-        truncated to the bin.
+        Likelihoods have an unknown factor per row.
         """
 
     def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return each bin's mean likelihood up to a factor per row, shape (b, B)."""
+        """Return each bin's mean likelihood up to a factor, shape (b, B)."""
         return self.within(copies, edges)[0]
 
     def peaks(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return each bin's most likely point and its log-likelihood, shapes (b, B)."""
+        """Return each bin's likeliest point and its log-likelihood, (b, B)."""
         points = np.clip(self.value(copies)[:, None], edges[:-1], edges[1:])
         return points, self.log_likelihood(copies, points)
 
     def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return both ends of the possible part of one interval per row, shapes (b,)."""
+        """Return the ends of the possible part of intervals, shapes (b,)."""
         return low, high
 
 
@@ -88,11 +86,7 @@ class Channel(ABC):
 class Combined(Channel):
     """Channel of Gaussian noise: the weighted mean of copies is sufficient.
 
-    Attributes
-    ----------
-    noise : NoiseDensity
-        Noise of the weighted mean.
-    weights : ndarray of shape (k,)
+    ``noise`` is of the weighted mean.
     """
 
     noise: NoiseDensity
@@ -119,12 +113,7 @@ class Combined(Channel):
 class Overlap(Channel):
     """Channel of uniform noise: the intersection of the copies' intervals.
 
-    Attributes
-    ----------
-    noise : NoiseDensity
-        Noise of the least noisy copy.
-    reaches : ndarray of shape (k,)
-        ``a_i``, half-widths.
+    ``noise`` is of the least noisy copy; ``reaches``, shape (k,), are the half-widths ``a_i``.
     """
 
     noise: NoiseDensity
@@ -167,16 +156,8 @@ class Overlap(Channel):
 class Product(Channel):
     """Channel of Laplace, geometric or Skellam noise, independent between copies.
 
-    Attributes
-    ----------
-    densities : tuple of NoiseDensity
-        ``f_i``, each with a positive deviation.
-    places : tuple of int
-        Indices of the relevant copies in the coalition.
-
-    Notes
-    -----
-    Exact under Laplace noise, and on a lattice unless a bin has more than ``MOST_POINTS`` points.
+    Of ``densities`` ``f_i`` of the relevant copies, at ``places`` in the coalition. Exact under Laplace
+    noise, and on a lattice up to ``MOST_POINTS`` points per bin.
     """
 
     densities: tuple[NoiseDensity, ...]
@@ -198,10 +179,7 @@ class Product(Channel):
         return copies[:, self.places] @ precision / precision.sum(), float(1.0 / precision.sum())
 
     def value(self, copies: Array) -> Array:
-        """Return the most likely of the copies and their weighted mean.
-
-        Shape (b,). This is the peak under Laplace and geometric noise, where it is a kink.
-        """
+        """Return the likelier of the copies and their weighted mean, (b,)."""
         if len(self.places) == 1:
             return self.observed(copies)
         mean = self._on_lattice(copies, self.normal_like(copies)[0][:, None])
@@ -272,10 +250,10 @@ def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
     """Return mass and mean of ``f`` between nodes, with ``log f`` linear.
 
     Shapes (b, P − 1). With δ the rise of ``log f`` over a width w, the mass is ``w·f_max·(1 −
-    e^{−|δ|})/|δ|``. The mean lies at a share ``1/(1 − e^{−δ}) − 1/δ`` of the width.
+    e^{−|δ|})/|δ|``, the mean at a share ``1/(1 − e^{−δ}) − 1/δ`` of the width.
     """
     width, rise = np.diff(x, axis=1), np.diff(log_f, axis=1)
-    flat = np.abs(rise) < 1e-5  # series; its next terms are below 1e-11
+    flat = np.abs(rise) < 1e-5
     d = np.where(flat, 1.0, rise)
     with np.errstate(over="ignore"):
         share = np.where(flat, 0.5 + rise / 12.0, -1.0 / np.expm1(-d) - 1.0 / d)
@@ -287,10 +265,7 @@ def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
 def channels(view: View) -> list[Channel]:
     """Return the channel of each attribute for a coalition's copies.
 
-    Raises
-    ------
-    NotApplicable
-        The noise law is unknown, mixes shapes, or is uniform and correlated between attributes.
+    ``NotApplicable`` if the law is unknown, mixes shapes, or is uniform and correlated.
     """
     law = view.law
     if not isinstance(law, KroneckerNoise):

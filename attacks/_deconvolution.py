@@ -10,15 +10,13 @@
 | ``b`` | ``m + V T⁻¹ (u − m)``: posterior mean of ``x`` in that component | (n, K, r) | bovy2011 |
 | ``B`` | ``V − V T⁻¹ V``: its posterior covariance | (K, r, r) | bovy2011 |
 
-EM needs ``b`` only in sums weighted by ``q``, and ``b`` is affine in ``u``. So a step computes each
-component's weighted moments of ``u``, then works on K matrices of shape (r, r). Noise of another
-law has its own expected moments (``_expectation_propagation``); all else is shared.
+``b`` is affine in ``u``, so a step needs each component's weighted moments of ``u`` and K matrices of
+shape (r, r). Noise of another law has its own expected moments (``_expectation_propagation``).
 
-The number of components is doubled from 1 while the held-out likelihood rises by more than a
-standard error. Starts are deterministic.
+The number of components doubles from 1 while the held-out likelihood rises by a standard error.
 
-*Atoms.* A point mass is a component with a variance that converges slowly to 0. A component much
-narrower than the noise becomes an atom at once, unless that lowers the held-out likelihood.
+*Atoms.* A point mass is a component whose variance converges slowly to 0. A component much narrower
+than the noise becomes an atom at once, unless that lowers the held-out likelihood.
 
 Reference: bovy2011. *Limit*: with strong noise only one component is found.
 """
@@ -87,7 +85,6 @@ class Mixture:
 
     @property
     def size(self) -> int:
-        """Number of components ``K``."""
         return len(self.weights)
 
 
@@ -97,27 +94,25 @@ class Posterior:
     def __init__(self, prior: Mixture, s: Array) -> None:
         self.prior, self.noise = prior, s
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
-        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹; triangular, GRAIN bounds its condition
+        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹
         log_weights = np.log(np.maximum(prior.weights, np.finfo(float).tiny))
         scale = np.sqrt(2.0 * np.pi) * np.einsum("krr->kr", L)
         self._log_scale = log_weights - np.log(scale).sum(axis=1)
-        # L⁻¹ and −L⁻¹m side by side, shape (Kr, r + 1): one product for all components
+        # L⁻¹ and −L⁻¹m side by side, shape (Kr, r + 1)
         shift = -self._half @ prior.means[:, :, None]
         wide = np.concatenate([self._half, shift], axis=2)
         self._map = wide.reshape(shift.size, wide.shape[2])
 
     @property
     def size(self) -> int:
-        """Number of components."""
         return self.prior.size
 
     def without(self, missing: NDArray[np.bool_]) -> Posterior:
-        """Return the posterior given the other entries only."""
         return Posterior(self.prior, np.where(missing, MISSING, self.noise))
 
     @property
     def parameters(self) -> int:
-        """Number of fitted coefficients of a posterior mean's entry, ``K(r + 1)``."""
+        """Number of fitted coefficients of an entry of a posterior mean."""
         return self.prior.means.size + self.prior.size
 
     def _standardised(self, u: Array) -> Array:
@@ -126,7 +121,6 @@ class Posterior:
         return (self._map @ np.vstack([u.T, np.ones(len(u))])).reshape(K, r, len(u))
 
     def _chances(self, z: Array) -> tuple[Array, Array]:
-        """Return ``q``, shape (K, n), and log-likelihoods, shape (n,)."""
         return normalised(self._log_scale[:, None] - 0.5 * np.square(z).sum(axis=1))
 
     @property
@@ -143,13 +137,12 @@ class Posterior:
         return np.hstack([constant[:, None], slope, -np.where(i == j, 0.5, 1.0) * bend[:, i, j]])
 
     def chances(self, u: Array) -> tuple[Array, Array]:
-        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
         return self._chances(self._standardised(u))
 
     def along(self, u: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Return each row's posterior mixture of ``aᵀx``.
+        """Return the posterior mixture of ``aᵀx`` given rows.
 
-        ``q`` and means, shapes (K, n), and deviations, shape (K,).
+        ``q`` and means, shapes (K, n), and deviations, (K,).
         """
         z, V = self._standardised(u), self.prior.covariances
         gain = self._half @ V @ a  # aᵀ V T⁻¹ (u − m) = (L⁻¹V a)ᵀ L⁻¹(u − m)
@@ -161,9 +154,9 @@ class Posterior:
         )
 
     def mean(self, u: Array) -> Array:
-        """Return ``E[x | u] = u − s Σ_k q_k T_k⁻¹ (u − m_k)``, shape (n, r).
+        """Return the posterior mean, shape (n, r).
 
-        Equal to ``Σ q_k b_k``. This form returns u exactly if there is no noise.
+        ``u − s Σ_k q_k T_k⁻¹ (u − m_k)``, exact without noise.
         """
         (K, r), found = self.prior.means.shape, np.array(u)
         half = self._half.reshape(K * r, r)
@@ -176,7 +169,7 @@ class Posterior:
 
 @cache
 def upper(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of an upper triangle, kept: they take 12 µs of a step of 300."""
+    """Return the places of an upper triangle."""
     return np.triu_indices(size)
 
 
@@ -207,12 +200,8 @@ class Moments(NamedTuple):
 class NoisyRows:
     """Rows observed through normal noise, for which ``u`` is sufficient.
 
-    Attributes
-    ----------
-    u : ndarray of shape (n, r)
-        One value per entry, the best summary of its copies.
-    s, fourth : ndarrays of shape (r,)
-        Variance and fourth cumulant of its noise.
+    ``u``, shape (n, r), summarises each entry's copies; ``s`` and ``fourth``, shape (r,), are the variance
+    and fourth cumulant of its noise.
     """
 
     error: ClassVar[float] = 0.0
@@ -229,12 +218,11 @@ class NoisyRows:
         return NoisyRows(self.u[where], self.s, self.fourth)
 
     def pieces(self, width: int) -> Iterator[NoisyRows]:
-        """Yield pieces of rows that stay in the cache with ``width`` numbers per row."""
         for start, stop in evenly(0, len(self.u), width, CHUNK_VALUES):
             yield self.part(slice(start, stop))
 
     def _features(self) -> Iterator[Array]:
-        """Yield ``1, u_i, u_i u_j`` (i ≤ j) of pieces, shapes (1 + r + r(r + 1)/2, b)."""
+        """Yield ``1, u_i, u_i u_j`` (i ≤ j) of pieces."""
         i, j = upper(self.u.shape[1])
         for part in self.pieces(1 + self.u.shape[1] + len(i)):
             u = np.ascontiguousarray(part.u.T)
@@ -245,17 +233,13 @@ class NoisyRows:
         return list(self._features())
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
-        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
         posterior = Posterior(prior, self.s)
         found = [posterior.chances(part.u) for part in self.pieces(prior.means.size)]
         q, log_likelihood = zip(*found, strict=True)
         return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
     def moments(self, prior: Mixture) -> Moments:
-        """Return the E step's sums.
-
-        Source: bovy2011, with values about the previous means.
-        """
+        """Return the E step's sums."""
         m, V, posterior = prior.means, prior.covariances, Posterior(prior, self.s)
         (K, r), log_likelihood = m.shape, 0.0
         i, j = upper(r)
@@ -277,7 +261,6 @@ class NoisyRows:
 
 
 def em_step(prior: Mixture, rows: NoisyRows) -> tuple[Mixture, float]:
-    """Return the mixture after one EM step, and the log-likelihood before it."""
     found = rows.moments(prior)
     total = np.maximum(found.total, np.finfo(float).tiny)
     moved = found.first / total[:, None]
@@ -309,9 +292,9 @@ def climbed(prior: Mixture, rows: NoisyRows) -> Mixture:
 def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
     """Split components in two, the heaviest first, up to ``most`` in total.
 
-    The halves lie along the axis on which the component's rows look least normal. The criterion is
-    the first terms of negentropy, ``skewness²/12 + excess kurtosis²/48``. Long tails split by
-    width, other shapes by place. The pair keeps the component's mean and covariance.
+    The halves lie along the axis on which the rows look least normal, by the first terms of
+    negentropy: ``skewness²/12 + excess kurtosis²/48``. Long tails split by width, other shapes by
+    place. The pair keeps the component's mean and covariance.
     """
     q, _ = rows.chances(prior)
     room = sorted(range(prior.size), key=lambda k: -prior.weights[k])[: most - prior.size]
@@ -326,7 +309,7 @@ def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
 
 
 def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[float, Array, Array]]:
-    """Return both halves of a component; the component if it has no width."""
+    """Both halves of a component; the component if it has no width."""
     weight, m, V = prior.weights[k], prior.means[k], prior.covariances[k]
     values, axes = np.linalg.eigh(V)
     z, q = (rows.u - m) @ axes, q / max(q.sum(), np.finfo(float).tiny)
@@ -334,7 +317,6 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
     variance = np.maximum(q @ z**2, GRAIN)
     z = z / np.sqrt(variance)
     square = z * z  # products: powers of arrays are twenty times slower
-    # less the noise's kurtosis
     kurtosis = q @ (square * square) - 3.0 - rows.fourth @ axes**4 / variance**2
     skewed, tailed = (q @ (square * z)) ** 2 / 12.0, kurtosis**2 / 48.0
     best = int(np.where(values > GRAIN, skewed + tailed, -1.0).argmax())
@@ -343,7 +325,6 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
     step = axes[:, best] * np.sqrt(values[best] / 2.0)
     along, of_x = np.outer(step, step), kurtosis[best] * (variance[best] / values[best]) ** 2
     if of_x > LONG_TAILED and tailed[best] > skewed[best]:
-        # a narrow and a wide half
         return [(weight / 2.0, m, V + sign * along) for sign in (1.0, -1.0)]
     return [(weight / 2.0, m + sign * step, V - along) for sign in (1.0, -1.0)]
 
@@ -351,13 +332,10 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
 def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     """Replace components narrower than the noise by atoms in that attribute.
 
-    ``V − V a aᵀV / aᵀVa``: the covariance of the others conditional on that attribute, ``aᵀx``. A
-    component narrower than the grain is an atom already.
+    ``V − V a aᵀV / aᵀVa``: the covariance given that attribute, ``aᵀx``. A component narrower than
+    the grain is an atom already.
 
-    Parameters
-    ----------
-    A : ndarray of shape (N, r)
-        Rows ``a``: attributes in the coordinates of ``u``.
+    ``A`` has shape (N, r): attributes in the coordinates of ``u``.
     """
     covariances = prior.covariances.copy()
     for V in covariances:
@@ -373,23 +351,14 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
 def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
     """Fit a mixture to noisy rows, with the number of components validated.
 
-    Parameters
-    ----------
-    start : Mixture
-        Of one component.
-    rows : NoisyRows
-        In any order; they are sorted by value.
-    A : ndarray of shape (N, r)
-        Attributes in the coordinates of ``u``.
-    most : int
-        Most components. Few rows per parameter lower it.
+    ``start`` has one component, and ``A``, shape (N, r), the attributes in the coordinates of ``u``. Few
+    rows per parameter lower ``most`` components.
     """
     n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:
         return start
     most = min(most, n // (ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2))
     rows = rows.part(np.lexsort(rows.u.T))
-    # spread evenly over the sorted rows
     teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0
     held, rest = rows.part(~teaching), rows.part(teaching)
     best = tried = start

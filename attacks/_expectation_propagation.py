@@ -14,7 +14,7 @@ preserves mass, mean and variance given all other factors.
 | ``m_c, v_c`` | mean and variance of attribute a given all factors but ``L_a`` | (K, n) | minka2001 |
 
 *Approximate* if attributes depend on one another within a component. Two rounds nearly reach the
-limit for log-concave likelihoods. Lattice noise is treated as continuous.
+limit. Lattice noise is treated as continuous.
 """
 
 from __future__ import annotations
@@ -57,11 +57,7 @@ class Likelihood(NamedTuple):
 
     ``exp(height + slope·x)`` from ``low`` to ``high``.
 
-    Attributes
-    ----------
-    low, high, height, slope : ndarrays of shape (n, P)
-    centre, std : ndarrays of shape (n,)
-        Of a normal about as wide.
+    ``centre, std``: of a normal about as wide.
     """
 
     low: Array
@@ -73,9 +69,9 @@ class Likelihood(NamedTuple):
 
     @classmethod
     def of(cls, channel: Channel, copies: Array, origin: float, unit: float) -> Likelihood:
-        """Return the likelihood of ``(x − origin)/unit`` given n rows of copies.
+        """Return the likelihood of ``(x − origin)/unit``.
 
-        ``copies`` has shape (n, k).
+        Given copies of shape (n, k).
         """
         if isinstance(channel, Overlap):
             low, high = ((end[:, None] - origin) / unit for end in channel.overlap(copies))
@@ -97,7 +93,7 @@ class Likelihood(NamedTuple):
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
 
-        Shapes (K, n). Each piece is a truncated normal with mean ``mean + slope·variance``.
+        Shapes (K, n).
         """
         m, v = mean[..., None], variance[..., None]
         shifted = m + self.slope * v
@@ -118,7 +114,6 @@ class Likelihood(NamedTuple):
     def matched(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return ``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
         v_c = np.clip(variance, self.std**2 / THINNEST, self.std**2 * WIDEST)
-        # keeps the slope at the centre
         m_c = self.centre + (mean - self.centre) * np.minimum(1.0, v_c / np.maximum(variance, v_c))
         log_Z, found, v = self.tilted(m_c, v_c)
         p = np.maximum(1.0 / np.maximum(v, 1e-9 * v_c) - 1.0 / v_c, 0.0)
@@ -129,7 +124,6 @@ class Likelihood(NamedTuple):
 
 
 def _is_normal(channel: Channel) -> bool:
-    """Whether a channel is exact, or Skellam noise close enough to normal."""
     return channel.exact or (
         isinstance(channel, Product)
         and channel.noise.distribution == "skellam"
@@ -145,10 +139,7 @@ def _normal_like(channel: Channel, copies: Array) -> tuple[Array, float]:
 
 
 class Found(NamedTuple):
-    """Posterior of n rows.
-
-    ``q``, log-likelihoods of shape (n,), ``b`` and ``B``.
-    """
+    """Posterior of n rows: ``q``, log-likelihoods, (n,), ``b`` and ``B``."""
 
     q: Array
     log_likelihood: Array
@@ -160,10 +151,7 @@ class Found(NamedTuple):
 class RowsInAnyNoise(NoisyRows):
     """Rows observed through noise of any law, independent between attributes.
 
-    Attributes
-    ----------
-    likelihoods : tuple of N Likelihood or None
-        None if the likelihood is normal or the value exact.
+    A likelihood is None if it is normal or the value exact.
     """
 
     error: ClassVar[float] = 0.005
@@ -180,7 +168,7 @@ class RowsInAnyNoise(NoisyRows):
     ) -> RowsInAnyNoise:
         """Return rows ``(x − origin)/unit`` observed through N channels.
 
-        Each copy has shape (n, N).
+        Copies have shape (n, N).
         """
         given = list(zip(found, by_attribute(copies), origin, unit, strict=True))
         likelihoods = tuple(
@@ -197,7 +185,6 @@ class RowsInAnyNoise(NoisyRows):
         )
 
     def part(self, where: NDArray[np.generic] | slice) -> RowsInAnyNoise:
-        """Select rows by their indices, a slice or a mask."""
         parts = (
             None if each is None else Likelihood(*(array[where] for array in each))
             for each in self.likelihoods
@@ -211,12 +198,10 @@ class RowsInAnyNoise(NoisyRows):
             yield posterior(prior, part, ROUNDS)
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
-        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
         q, log_likelihood, _, _ = zip(*self._posteriors(prior), strict=True)
         return np.concatenate(q, axis=1), np.concatenate(log_likelihood)
 
     def moments(self, prior: Mixture) -> Moments:
-        """Return the E step's sums, by expectation propagation."""
         parts = []
         for q, log, b, B in self._posteriors(prior):
             d = b - prior.means[:, None]
@@ -233,17 +218,9 @@ class RowsInAnyNoise(NoisyRows):
 
 
 def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
-    """Return the posterior of n rows by expectation propagation.
-
-    Parameters
-    ----------
-    prior : Mixture
-    rows : RowsInAnyNoise
-    rounds : int
-    """
+    """Return the posterior of n rows by expectation propagation."""
     u, s, m, V = rows.u, rows.s, prior.means[:, None], prior.covariances
-    # start from normal noise only: a normal in place of Laplace noise would move an outlying row
-    # too far to recover
+    # from normal noise only: a normal instead of Laplace would move an outlying row too far
     start = np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
     (K, n), M = (prior.size, len(u)), np.eye(len(s)) + V * start
     # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
@@ -270,7 +247,7 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
             np.where(told, *pair) for pair in zip(matched, (old_C, old_h, old_p), strict=True)
         )
         more = p[..., a] - old_p
-        grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)  # only rounding falls below
+        grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
         d += column * ((h[..., a] - old_h - more * (m[..., a] + d[..., a])) / grown)[..., None]
         B -= column[..., :, None] * (column * (more / grown)[..., None])[..., None, :]

@@ -12,8 +12,7 @@
 | ``Var`` | ``(γ_k + γ_l + τ_l²) / (|τ_k| + |τ_l|)² / m``, of the share of l left in k | (N, N) | idem, symmetric |
 
 W is fixed if ``o`` is symmetric. From a nearby W, the first-order step to it is ``I + (o_kl − o_lk)
-/ (|τ_k| + |τ_l|)``. If τ of one component is near 0, two fixed points may be close, one for each
-sign. Signs passed to ``o`` select one.
+/ (|τ_k| + |τ_l|)``. If τ of a component is near 0, its sign selects one of two close fixed points.
 """
 
 from __future__ import annotations
@@ -62,9 +61,7 @@ class Unmixing:
 
     @classmethod
     def of(cls, y: Array, components: int, rng: np.random.Generator) -> Unmixing:
-        """Fit to rows of shape (m, n') from the best of several random starts.
-
-        The best start leads to the largest ``contrast``.
+        """Fit to rows, (m, n'), from the random start of largest ``contrast``.
 
         Raises
         ------
@@ -79,11 +76,10 @@ class Unmixing:
 
     @classmethod
     def beside(cls, y: Array, directions: Array, signs: Array) -> Unmixing:
-        """Fit to rows of shape (m, N) from a start at given directions.
+        """Fit to rows of shape (m, N) from ``directions``, shape (N, N).
 
-        ``directions``, shape (N, N), has one component per row, of any length. ``signs`` of ``τ``,
-        shape (N,), select between two close fixed points. Only the sign of the most nearly Gaussian
-        component is used.
+        One per row, of any length. The ``signs`` of ``τ``, shape (N,), select between two close
+        fixed points.
 
         Raises
         ------
@@ -115,18 +111,8 @@ class Unmixing:
 def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
     """Return whitened rows, the whitening matrix and the mean.
 
-    Parameters
-    ----------
-    y : ndarray of shape (m, n')
-    components : int
-        ``N``, at most n'.
-
-    Returns
-    -------
-    z : ndarray of shape (N, m)
-    whitening : ndarray of shape (N, n')
-        ``z = whitening (y − mean)``.
-    mean : ndarray of shape (n',)
+    Shapes (N, m), (N, n') and (n',). ``z = whitening (y − mean)`` of N ``components`` ≤ n', from
+    ``y`` of shape (m, n').
 
     Raises
     ------
@@ -145,16 +131,13 @@ def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
 
 
 def orthogonal(A: Array) -> Array:
-    """Return ``(A Aᵀ)^{−1/2} A``, the orthogonal matrix nearest to A.
-
-    By singular vectors, since A Aᵀ would square the condition number.
-    """
+    """Return ``(A Aᵀ)^{−1/2} A``, the orthogonal matrix nearest to A."""
     U, _, Vt = np.linalg.svd(A)
     return U @ Vt
 
 
 def fixed_point(z: Array, W: Array, steps: int = STEPS, rest: float = REST) -> tuple[Array, bool]:
-    """Iterate from W to a fixed point, and return whether the iteration converged."""
+    """Iterate from W to a fixed point; also whether the iteration converged."""
     # scikit-learn's FastICA is four times slower in an audit
     for _ in range(steps):
         before, g = W, np.tanh(W @ z)
@@ -166,10 +149,9 @@ def fixed_point(z: Array, W: Array, steps: int = STEPS, rest: float = REST) -> t
 
 
 def contrast(s: Array) -> float:
-    """Return ``Σ_k (E G(s_k) − E G(ν))²`` with ``G = log cosh`` and ν normal.
+    """Return ``Σ_k (E G(s_k) − E G(ν))²``.
 
-    It measures how far components of shape (N, m) are from Gaussian. Source: hyvarinen2000's
-    approximation of negentropy, each component alike.
+    ``G = log cosh``, ν normal (hyvarinen2000).
     """
     log_cosh = (np.logaddexp(s, -s) - np.log(2.0)).mean(axis=1)
     return float(((log_cosh - LOG_COSH_OF_NORMAL) ** 2).sum())
@@ -186,7 +168,7 @@ def nonlinear_moments(s: Array) -> tuple[Array, Array, Array]:
 def first_order(s: Array, signs: Array) -> Array:
     """Return ``(o_kl − o_lk) / (|τ_k| + |τ_l|)``, shape (N, N).
 
-    ``signs`` are the signs of ``τ`` at the wanted fixed point.
+    ``signs`` are the wanted ones of ``τ``.
     """
     products, tau, _ = nonlinear_moments(s)
     o = signs[:, None] * products
@@ -194,15 +176,10 @@ def first_order(s: Array, signs: Array) -> Array:
 
 
 def leak_deviation(s: Array) -> Array:
-    """Return the standard deviation of each component's leak into others.
+    """Return deviations of the share of component l in estimate k, (N, N).
 
-    Entry [k, l], shape (N, N), is for the share of component l in estimate k. The diagonal is 0.
-    Asymptotic in m.
-
-    Parameters
-    ----------
-    s : ndarray of shape (N, m)
-        Components, assumed independent; *not checked*.
+    Asymptotic. Of components ``s``, shape (N, m), assumed independent, *not checked*. The diagonal
+    is 0.
     """
     _, tau, gamma = nonlinear_moments(s)
     variance = (gamma[:, None] + gamma + tau**2) / _sums(tau) ** 2 / s.shape[1]

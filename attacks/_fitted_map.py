@@ -5,8 +5,6 @@
 | ``C_xx, C_xy, C_yy`` | covariances over the known records, copies side by side | (N, N), (N, d), (d, d) |
 | ``W`` | the map; each attack fits its own | (N, d) |
 | ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) |
-
-The fit uses moments if they exist, else rows.
 """
 
 from __future__ import annotations
@@ -60,7 +58,6 @@ class FittedMap(LinearAttack):
         return Affine(W, mean[:N] - W @ mean[N:], fixed=False, apart=True)
 
     def over_rows(self) -> RowAttack:
-        """Return the attack for copies of another width than the original."""
         return MapOverRows(self)
 
 
@@ -93,7 +90,6 @@ class LinearMap(Reconstruction):
         self._mean_x, self._mean_y, self._W, self._exact = mean_x, mean_y, W, exact
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the estimates, shape (b, N)."""
         return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
 
     def expected(self, x: Array) -> Array | None:
@@ -101,6 +97,5 @@ class LinearMap(Reconstruction):
 
 
 def _rank(centred: Array) -> int:
-    """Numerical rank of centred records."""
     s = np.linalg.svd(centred, compute_uv=False)
     return int((s > SPANNED * s[0]).sum()) if s.size and s[0] > 0 else 0

@@ -43,12 +43,7 @@ Bins = NDArray[np.bool_]
 class Axis:
     """One axis of a grid.
 
-    Attributes
-    ----------
-    place : int
-        Index of its direction.
-    channel : Channel
-    edges : ndarray of shape (B + 1,)
+    ``place`` is the index of its direction.
     """
 
     place: int
@@ -61,7 +56,6 @@ class Axis:
 
     @cached_property
     def _table(self) -> tuple[Array, Array, Array]:
-        """Released values, and ``within`` of each."""
         std = self.channel.noise.std
         low, high = self.edges[0] - BEYOND * std, self.edges[-1] + BEYOND * std
         y = np.linspace(low, high, int(FINE * (high - low) / std) + 1)
@@ -69,10 +63,9 @@ class Axis:
         return y, *alone.within(y[:, None], self.edges)
 
     def within(self, copies: Array) -> tuple[Array, Array]:
-        """Return each bin's mean likelihood and mean value, of copies of shape (b, k).
+        """Return each bin's mean likelihood and mean value, of copies (b, k).
 
-        Under Gaussian noise those of the nearest value in a table: four times as fast, and off by
-        less than 1/250 of a deviation.
+        A table under Gaussian noise is four times as fast, and off by under 1/250 of a deviation.
         """
         width = self.edges[-1] - self.edges[0]
         if (
@@ -87,7 +80,6 @@ class Axis:
 
     @property
     def given_away(self) -> bool:
-        """Whether copies are exact."""
         return bool(self.channel.noise.std <= FINEST * (self.edges[-1] - self.edges[0]))
 
     def touched(self, low: Array, high: Array) -> Bins:
@@ -99,11 +91,7 @@ class Axis:
 class Grid:
     """A group's joint distribution.
 
-    Attributes
-    ----------
-    axes : sequence of p Axis
-    mass : ndarray of shape (B_1, …, B_p)
-        ``π``, sum 1.
+    ``mass`` is ``π``, sum 1.
     """
 
     axes: Sequence[Axis]
@@ -118,7 +106,7 @@ class Grid:
     def fitted(
         cls, channels: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None
     ) -> Grid:
-        """Fit the grid by EM to copies, shapes (n, N), along some directions."""
+        """Fit the grid by EM to copies, (n, N), along some directions."""
         count = bins or BINS[len(places)]
         axes, cells, values, L = [], [], [], []
         for place in places.tolist():
@@ -143,9 +131,9 @@ class Grid:
         return [P_j * scale[:, None] for P_j in P], scale > 0
 
     def means(self, each: Sequence[Array]) -> Array:
-        """Return posterior means, shape (b, p).
+        """Return posterior means, (b, p).
 
-        A row that no cell explains gets the estimate from its copies alone.
+        From the copies alone if no cell explains a row.
         """
         values = [axis.channel.value(y) for axis, y in zip(self.axes, each, strict=True)]
         if all(axis.given_away for axis in self.axes):
@@ -158,7 +146,6 @@ class Grid:
         return np.stack(found, axis=1)
 
     def _weighed(self, each: Sequence[Array]) -> tuple[list[Array], Array, list[Array]]:
-        """Return joint weights of each direction's bins, 1/total or 0, and mean values."""
         pairs = [axis.within(y) for axis, y in zip(self.axes, each, strict=True)]
         L = [likelihood for likelihood, _ in pairs]
         P = [L_j * besides(self.mass, L, j) for j, L_j in enumerate(L)]
@@ -167,18 +154,18 @@ class Grid:
         return P, scale, [inside for _, inside in pairs]
 
     def of_cells(self, chosen: Sequence[Bins]) -> Array:
-        """Return the probability of the chosen cells, shape (b,).
+        """Return the probability of cells in all p masks, shape (b,).
 
-        ``chosen`` holds p masks of shape (b, B_j); a cell is chosen if it is in every direction.
+        Masks have shape (b, B_j).
         """
         factors = [each.astype(np.float64) for each in chosen]
         return np.einsum("ib,ib->i", factors[0], besides(self.mass, factors, 0))
 
 
 def spaced(values: Array, count: int, beyond: float) -> Array:
-    """Return at most ``count + 1`` ascending edges that cover the values.
+    """Return at most ``count + 1`` ascending edges.
 
-    They extend ``beyond`` on either side. Half are evenly spaced, half at quantiles.
+    To ``beyond`` the values on either side. Half are evenly spaced, half at quantiles.
     """
     low, high = float(values.min()), float(values.max())
     reach = max(beyond, FINEST * ((high - low) or 1.0))
@@ -204,9 +191,8 @@ def reconstructed(
     edges : sequence of p ndarrays
         Of the bins; EM starts with a flat density.
     steps : int
-        Most steps.
     gain : float
-        Nats of log-likelihood that a step must gain to continue.
+        Least rise of the log-likelihood, in nats, that continues.
     """
     mass = np.ones(())
     for e in edges:
@@ -235,9 +221,9 @@ def along(tensor: Array, matrices: Sequence[Array]) -> Array:
 
 
 def besides(mass: Array, factors: Sequence[Array], j: int) -> Array:
-    """Return ``Σ π(b) Π_{i≠j} F_i(b_i)`` over all directions but j.
+    """Return ``Σ π(b) Π_{i≠j} F_i(b_i)``, shape (b, B_j).
 
-    Shape (b, B_j), from p factors of shapes (b, B_i).
+    From p factors of shapes (b, B_i).
     """
     rest = [factor for i, factor in enumerate(factors) if i != j] or [np.ones((len(factors[0]), 1))]
     others = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), rest)

@@ -1,8 +1,5 @@
 """Posterior means of attributes recorded in steps, with heaps.
 
-A normal mixture is smooth. Ages, counts and rounded incomes are whole multiples of a step, and some
-multiples (0, tens) hold many records.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``l`` | lattice points: multiples of the step | (L,) | |
@@ -15,7 +12,7 @@ multiples (0, tens) hold many records.
 
 Components narrower than a fifth of the step are widened; each keeps its weight on the points. Heaps
 must raise the likelihood of held-out rows. A step counts as public. Attributes are placed one at a
-time. Steps much finer than the noise have no effect and are left out.
+time. Steps much finer than the noise are left out.
 """
 
 from __future__ import annotations
@@ -67,7 +64,7 @@ class OnLattices:
         return self.posterior.parameters + np.array(heaps)
 
     def mean(self, v: Array, mean: Array | None = None) -> Array:
-        """Return ``x̂``, shape (b, N); ``mean`` is the mixture's mean of v, if at hand."""
+        """Return ``x̂``, shape (b, N); ``mean`` is the mixture's, if at hand."""
         x = self.mu + (self.posterior.mean(v) if mean is None else mean) @ self.A.T
         for j, (points, h) in self.heaps.items():
             wide = widened(self.posterior, self.A, j, points - self.mu[j])
@@ -103,7 +100,7 @@ def fitted_heaps(posterior: Posterior, v: Array, A: Array, mu: Array, steps: Arr
 
 
 def widened(posterior: Posterior, A: Array, j: int, points: Array) -> Posterior:
-    """Return the posterior with components that keep their weight on points of attribute j.
+    """Widen components that keep their weights on attribute j's points.
 
     ``points`` are relative to ``mu``.
     """

@@ -1,8 +1,4 @@
-"""Assign independent components to attributes, with means and scales.
-
-Known pairs use correlation and regression. Records of the population use similarity of
-distributions.
-"""
+"""Assign independent components to attributes, with means and scales."""
 
 from __future__ import annotations
 
@@ -36,7 +32,7 @@ class Guide(ABC):
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
         """Return each attribute's component and sign, shapes (N,).
 
-        ``y`` holds the rows that ``found`` was fitted to.
+        ``found`` was fitted to ``y``.
         """
 
     @abstractmethod
@@ -79,7 +75,7 @@ class Pairs(Guide):
         x, s = _centred(self.original), _centred(components)[:, order]
         power = (s**2).sum(axis=0)
         A = np.zeros((len(order), len(order)))
-        varied = power > ROUNDING**2 * len(s)  # a constant component has no slope
+        varied = power > ROUNDING**2 * len(s)
         A[np.arange(len(order)), order] = np.divide(
             (x * s).sum(axis=0), power, out=np.zeros_like(power), where=varied
         )
@@ -136,16 +132,7 @@ def standard(values: Array, centred: bool) -> Array:
 def match(targets: Array, components: Array) -> tuple[NDArray[np.intp], Array]:
     """Match components to targets by least total Wasserstein distance.
 
-    Parameters
-    ----------
-    targets, components : ndarrays of shape (N, q)
-        Quantiles at variance 1.
-
-    Returns
-    -------
-    order : ndarray of shape (N,)
-        Component of each target.
-    sign : ndarray of shape (N,)
+    Quantiles at variance 1, shapes (N, q), give each target's component and sign, (N,).
     """
     plain = np.abs(targets[:, None] - components[None]).mean(axis=2)
     transformed = np.abs(targets[:, None] + components[None, :, ::-1]).mean(axis=2)

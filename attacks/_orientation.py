@@ -11,9 +11,9 @@
 | ``s_jk`` | sign of the rank correlation of j and k in the copy times the sample's: −1 if exactly one is reversed | (N, N) | |
 | ``o_j`` | −1 if j is reversed: ``o_j o_k = s_jk`` of sure pairs; per linked group ``Σ o_j a_j + DOUBT·mean(o_j)`` is maximal | (N,) | |
 
-Rank correlations are invariant to scale, but also to reversing all linked attributes. Shapes then
-decide, with a prior for upright copies. *Not identifiable*: a symmetric attribute without
-correlations; logarithms of a long tail if their own logarithm is symmetric.
+Shapes decide if all linked attributes may be reversed, with a prior for upright copies. *Not
+identifiable*: a symmetric attribute without correlations; logarithms of a long tail if their own
+logarithm is symmetric.
 """
 
 from __future__ import annotations
@@ -37,15 +37,7 @@ SURE = 5.0
 
 
 def orientation(Y: Array, X: Array) -> Array:
-    """Return ``o``, shape (N,), of a copy given a population sample.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, N)
-        The copy.
-    X : ndarray of shape (m, N)
-        The sample.
-    """
+    """Return ``o``, shape (N,), of a copy, (n, N), given a sample, (m, N)."""
     N, pairs = X.shape[1], linked(Y, X)
     evidence = np.array([upright(y, x) for y, x in zip(Y.T, X.T, strict=True)])
     o, group = np.ones(N), np.arange(N)
@@ -65,10 +57,7 @@ def orientation(Y: Array, X: Array) -> Array:
 
 
 def linked(Y: Array, X: Array) -> Array:
-    """Return ``s`` times its certainty, shape (N, N); 0 if not sure.
-
-    The certainty is the smaller of both tables' standard errors.
-    """
+    """Return ``s`` times the smaller certainty, shape (N, N); 0 if not sure."""
     z = [
         np.arctanh(np.clip(_rank_correlations(part), -1 + 1e-12, 1 - 1e-12))
         * np.sqrt(max(0, len(part) - 3))
@@ -80,7 +69,6 @@ def linked(Y: Array, X: Array) -> Array:
 
 def upright(y: Array, x: Array) -> float:
     """Return ``a`` of copy values, shape (n,), by sample values, shape (m,)."""
-    # scale-free, and squares of 1e300 overflow
     y, x = (values / (np.abs(values).max() or 1.0) for values in (y, x))
     f, scales, heaps = (
         FEW / min(len(y), len(x)),
@@ -96,10 +84,7 @@ def upright(y: Array, x: Array) -> float:
 
 
 def recodings(x: Array) -> Iterator[Array]:
-    """Yield values in common increasing scales.
-
-    Unchanged, ranks, squares, exponentials, and real roots and logarithms.
-    """
+    """Yield values unchanged, and in common increasing scales."""
     yield from (
         x,
         column_ranks(x),
@@ -145,7 +130,6 @@ def misfit(of_y: Array, of_x: Array) -> float:
 
 
 def _rank_correlations(X: Array) -> Array:
-    """Spearman's correlations of columns; 0 with a constant column."""
     of = column_ranks(X)
     of -= of.mean(axis=0)
     size = np.sqrt((of**2).sum(axis=0))

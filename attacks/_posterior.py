@@ -1,7 +1,6 @@
 """Posteriors of one attribute under a prior in bins, fitted to the copies.
 
-A smooth channel's estimate is a function of one number, so it is tabulated and interpolated. On a
-lattice, each distinct combination of copies is estimated once.
+A smooth channel's estimate is a function of one number, so it is tabulated and interpolated.
 """
 
 from __future__ import annotations
@@ -64,9 +63,9 @@ def even_bins(low: float, high: float, count: int, noise: NoiseDensity) -> Array
 
 
 def smoothed(prior: Histogram, noise: NoiseDensity) -> Histogram:
-    """Smooth a histogram by a normal kernel one bin wide.
+    """Smooth by a normal kernel one bin wide; bins get a quarter as wide.
 
-    The result has bins a quarter as wide, or equal ones on a lattice.
+    On a lattice they stay.
     """
     edges, h = prior.edges, np.diff(prior.edges)
     if not noise.on_lattice:
@@ -78,7 +77,7 @@ def smoothed(prior: Histogram, noise: NoiseDensity) -> Histogram:
 def normal_bins(mean: float, std: float, channel: Channel) -> Histogram | None:
     """Return a normal distribution in bins narrow relative to the noise.
 
-    None without noise. A variance of 0 becomes one much smaller than the noise's.
+    None without noise.
     """
     if channel.exact:
         return None
@@ -98,16 +97,10 @@ def reconstructed_priors(
     bins: int | None,
     domain: Sequence[float] | None = None,
 ) -> list[Histogram | None]:
-    """Estimate each attribute's distribution from released values of random rows.
-
-    None for an attribute that the copies determine.
+    """Estimate each attribute's distribution from random rows; None if exact.
 
     Parameters
     ----------
-    found : sequence of N Channel
-    view : View
-    blocks : iterable of lists of k ndarrays of shape (b, N)
-    method : 'em' or 'iteration'
     bins : int or None
         None: 100 to 400, with bins no wider than half the noise deviation.
     domain : [low, high] or None
@@ -149,16 +142,12 @@ def _reconstructed(
         reached = np.append(cells[[0, -1]], core)
         edges = np.unique([reached.min() - beyond, *core, reached.max() + beyond])
     middle = (cells[:-1] + cells[1:]) / 2.0
-    # up to 2,000 steps, for each of three attacks
     kind, observed = ("histogram", noise, method), (middle, counts.astype(float), edges)
     return fitted_once(lambda: reconstruct(*observed, noise, method), kind, *observed)
 
 
 def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the bins' posterior, and the mask of explained rows.
-
-    Shapes (b, B) and (b,).
-    """
+    """Return the bins' posterior, (b, B), and mask of explained rows, (b,)."""
     mass = likelihood * prior.mass
     total = mass.sum(axis=1)
     explained = total > 0
@@ -168,13 +157,7 @@ def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[
 def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the posterior mean under a prior flat in every bin, shape (b,).
 
-    Parameters
-    ----------
-    prior : Histogram
-    channel : Channel
-    copies : ndarray of shape (b, k)
-        One attribute's released values. A row that the prior cannot explain gets the estimate from
-        its copies alone.
+    A row that the prior cannot explain gets the estimate from its copies alone.
     """
     likelihood, inside = channel.within(copies, prior.edges)
     mass, explained = posterior_mass(prior, likelihood)
@@ -184,8 +167,7 @@ def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
 def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the posterior mode under a prior flat in every bin, shape (b,).
 
-    The most likely point of the bin of largest density there. Under uniform noise it is the
-    midpoint of the densest bin's possible part.
+    The most likely point of the bin of largest density; under uniform noise its midpoint.
     """
     points, log_likelihood = channel.peaks(copies, prior.edges)
     log_posterior = np.log(np.maximum(prior.density, 1e-300)) + log_likelihood
@@ -195,10 +177,7 @@ def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
 
 
 def read_off(estimate: Estimator, prior: Histogram, channel: Channel) -> Estimate:
-    """Return an estimate as a function of copies, tabulated for a smooth channel.
-
-    ``estimate`` returns shape (b,) or (e, b).
-    """
+    """Return an estimate, (b,) or (e, b), tabulated for a smooth channel."""
 
     def direct(copies: Array, channel: Channel = channel) -> Array:
         parts = np.array_split(copies, max(1, len(copies) // CHUNK_ROWS))
@@ -228,7 +207,6 @@ def read_off(estimate: Estimator, prior: Histogram, channel: Channel) -> Estimat
 
 
 def each_once(estimate: Estimate, copies: Array) -> Array:
-    """Estimate each distinct combination of copies once."""
     found, place = np.unique(copies, axis=0, return_inverse=True)
     return estimate(found)[..., place.ravel()]
 
@@ -240,7 +218,6 @@ class ByAttribute(Reconstruction):
         self._estimates = estimates
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return each attribute's estimates, shape (b, N) or (e, b, N)."""
         each = zip(self._estimates, by_attribute(copies), strict=True)
         return np.stack([estimate(y) for estimate, y in each], axis=-1)
 
@@ -248,10 +225,7 @@ class ByAttribute(Reconstruction):
 def estimated_by_attribute(
     estimate: Estimator, found: Sequence[Channel], priors: Sequence[Histogram | None]
 ) -> ByAttribute:
-    """Return one estimator for each attribute under its own prior.
-
-    A prior of None means that the copies determine the value.
-    """
+    """Return one estimator per attribute; a prior of None means exact."""
     return ByAttribute(
         [
             channel.value if prior is None else read_off(estimate, prior, channel)

@@ -16,15 +16,10 @@ def some_rows(
     rng: np.random.Generator,
     of: Callable[[list[Array]], Array] = np.hstack,
 ) -> Array:
-    """Sample at most ``MOST_ROWS`` records, in order, and map their copies.
+    """Sample at most ``MOST_ROWS`` records uniformly, in order.
 
-    The sample is uniform. Memory holds one block and the sample. Only sampled records are mapped.
-
-    Parameters
-    ----------
-    blocks : iterable of sequences of k ndarrays of shape (b, N)
-    of : callable
-        Maps some records' copies to as many rows.
+    ``of`` maps the copies of the sampled records to as many rows. Memory holds one block and the
+    sample.
     """
     rows, keys = np.empty((0, 0)), np.empty(0)
     for copies in blocks:

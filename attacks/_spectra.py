@@ -1,7 +1,6 @@
 """Smoothed spectra of copies along the rows, and the Wiener filter.
 
-In these coordinates the copy has covariance I within a row and its noise ``diag(ν)``. Copy and
-noise are smoothed by one lag window.
+In these coordinates the copy has covariance I within a row and its noise ``diag(ν)``.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -60,14 +59,13 @@ class Lines:
 
     @classmethod
     def none(cls, width: int) -> Lines:
-        """Return no line."""
         return cls(np.zeros(0), np.zeros((1, width)), np.zeros(width))
 
     @classmethod
     def of(cls, y: Array, noise: Array, slow: int) -> Lines:
-        """Fit a trend of ``slow`` cosines and significant lines of rows, shape (n, N).
+        """Fit ``slow`` cosines and significant lines to rows, shape (n, N).
 
-        ``noise`` has the attributes' noise variances, shape (N,).
+        ``noise`` has variances, shape (N,).
         """
         trend = cls.trend(y, slow)
         y = y - trend.values(0, len(y))
@@ -123,26 +121,23 @@ class Lines:
 
 
 def cosines(y: Array) -> tuple[Array, Array]:
-    """Return the cosine transform of rows, and its squares relative to the level.
+    """Return rows' cosine transform, and its squares over the level, (n, N).
 
-    Shapes (n, N). The level without a trend is the mean of the upper half of the frequencies.
+    By the mean of the upper half of the frequencies.
     """
     C = scipy.fft.dct(y, norm="ortho", axis=0)
     return C, C**2 / ((C[len(y) // 2 :] ** 2).mean(axis=0) + np.finfo(float).tiny)
 
 
 def has_trend(y: Array) -> bool:
-    """Return whether slow cosines of rows exceed the level, by χ²."""
+    """Whether slow cosines exceed the level, by χ²."""
     power = np.cumsum(cosines(y)[1][1 : 1 + SLOW[-1]], axis=0)
     least = min(scipy.special.chdtrc(k, power[min(k, len(power)) - 1]).min() for k in (1, *SLOW))
     return bool(least * (1 + len(SLOW)) * y.shape[1] < TREND_ALARM)
 
 
 def line_frequencies(y: Array, noise: Array) -> Array:
-    """Return the frequencies of significant spectral lines, strongest first.
-
-    Ordinates of rows without an order are exponential about their level.
-    """
+    """Return the frequencies of significant spectral lines, strongest first."""
     n, taper = len(y), np.hanning(len(y))
     P = np.abs(np.fft.rfft((y - y.mean(axis=0)) * taper[:, None], PADDING * n, axis=0)) ** 2
     P /= max(float(taper @ taper), 1.0)
@@ -155,24 +150,16 @@ def line_frequencies(y: Array, noise: Array) -> Array:
     peaks = (middle >= low) & (middle > high) & (middle > np.log(P.size / LINE_ALARM))
     found = np.flatnonzero(peaks)
     found = found[np.argsort(-middle[found], kind="stable")][:MOST_LINES]
-    # the vertex of a parabola through the logarithms of three ordinates
+    # vertex of a parabola through three logarithms
     a, b, c = (np.log(np.maximum(part[found], 1e-300)) for part in (low, middle, high))
     shift = np.divide(a - c, 2.0 * (a - 2.0 * b + c), out=np.zeros_like(a), where=a + c < 2.0 * b)
     return np.asarray((found + 1.0 + np.clip(shift, -0.5, 0.5)) / (PADDING * n))
 
 
 def periodograms(segments: Iterable[Array], length: int) -> tuple[Spectrum, Spectrum, int]:
-    """Return mean periodograms of odd and even segments, and the count.
+    """Return mean periodograms, (F, d, d), of odd and even segments.
 
-    Parameters
-    ----------
-    segments : iterable of ndarrays of shape (s, length, d)
-        In order, some at a time; two at least.
-
-    Returns
-    -------
-    odd, even : ndarrays of shape (F, d, d)
-    count : int
+    And their count. ``segments`` yields at least two of shapes (s, length, d), in order.
     """
     sums: list[Spectrum | int] = [0, 0]
     count = 0
@@ -190,10 +177,7 @@ def periodograms(segments: Iterable[Array], length: int) -> tuple[Spectrum, Spec
 
 
 def smoothed(P: Spectrum, lags: int) -> Spectrum:
-    """Return ``S_Y``, shape (F, d, d), from lags below ``lags``.
-
-    1 uses lag 0 alone, for rows without an order.
-    """
+    """Return ``S_Y``, shape (F, d, d), from lags below ``lags``."""
     size = PADDING * (len(P) - 1) if len(P) > 1 else 1
     C = np.fft.irfft(P, size, axis=0)
     h = _lags(size)
@@ -204,10 +188,10 @@ def smoothed(P: Spectrum, lags: int) -> Spectrum:
 
 
 def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
-    """Return ``N(f)``, shape (F, d), from the noise's autocorrelations.
+    """Return ``N(f)``, shape (F, d), from autocorrelations of the noise.
 
-    ``r`` has lags 0 to S − 1. Smoothed like ``smoothed`` if ``lags`` is set. Otherwise as in a
-    periodogram of segments of S rows, with ``(S − h)/S`` of the pairs at lag h.
+    Lags 0 to S − 1. Smoothed like ``smoothed`` if ``lags`` is set; else as in a periodogram of
+    segments of S rows.
     """
     size = PADDING * len(r)
     h = _lags(size)
@@ -216,7 +200,7 @@ def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
 
 
 def _lags(size: int) -> NDArray[np.intp]:
-    """Return the lag of each FFT index, negative lags from the end."""
+    """Lag of each FFT index."""
     return np.minimum(np.arange(size), size - np.arange(size))
 
 
@@ -225,7 +209,7 @@ def _window(h: NDArray[np.intp], lags: int) -> Array:
 
 
 def parzen(u: Array) -> Array:
-    """Return Parzen's lag window at ``u`` in [0, 1), of nonnegative transform."""
+    """Return Parzen's lag window at ``u`` in [0, 1)."""
     square, rest = u * u, 1.0 - u  # products: powers of arrays are twenty times slower
     return np.where(u <= 0.5, 1.0 - 6.0 * square + 6.0 * square * u, 2.0 * rest * rest * rest)
 
@@ -237,12 +221,10 @@ def wiener_gain(S_Y: Spectrum, noise: Array) -> Spectrum:
     """
     N, nu = noise[:, :, None] * np.eye(noise.shape[1]), over_frequencies(noise)
     S_X = positive_part(S_Y - N)
-    # The positive part of an estimate has too much power; rescaling prevents noise from passing at
-    # weak frequencies.
+    # the positive part of an estimate has too much power
     have = over_frequencies(np.einsum("fii->fi", S_X).real)
     scale = np.sqrt((1.0 - nu) / np.maximum(have, np.finfo(float).tiny))
     S_X = S_X * scale[:, None] * scale
-    # G = S_X (S_X + N)⁻¹, solved from the right
     return np.linalg.solve(S_X + N, S_X).conj().swapaxes(1, 2)
 
 
@@ -255,7 +237,7 @@ def positive_part(S: Spectrum) -> Spectrum:
 def over_frequencies(values: Array) -> Array:
     """Return the mean over all frequencies from values at 0 to ½.
 
-    Frequencies are on the first axis, for an even number of rows.
+    On the first axis.
     """
     weight = np.full(len(values), 2.0)
     weight[[0, -1]] = 1.0
@@ -268,7 +250,7 @@ class Risk(NamedTuple):
     Attributes
     ----------
     excess : float
-        Difference of squared errors, in units of a copy's variance; negative if memory helps.
+        Difference of squared errors, in a copy's variance; negative if memory helps.
     std_error : float
     """
 
@@ -277,7 +259,7 @@ class Risk(NamedTuple):
 
 
 def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:
-    """Return a validation periodogram and its smoothed spectrum."""
+    """Return a periodogram and its smoothed spectrum."""
     return P, smoothed(P, max(2, len(P) // 8))
 
 
@@ -286,11 +268,9 @@ def excess_risk(
 ) -> Risk:
     """Return the risk of ``G`` minus the risk of constant gains ``flat``.
 
-    P is a periodogram of rows that fitted neither. ``S`` is P smoothed (``judged_by``). ``noise``
-    is the unsmoothed ``N(f)``, shape (F, d).
-
-    Ordinates of a periodogram are approximately independent with covariance S ⊗ S*. So the mean of
-    ``tr A P`` over frequencies has variance ``2 ∫ tr (A S)² / n`` for n real rows.
+    Of rows that fitted neither: P, ``S`` from ``judged_by``, and unsmoothed ``N(f)``, shape (F, d).
+    Ordinates are approximately independent with covariance S ⊗ S*, so the mean of ``tr A P`` has variance
+    ``2 ∫ tr (A S)² / n``.
     """
     lost, lost_flat = np.eye(len(flat)) - G, np.diag(1.0 - flat)
     A = lost.conj().swapaxes(1, 2) @ lost - lost_flat @ lost_flat

@@ -9,9 +9,9 @@
 | ``F`` | ``Sigma_x (Sigma_x + Sigma_r)⁻¹``; ``x̂ = mu_x + F (y − mu_x)`` | (N, N) | equal to (13), without either inverse |
 | error | ``Σ λ σ²/(λ + σ²) / N`` for white noise | scalar | |
 
-The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`` knowledge uses
-``Cov(Y) − Sigma_r`` with negative eigenvalues set to 0. Copies are first averaged with
-minimum-variance weights; for noise of one shape the estimate equals ``llse``.
+The third form allows a singular ``Sigma_x``. ``estimated`` knowledge uses ``Cov(Y) − Sigma_r`` with
+negative eigenvalues set to 0. Copies are averaged with minimum-variance weights; for noise of one
+shape the estimate equals ``llse``.
 """
 
 from __future__ import annotations
@@ -67,8 +67,7 @@ class BayesEstimate(LinearAttack):
                 view, bayes_gain(Sigma_x, combined_noise(view, Sigma_x)), mu_x, fixed=True
             )
         if isinstance(view.knowledge, PublishedModel) and self.parameters.covariance == "knowledge":
-            # moments with a published model exist only under noise of one shape: F = K_X (K_X + v
-            # K_0)⁺
+            # a published model needs noise of one shape: F = K_X (K_X + v K_0)⁺
             return filter_map(
                 view,
                 view.pencil.gain(np.asarray(view.combined_variance)),
@@ -90,8 +89,6 @@ def bayes_gain(Sigma_x: Array, Sigma_r: Array) -> Array:
     Sigma_x, Sigma_r : ndarrays of shape (N, N)
         Covariances of data and noise, positive semi-definite; either may be singular.
 
-    Notes
-    -----
     Source: huang2005 (13).
 
     Examples

@@ -1,8 +1,5 @@
 """Distribution analysis: localise records by a reconstructed distribution.
 
-Example: noise of ±1 and a released 1 leave [0, 2]. A distribution without mass between 1 and 5
-leaves [0, 1].
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``π_b`` | reconstructed probability of bin b | (B,) | agrawal2000; agrawal2001 |
@@ -10,10 +7,8 @@ leaves [0, 1].
 | interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
 | ``x̂`` | the median of ``P(· | y)`` | scalar | |
 
-``interval-privacy`` under ``measures:`` reports widths and the share of records inside their
-intervals. Attributes are treated one at a time.
-
-Few records or strong noise blur the reconstruction or make spikes.
+Attributes are treated one at a time. Few records or strong noise blur the reconstruction or make
+spikes.
 """
 
 from __future__ import annotations
@@ -85,7 +80,6 @@ class Localised(Reconstruction):
         return self._medians.rows(copies)
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
-        """Return both ends of every record's shortest interval, shapes (b, N)."""
         if confidence not in self._ends:
             each = zip(self._found, self._priors, strict=True)
             self._ends[confidence] = ByAttribute([_ends(*one, confidence) for one in each])
@@ -106,7 +100,7 @@ def _ends(channel: Channel, prior: Histogram | None, confidence: float) -> Estim
 def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the posterior median, linear within its bin, shape (b,).
 
-    A row that the prior cannot explain gets the estimate from its copies alone.
+    From the copies alone if the prior cannot explain a row.
     """
     mass, explained = posterior_mass(prior, channel.likelihood(copies, prior.edges))
     cumulative = np.cumsum(mass, axis=1)
@@ -126,11 +120,6 @@ def shortest_interval(
     """Return the shortest interval with a share of the posterior, shapes (b,).
 
     One end is a bin edge; the other is linear within its bin. Impossible values are cut off.
-
-    Parameters
-    ----------
-    confidence : float
-        In (0, 1].
     """
     mass, explained = posterior_mass(prior, channel.likelihood(copies, prior.edges))
     y = channel.value(copies)
@@ -152,11 +141,10 @@ def shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array
 
 
 def _from_each_edge(mass: Array, edges: Array, confidence: float) -> Array:
-    """Return the end of the interval from each edge, (b, B + 1); ∞ if none."""
+    """Ends of the intervals from each edge, (b, B + 1); ∞ if none."""
     cumulative = np.concatenate([np.zeros((len(mass), 1)), np.cumsum(mass, axis=1)], axis=1)
     target = cumulative + confidence * (1.0 - 1e-12)
-    # First edge at which the cumulative probability reaches the target: one search over all rows,
-    # offset by 2 each.
+    # one search over all rows, offset by 2 each
     rows = np.arange(len(mass))[:, None]
     flat = (cumulative + 2.0 * rows).ravel()
     stop = (

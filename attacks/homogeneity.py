@@ -36,5 +36,4 @@ class Homogeneity(ClassAttack):
         )
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return the commonest value of classes that reach the confidence."""
         return surest(sizes, P_E, self.parameters.confidence)

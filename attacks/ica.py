@@ -1,7 +1,6 @@
 """Independent component analysis against a secret matrix.
 
-Independent attributes, at most one Gaussian, can be unmixed up to order, sign and scale. The
-adversary's knowledge determines these.
+Independent attributes, at most one Gaussian, are unmixed up to order, sign and scale.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -20,11 +19,10 @@ adversary's knowledge determines these.
 Distributions are compared with their means, unless the scheme translates. ``latent`` (Guo and Wu)
 matches components of known records and of the copy.
 
-Theory is the error of the FastICA fixed point nearest to the truth, which no matrix changes. The
-audit iterates from the true attributes (or the adversary's own components). Of two close fixed
-points it uses the one with the attack's signs of τ (``_fastica``). There is no theory for noisy
-copies, without convergence, if a component loses half of its variance, or if a leak's standard
-deviation over tables exceeds ``LARGEST_LEAK``.
+Theory is the error of the FastICA fixed point nearest to the truth, from the true attributes (or
+the adversary's own components), with the attack's signs of τ (``_fastica``). There is none for
+noisy copies, without convergence, if a component loses half of its variance, or if a leak's
+standard deviation over tables exceeds ``LARGEST_LEAK``.
 
 Without known pairs it fails for attributes of equal distribution; ``latent`` fails with few known
 records. Independence is *not checked*.
@@ -61,7 +59,6 @@ from ._fastica import Unmixing, leak_deviation
 from ._naming import Guide, Likeness, Pairs
 from ._some_rows import some_rows
 
-# in quotes, as numpy imports its generators when they are first named
 Generator = Callable[[], "np.random.Generator"]
 
 LARGEST_LEAK = 0.08
@@ -147,7 +144,7 @@ class Unmixed(Reconstruction):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Theory:
-    """Error of a correct assignment at the fixed point; for the audit alone.
+    """Error of a correct assignment at the fixed point.
 
     Attributes
     ----------
@@ -163,17 +160,14 @@ class Theory:
     rows: Generator
 
     def of(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return a function from true records to ``‖x̂ − x‖²``, or None.
-
-        ``seen`` yields the true rows that the attack was fitted to.
-        """
+        """Return a function from true records to ``‖x̂ − x‖²``, or None."""
         x = some_rows(([block] for block in seen), self.rows())
         s = (x - x.mean(axis=0)) @ self.guide.directions.T
         if leak_deviation((s / s.std(axis=0)).T).max() > HOPELESS_LEAK:
             return None
         try:
             best = Unmixing.beside(x, self.guide.directions, self.signs)
-        except NotApplicable:  # some directions vary by rounding error alone
+        except NotApplicable:
             return None
         if (
             not best.fixed

@@ -1,7 +1,5 @@
 """Joint distribution analysis of two or three attributes at once.
 
-A salary of 90,000 and an age of 20 are common. Together they may identify one person.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``p`` | attributes analysed together | | domingo2004 |
@@ -16,14 +14,13 @@ A salary of 90,000 and an age of 20 are common. Together they may identify one p
 
 If Gaussian noise is finer than the bins, an interval is the noise's quantile interval about ``y``.
 Attributes are grouped ``dimensions`` at a time in the table's order. The group with the emptiest
-region is claimed. ``rare_claimed`` counts claims and ``rare_disclosed`` correct ones. A random
-claim is correct for ``rare`` records in n.
+region is claimed. A random claim is correct for ``rare`` records in n.
 
 Gaussian noise may have any covariance (liu2008, section 3.7). Any other law must be independent
 between attributes.
 
-Reference: domingo2004. The grid is fitted to the noise that it is used on. So claims under noise
-wider than its cells are correct less often than ``confidence``.
+Reference: domingo2004. The grid is fitted to the noise that it is used on. Claims under noise wider
+than its cells are therefore correct less often than ``confidence``.
 """
 
 from __future__ import annotations
@@ -126,17 +123,12 @@ class OnGrids(Reconstruction):
         self._seen, self._grids, self._rare, self._confidence = seen, grids, rare, confidence
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return posterior means.
-
-        A row that no cell explains gets the estimate from its copies alone.
-        """
         return self._in_parts(copies, self._means) @ self._seen.back.T
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
-        """Return both ends of intervals, shapes (b, N).
+        """Return both ends.
 
-        Under coloured noise an interval covers the box of the directions' intervals, which is
-        wider.
+        Under coloured noise the box of the directions' intervals.
         """
         low, high = np.moveaxis(
             self._in_parts(copies, lambda each: self._bounds(each, confidence)), -1, 0
@@ -169,17 +161,16 @@ class OnGrids(Reconstruction):
         return out
 
     def _rarest(self, copies: Sequence[Array]) -> Array:
-        """Return the claimed bounds along each direction, shape (b, N, 2).
+        """Return claimed bounds along each direction, (b, N, 2).
 
-        Infinite outside the claimed group; NaN without a claim.
+        NaN without a claim.
         """
         out, least = np.full((*copies[0].shape, 2), np.nan), np.full(len(copies[0]), self._rare)
         for grid in self._grids:
             each = [axis.of(copies) for axis in grid.axes]
             share = 1.0 - (1.0 - self._confidence) / len(grid.axes)
             P, explained = grid.posterior(each)
-            # Cells above the omitted share always count as touched; this alone excludes nearly all
-            # records.
+            # excludes nearly all records
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))
             ends = [
@@ -198,14 +189,14 @@ class OnGrids(Reconstruction):
 
 
 def bounds(axis: Axis, y: Array, P: Array, explained: Bins, share: float) -> tuple[Array, Array]:
-    """Return both ends of each row's interval along one direction, (b,).
+    """Return both ends of each row's interval along one direction.
 
-    A row that no bin explains gets a point.
+    A point if unexplained.
     """
     channel = axis.channel
     alone = channel.value(y)
     low, high = shortest(np.where(explained[:, None], P, 1.0 / P.shape[1]), axis.edges, share)
-    if channel.smooth:  # bins do not resolve finer noise: the Gaussian interval may be shorter
+    if channel.smooth:  # the Gaussian interval of finer noise may be shorter
         reach = float(scipy.special.ndtri(0.5 + share / 2.0)) * channel.noise.std
         fine = 2.0 * reach < high - low
         low, high = np.where(fine, alone - reach, low), np.where(fine, alone + reach, high)
@@ -220,8 +211,7 @@ class Directions:
     Attributes
     ----------
     TW : ndarray of shape (N, kN) or None
-        From copies to the sufficient combination along the directions. None uses the copies
-        unchanged.
+        From copies to the sufficient combination along the directions; None: unchanged.
     T, back : ndarrays of shape (N, N)
         From attributes to directions, and back.
     channels : sequence of N Channel
@@ -240,10 +230,7 @@ class Directions:
 def directions(view: View, groups: Sequence[Indices]) -> Directions:
     """Return directions with independent noise within every group.
 
-    Raises
-    ------
-    NotApplicable
-        The noise law is unknown, or neither Gaussian nor independent between attributes.
+    ``NotApplicable`` if there is no law, or one neither Gaussian nor independent.
     """
     identity = np.eye(view.width)
     if view.law is not None and view.law.distribution != "gaussian":

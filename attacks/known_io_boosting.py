@@ -1,7 +1,6 @@
 """Boosted trees on pooled copies, fitted to known records.
 
-A linear regression first, then gradient-boosted trees for its residuals. No law of the noise is
-used.
+No law of the noise is used.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,9 +11,8 @@ used.
 | ``x̂_j`` | ``f_0j(y) + ν Σ_{t ≤ T_j} h_tj(z)`` | scalar | friedman2001 |
 | ``T_j`` | trees of attribute j: 0, 10, … 60, by least squared error in three-fold cross-validation | scalar | |
 
-Trees split along axes and fit straight lines badly, so the linear estimate is a feature. So are
-differences between copies, in which shared noise cancels. With 0 trees, as on normal data or with
-fewer than 60 records, the attack is linear. No rule does better than ``E Var(x | y)``.
+Trees fit straight lines badly, so the linear estimate is a feature. With 0 trees, as on normal data
+or with fewer than 60 records, the attack is linear.
 
 At most 20,000 random known records are used; a fit then takes about a second per attribute and
 coalition. There is no theory.
@@ -87,7 +85,7 @@ class KnownInputOutputBoosting(RowAttack):
             .fit(view, blocks)
         )
         rng = stream(view.seed, self.name)
-        # in a random order, so that every third record is a random fold
+        # in random order, for random folds
         chosen = rng.permutation(len(records.original))[:MOST_RECORDS]
         copies = [copy[chosen] for copy in records.copies]
         estimate = linear.rows(copies)
@@ -126,15 +124,15 @@ class Boosted(Reconstruction):
 
 
 def features(estimate: Array, copies: Sequence[Array]) -> Array:
-    """Return ``z``, shape (b, N + kn'), of linear estimates and k copies."""
+    """Return ``z``, shape (b, N + kn')."""
     differences = [later - earlier for earlier, later in pairwise(copies)]
     return np.hstack([estimate, copies[0], *differences])
 
 
 def boosted_trees(z: Array, left: Array) -> Any:
-    """Return trees that predict ``left``, shape (p,), from ``z``, shape (p, d).
+    """Return trees that predict ``left``, (p,), from ``z``, (p, d).
 
-    None if trees do not lower the cross-validated error.
+    None if they do not lower the cross-validated error.
     """
     count = best_count(z, left) if len(z) >= FEWEST_RECORDS and left.any() else 0
     return grower(max_iter=count).fit(z, left) if count else None
@@ -143,7 +141,7 @@ def boosted_trees(z: Array, left: Array) -> Any:
 def best_count(z: Array, left: Array) -> int:
     """Return the number of trees of least cross-validated error, in tens.
 
-    Folds are every third record, so records must be in random order.
+    Records must be in random order.
     """
     folds = [np.arange(len(z)) % FOLDS == fold for fold in range(FOLDS)]
     grown = [grower(warm_start=True) for _ in folds]
@@ -163,9 +161,7 @@ def best_count(z: Array, left: Array) -> int:
 
 def grower(**more: Any) -> Any:
     """Return untrained trees, equal for any number of threads."""
-    # imported here: it costs a second
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    # Early stopping is left to the folds; with a random state given nothing is drawn from numpy's
-    # global generator.
+    # a random state keeps numpy's global generator unused
     return HistGradientBoostingRegressor(**TREE, early_stopping=False, random_state=0, **more)

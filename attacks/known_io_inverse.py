@@ -1,6 +1,6 @@
 """Estimate the secret matrix from known records, and invert it.
 
-Least squares of copies on originals, the reverse of known-io-regression. Noise is ignored.
+Least squares of copies on originals. Noise is ignored.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -11,13 +11,11 @@ Least squares of copies on originals, the reverse of known-io-regression. Noise 
 | error | ``M⁺ K_R M⁺ᵀ``, as p grows | (N, N) | |
 
 The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the
-translation of chen2007. With fewer records or columns the minimum-norm estimate is used.
-
-For large p all noise remains: ``σ²`` under added noise, where known-io-regression leaves ``σ²/(1 +
-σ²)``. Copies count equally.
+translation of chen2007. With fewer records or columns the minimum-norm estimate is used. For large
+p all noise remains: ``σ²`` under added noise, where known-io-regression leaves ``σ²/(1 + σ²)``.
 
 Theory is the closed form for the fitted map. If ``M̂`` is nearly singular, one draw of records does
-not predict the next (error 1 or 1,000).
+not predict the next.
 """
 
 from __future__ import annotations

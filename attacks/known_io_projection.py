@@ -20,9 +20,8 @@ none, which is closer.
 | ``‖x_⊥‖² (1 + σ² tr (GᵀG)⁻¹)``, plus ``‖x_⊥‖² (n'−r)/n'`` for a drawn direction | ``1 + r/(n'−r−1)`` | r ≤ n' |
 | ``‖x_⊥‖² (1 + σ² tr (GGᵀ)⁻¹) + ‖(I − G⁺G) Vᵀ(x − x̄)‖²`` | ``1 + n'/(r−n'−1)``; ``‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' |
 
-For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is the estimate. For r > n' the fit
-nearest to the known mean x̄ is used. Theory is the first column; the second is heavy-tailed near r
-= n'. k copies of n' columns are one of kn'.
+For r ≥ n' the estimate is ``x_⊥ = 0``, where the likelihood is unbounded. For r > n' the fit nearest
+to the known mean x̄ is used. Theory is the first column. k copies of n' columns are one of kn'.
 
 Reference: liu2007.
 """
@@ -112,10 +111,7 @@ class KnownSpan:
 
     @classmethod
     def of(cls, X_p: Array, Y_p: Array) -> KnownSpan:
-        """Return the span of known records, shape (p, N), with copies (p, n').
-
-        Records may be linearly dependent.
-        """
+        """Return the span of known records, shape (p, N), with copies (p, n')."""
         U, s, Vt = np.linalg.svd(X_p, full_matrices=True)
         r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
         return cls(Vt[:r].T, Vt[r:].T, Y_p.T @ (U[:, :r] / s[:r]), X_p.mean(axis=0))
@@ -135,7 +131,6 @@ class ProjectionMAP(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         known, y = self._known, np.hstack(list(copies))
-        # x̄ lies in the span; if r > n', the estimate is the fit nearest to it
         start = known.mean @ known.spanned
         residual = y - start @ known.image.T
         coordinates = start + residual @ self._inverse.T
@@ -146,7 +141,6 @@ class ProjectionMAP(Reconstruction):
         return estimate + beside(left, y, self._variance)[:, None] * self._away
 
     def expected(self, x: Array) -> Array:
-        """Return the first column of the error table, shape (b,)."""
         known = self._known
         n, r = known.image.shape
         across = ((x @ known.rest) ** 2).sum(axis=1)
@@ -161,12 +155,7 @@ class ProjectionMAP(Reconstruction):
 def beside(left: Array, y: Array, variance: float) -> Array:
     """Return ``‖x̂_⊥‖ = ‖left‖ / sqrt(n' σ²)``, shape (b,); 0 below rounding.
 
-    Parameters
-    ----------
-    left, y : ndarrays of shape (b, n')
-        ``y − G G⁺ y``, and y for scale.
-    variance : float
-        ``σ²``.
+    ``left = y − G G⁺ y`` and y for scale, shapes (b, n'); the variance is ``σ²``.
     """
     size = np.linalg.norm(left, axis=1)
     size = np.where(size > 1e-9 * np.linalg.norm(y, axis=1), size, 0.0)
@@ -176,8 +165,7 @@ def beside(left: Array, y: Array, variance: float) -> Array:
 def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:
     """Return the log of (12.8) up to a constant for one record and its copy.
 
-    ``x`` has shape (N,), ``y`` shape (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over
-    that of ``Y_p``.
+    Shapes (N,) and (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``.
     """
     across = float(((x @ known.rest) ** 2).sum())
     gap = y - known.image @ (known.spanned.T @ x)

@@ -10,16 +10,13 @@
 | ``df(λ)`` | ``1 + Σ s/(s + λ)``, s the eigenvalues of the copies' correlations | scalar | |
 | ``GCV(λ)`` | ``RSS / (1 − df/p)²`` | scalar | Golub, Heath and Wahba 1979 |
 
-As p grows, ``W`` tends to the joint LLSE's for any distribution; the error is larger by a factor of
-about ``1 + kN/p``. On jointly normal rows the factor is exactly ``(1 + 1/p)(p − 2)/(p − kN − 2)``,
-averaged over known records. For ``p ≤ kN`` the minimum-norm map is used, with copies scaled to
-variance 1. Near ``p = kN + 1`` plain least squares is worse than the mean; use ``ridge: gcv``.
+As p grows, ``W`` tends to the joint LLSE's; the error is larger by a factor of about ``1 + kN/p``
+(on normal rows ``(1 + 1/p)(p − 2)/(p − kN − 2)``, averaged over known records). For ``p ≤ kN`` the
+map has minimum norm, with copies scaled to variance 1. Near ``p = kN + 1`` plain least squares is
+worse than the mean; use ``ridge: gcv``.
 
-Theory is the closed form for the fitted map over the other records
-(``auditor.audit.numeric.linear_errors``). Transformed copies are judged in the original coordinates.
-For copies of another width theory is 0 if the known records undo the matrix, else unknown.
-
-The survey's least squares (chen2007) are ``known-io-inverse``.
+Theory is the closed form for the fitted map over the other records, in the original coordinates.
+For copies of another width it is 0 if the known records undo the matrix, else unknown.
 """
 
 from __future__ import annotations
@@ -56,7 +53,6 @@ class KnownInputOutputRegression(FittedMap):
 
     @property
     def undoes_a_matrix(self) -> bool:
-        """Whether there is no ridge."""
         return bool(self.parameters.ridge == 0)
 
     def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
@@ -84,15 +80,14 @@ def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float 
     s, Q = np.linalg.eigh(correlations)
     keep = s > len(s) * np.finfo(float).eps * max(float(s[-1]), 0.0)
     s, Q = s[keep], Q[:, keep]
-    B = (C_xy / scale) @ Q  # covariances with the copies' principal components
+    B = (C_xy / scale) @ Q
     lam = _least_gcv(np.diag(C_xx), B, s, records) if ridge == "gcv" else float(ridge)
     return (B / (s + lam)) @ Q.T / scale
 
 
 def _least_gcv(variances: Array, B: Array, s: Array, records: int) -> float:
-    """Return the ridge of least generalised cross-validation error."""
     unit = np.where(variances > 0, variances, 1.0)
-    explained = (B**2 / unit[:, None]).sum(axis=0)  # per component, summed over attributes
+    explained = (B**2 / unit[:, None]).sum(axis=0)
     total = float((variances / unit).sum())
     shrunk = s + RIDGES[:, None]
     rss = total - 2.0 * (explained / shrunk).sum(axis=1) + (explained * s / shrunk**2).sum(axis=1)

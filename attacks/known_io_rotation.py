@@ -12,11 +12,11 @@
 | ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, or one minus that for θ > π/2 | scalar | |
 
 The printed (12.6), ``θ/π``, is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A
-record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit. Rotations preserve lengths and
-distances, so the adversary knows every record's probability.
+record in the span, or with ``‖x‖ε ≥ 2d``, is a certain hit. The adversary knows every record's
+probability, since rotations preserve distances.
 
 The mean squared error is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``).
-With a translation records are centred, the rank is one less, and probabilities are unknown.
+With a translation records are centred, and probabilities are unknown.
 
 Only the first copy is used: the others add no information.
 """
@@ -92,16 +92,10 @@ class KnownInputOutputRotation(RowAttack):
 class FittingRotations:
     """All orthogonal matrices that map known records to their copies.
 
-    If the map may translate, records are centred.
+    Centred if ``moved``.
 
-    Attributes
-    ----------
-    spanned, rest : ndarrays of shape (N, r), (N, c)
-        ``V_1``, ``V_2``.
-    transformed, rest_transformed : ndarrays of shape (N, r), (N, c)
-        ``W_1``, ``W_2``.
-    centre, copied_centre : ndarrays of shape (N,)
-        Of the known records and of their copies; 0 without a translation.
+    ``centre`` and ``copied_centre`` of the known records are 0 without a translation. Bases are named as
+    above.
     """
 
     spanned: Array
@@ -115,8 +109,7 @@ class FittingRotations:
     def of(cls, X_p: Array, Y_p: Array, moved: bool = False) -> FittingRotations:
         """Return the matrices for known records and copies of shape (p, N).
 
-        Records may be repeated or dependent. That ``Y_p`` is a rotation of ``X_p`` is *not
-        checked*.
+        Records may be dependent. That ``Y_p`` is a rotation of ``X_p`` is *not checked*.
         """
         N = X_p.shape[1]
         centre, copied = (
@@ -125,9 +118,7 @@ class FittingRotations:
         U, s, Vt = np.linalg.svd(X_p - centre, full_matrices=True)
         r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
         W = (Y_p - copied).T @ (U[:, :r] / s[:r])  # M V_1
-        # Orthonormal up to rounding, which is largest in directions of small singular values. QR
-        # keeps the leading columns unchanged. The nearest orthonormal basis would spread the
-        # rounding, and distant records would suffer. QR also gives a basis of the rest.
+        # QR keeps the leading columns; the nearest orthonormal basis would spread rounding to them
         Q, R = np.linalg.qr(W, mode="complete")
         transformed = Q[:, :r] * np.where(np.diag(R) < 0, -1.0, 1.0)
         return cls(Vt[:r].T, Vt[r:].T, transformed, Q[:, r:], centre, copied)
@@ -182,9 +173,9 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
     Parameters
     ----------
     length, distance : ndarrays of shape (b,)
-        ``‖x‖`` and ``d(x, X_p)``, in data units.
+        ``‖x‖`` and ``d(x, X_p)``.
     tolerance : float
-        ``ε``, ≥ 0, no unit.
+        ``ε``, ≥ 0.
     unknown : int
         ``c = N − rank(X_p)``.
 
@@ -195,7 +186,6 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
     [0.5, 0.3333, 0.25]
     """
     certain = length * tolerance >= 2.0 * distance
-    # A distance below rounding error counts as 0.
     certain |= distance <= 1e-9 * length
     if unknown == 0:
         return np.ones(len(length))

@@ -14,21 +14,15 @@
 | ``E(D)`` | ``2 E‖V_Y D V_Xᵀ s − y‖ − E‖s − s'‖ − E‖y − y'‖`` | scalar | szekely2004 |
 
 Protocol 4, step 2, prints ``V_X D V_Xᵀ S`` instead of ``V_Y D V_Xᵀ S``. The statistic is compared,
-not its p-value. The data are *not* centred, since the mean helps to identify signs.
+not its p-value. The data are not centred: the mean helps to identify signs. The paper tries all 2^N
+signs. Here each axis takes the sign of the smaller one-dimensional statistic. Up to ``exhaustive``
+undecided axes are tried in all combinations; beyond, signs are flipped one at a time while E falls.
+The rotation is about the means, ``x̂ = s̄ + M̂ᵀ (y − ȳ)``, if ``s̄ᵀ Q s̄`` exceeds ``tr K (1/s + 1/m)``.
+Theory is first-order in the axes' error, for decided axes and one copy. Noisy copies are averaged by
+weights 1/σ_i²; of nested noise the least noisy is used.
 
-The paper tries all 2^N signs. Here each axis takes the sign of the smaller one-dimensional
-statistic. Up to ``exhaustive`` undecided axes are tried in all combinations; beyond, signs are
-flipped one at a time while E falls.
-
-The rotation is about the means, ``x̂ = s̄ + M̂ᵀ (y − ȳ)``, if ``s̄ᵀ Q s̄`` exceeds ``tr K (1/s +
-1/m)``.
-
-Theory is first-order in the axes' error, for decided axes and one copy. Noisy copies are first
-averaged by weights 1/σ_i²; of nested noise the least noisy is used.
-
-Not for a random projection, whose covariance is ``σ² tr K · I`` averaged over matrices (liu2008,
-end of section 4.2). Normalized error on six skewed attributes, deviations growing by a fifth each:
-0.017 after a rotation, 1.3 after a projection (ten matrices).
+Fails on random projections, whose covariance averages to ``σ² tr K · I`` (liu2008, end of section
+4.2).
 """
 
 from __future__ import annotations
@@ -112,7 +106,6 @@ class KnownSampleAttack(RowAttack):
         V_Y = V_Y * signs.values
         variances = np.einsum("ij,ik,kj->j", V_Y, covariance, V_Y)
         z, level = (some - mean) @ V_Y, min(view.levels, default=0.0)
-        # Without noise the copy has the population's rows, mostly more than the sample.
         population = (S - S.mean(axis=0)) @ V_X if level else z
         Q = turning(population, variances, len(S)) + turning(z, variances, count)
         small = np.diag(Q).max() < SMALL_TURN
@@ -121,7 +114,6 @@ class KnownSampleAttack(RowAttack):
         middle = (S.mean(axis=0) - start) @ V_X
         if centred := moved or float(middle @ Q @ middle) > apart:
             start, to = S.mean(axis=0), mean
-        # E‖R‖² of the least noisy copy, of trace (1 + σ²) tr K_X
         noise = float(np.trace(covariance)) * level / (1.0 + level)
         M = V_Y @ V_X.T
         found = TurnedBack(start + (mean - to) @ M, means, M.T @ A)
@@ -131,7 +123,7 @@ class KnownSampleAttack(RowAttack):
 
 
 def alignment(view: View, K: Array) -> tuple[Array, Array]:
-    """Return minimum-variance weights, shape (k,), and the pooling matrix, shape (N, kN).
+    """Return minimum-variance weights, (k,), and the pooling matrix, (N, kN).
 
     ``K`` is the covariance of the copies side by side.
     """
@@ -148,19 +140,7 @@ def alignment(view: View, K: Array) -> tuple[Array, Array]:
 
 
 class LeftOver(NamedTuple):
-    """First-order error of the attack.
-
-    Attributes
-    ----------
-    axes : ndarray of shape (N, N)
-        ``V_X``.
-    turn : ndarray of shape (N, N)
-        ``Q``.
-    start : ndarray of shape (N,)
-        Centre of the rotation.
-    apart : float
-        Squared error common to all records.
-    """
+    """First-order error: ``V_X``, ``Q``, centre, and error common to records."""
 
     axes: Array
     turn: Array
@@ -181,7 +161,7 @@ class TurnedBack(LinearMap):
 
 
 def turning(z: Array, variances: Array, size: int) -> Array:
-    """Return ``Q = E ΩᵀΩ`` of a sample's axes, shape (N, N).
+    """Return ``Q = E ΩᵀΩ`` of the axes of ``size`` records, shape (N, N).
 
     Parameters
     ----------
@@ -189,10 +169,8 @@ def turning(z: Array, variances: Array, size: int) -> Array:
         Centred records of the population along its axes.
     variances : ndarray of shape (N,)
         ``λ``, all different by more than their sampling error.
-    size : int
-        Records in the sample.
     """
-    gaps = variances - variances[:, None]  # λ_j − λ_i
+    gaps = variances - variances[:, None]
     G = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0)
     Q = np.zeros_like(G)
     for i, row in enumerate(G):  # Σ_i G_ij G_ik E z_i² z_j z_k
@@ -202,7 +180,7 @@ def turning(z: Array, variances: Array, size: int) -> Array:
 
 
 def axes(covariance: Array) -> Array:
-    """Return eigenvectors as columns, largest eigenvalue first, shape (N, N)."""
+    """Return eigenvectors as columns, largest eigenvalue first."""
     return np.linalg.eigh(np.atleast_2d(covariance))[1][:, ::-1]
 
 
@@ -216,16 +194,15 @@ class Signs(NamedTuple):
 def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
     """Return signs D that bring ``a·D`` nearest to ``b`` by energy statistic.
 
-    Axes are scaled by the sample's deviations.
+    Axes are scaled by the deviations of ``a``.
 
     Parameters
     ----------
     a, b : ndarrays of shapes (s, N) and (m, N)
         Sample and copy along their own axes, not centred.
     exhaustive : int
-        Most undecided axes for which all combinations are tried.
     rows : int
-        Rows of either for the joint statistic; a single axis uses all.
+        For the joint statistic; a single axis uses all.
     """
     N, scale = a.shape[1], a.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
@@ -251,9 +228,9 @@ def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
 
 
 def energy(a: Array, b: Array) -> float:
-    """Return ``2 ∫ (F_a − F_b)²`` of two samples of numbers, shapes (s,) and (m,).
+    """Return ``2 ∫ (F_a − F_b)²`` of two samples, the energy statistic.
 
-    The energy statistic in one dimension (szekely2004).
+    In one dimension (szekely2004).
     """
     points = np.sort(np.concatenate([a, b]))
     F_a, F_b = (np.searchsorted(np.sort(x), points[:-1], side="right") / len(x) for x in (a, b))

@@ -30,5 +30,4 @@ class Linkage(ClassAttack):
     )
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return the value of classes with one row."""
         return np.where(sizes == 1, P_E.argmax(axis=1), -1)

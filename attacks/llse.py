@@ -9,11 +9,9 @@
 | ``w, v`` | least-variance weights and their noise multiple | (k,), scalar | |
 | ``G(v)`` | ``K_X (K_X + v K_0)⁻¹`` | (N, N) | |
 
-For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and
-one N×N matrix instead of a kN×kN solve. Only the first form of (7) holds for singular ``K_X`` and
-``K_Z``.
-
-With moments estimated from few rows, the unstructured form gets *worse* with more copies.
+For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``. Only the first form
+of (7) holds for singular ``K_X`` and ``K_Z``. With moments estimated from few rows, the unstructured
+form gets *worse* with more copies.
 """
 
 from __future__ import annotations
@@ -63,7 +61,6 @@ class JointLLSE(LinearAttack):
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
-        """Return equation 6 for many coalitions at once."""
         law = view.law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
             return super().affine_batch(view, coalitions)
@@ -74,7 +71,6 @@ class JointLLSE(LinearAttack):
         return AffineStack(W, offsets, fixed, levels.coalitions)
 
     def _unstructured(self, view: View) -> Affine:
-        """Equation 6 with the copies' sample covariance as ``K_Y``."""
         sample, (mu_X, K_X) = view.held, view.data_moments
         W = regression(np.tile(K_X, len(view.copies)), view.held_covariance)
         return Affine(W, mu_X - view.centre - W @ sample.mean, fixed=False)
@@ -83,16 +79,8 @@ class JointLLSE(LinearAttack):
 def known_together(view: View, law: KroneckerNoise, levels: Levels) -> tuple[Array, Pencil, Array]:
     """Return the mean, pencil and grain of each coalition's own view, stacked.
 
-    The mean and the grain have shape (B, N), or (N,) if all coalitions know the same.
-
-    Parameters
-    ----------
-    view : View
-        Of all M copies.
-    law : KroneckerNoise
-        Its law.
-    levels : Levels
-        Of B coalitions, by index in the view's copies.
+    Mean and grain have shape (B, N), or (N,) if equal for all coalitions. ``levels`` index the
+    view's copies.
 
     Raises
     ------
@@ -118,7 +106,6 @@ def _assumes_nothing(knowledge: Knowledge) -> bool:
 
 
 def _offset(W: Array, mu: Array) -> Array:
-    """Return ``mu − W H mu``, shape (..., N), with mu about the view's centre."""
     return mu - (W @ np.tile(mu, W.shape[-1] // mu.shape[-1])[..., None])[..., 0]
 
 

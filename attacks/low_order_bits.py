@@ -1,7 +1,6 @@
 """Exclude originals by the last digits of released floating-point values.
 
-Originals on a public lattice (whole numbers, cents, a known list) are few candidates. Last digits
-exclude some of these, and Bayes' rule weights the rest.
+Bayes' rule weights the candidates that last digits do not exclude.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -17,7 +16,7 @@ doubles or to a public grid is as likely. Attributes are treated one at a time. 
 candidates the estimate is linear. *Not checked*: that a copy is ``x + z`` by one addition; for a
 copy drawn from another copy the digits mislead.
 
-Reference: jin2022. The step must be given, so ``attacks: all`` omits this attack.
+Reference: jin2022. ``attacks: all`` omits this attack, which needs ``step``.
 """
 
 from __future__ import annotations
@@ -128,7 +127,6 @@ class LowOrderBits(RowAttack):
 def _fitted(
     prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]
 ) -> Column:
-    """Return one attribute's estimator, fitted to copies of shape (m, k)."""
     some, many = (
         copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, FITTED_CELLS)
     )
@@ -150,7 +148,6 @@ def _fitted(
 def _found_out(
     prior: tuple[Array, Array], place: int, alone: Channel, copies: Copies
 ) -> tuple[int, Generator, float] | None:
-    """Return a copy's index, generator and grid; None if not identified."""
     if alone.exact or alone.noise.on_lattice:
         return None
     y, tried = copies[:, place], generators(alone.noise.distribution, alone.noise.std)
@@ -178,8 +175,6 @@ def _linear(view: View, channel: Channel, j: int) -> Column:
 
 
 class _Candidates(Reconstruction):
-    """Posterior means of all attributes."""
-
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
 
@@ -195,10 +190,7 @@ class _Candidates(Reconstruction):
 
 
 def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
-    """Return candidates and prior, shapes (C,).
-
-    None if there are too many candidates or only one.
-    """
+    """Return candidates and prior, (C,); None if one or too many."""
     if isinstance(view.given, UnpairedRecords):
         values, counts = np.unique(view.given.original[:, j], return_counts=True)
         return (values, counts / counts.sum()) if 1 < len(values) <= MOST_CANDIDATES else None
@@ -207,7 +199,7 @@ def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
     first, last = np.floor((mu - FARTHEST * std) / step), np.ceil((mu + FARTHEST * std) / step)
     if not 0.0 < std or not 1 < last - first < MOST_CANDIDATES:
         return None
-    # multiples of 0.01 are not the doubles that are written as cents
+    # multiples of 0.01 are not the doubles of cents
     whole, power = as_fraction(np.array([step]))
     values = np.arange(first, last + 1.0) * whole / power
     prior = np.exp(-0.5 * ((values - mu) / std) ** 2)

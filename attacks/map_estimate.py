@@ -12,8 +12,6 @@ smooths it by a normal kernel one bin wide. ``known`` is the table's own value s
 ``perfect`` knowledge: ``P(x | y) ∝ π_x Π_i f_i(y_i − x)`` over the distinct values. These treat
 attributes one at a time, as the Gaussian prior does under other noise. ``histogram`` with
 ``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4.
-
-With the right prior the mean has the least squared error of all estimates.
 """
 
 from __future__ import annotations
@@ -102,10 +100,9 @@ class MaximumAPosteriori(RowAttack):
             return ByAttribute([of_values(view, each, j, mode) for j, each in enumerate(found)])
         if p.prior == "gaussian":
             mu_X, K_X = view.data_moments
-            if view.known_law.distribution == "gaussian":  # mode and mean are the joint LLSE
+            if view.known_law.distribution == "gaussian":
                 W = llse_weights(K_X, view.known_law, view.grain)
                 return LinearMap(mu_X, np.tile(mu_X, len(view.copies)), W)
-            # estimated variances may be rounded below 0
             std = np.sqrt(np.clip(np.diag(K_X), 0.0, None))
             priors = [normal_bins(*each) for each in zip(mu_X, std, found, strict=True)]
         else:

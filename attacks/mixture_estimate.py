@@ -9,23 +9,20 @@
 | ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: weighted LLSE of the components | (N,) | bovy2011 |
 
 The prior is fitted by EM under the noise law (``_deconvolution``), to at most 20,000 random rows.
-The number of components maximises the held-out likelihood. With one component the attack is
-``bayes-estimate``. Coalitions with equal combinations share one fit. Attributes recorded in steps are
-estimated on their lattice, with learnt heaps (``_lattice``).
+The number of components maximises the held-out likelihood; one gives ``bayes-estimate``. Attributes
+recorded in steps are estimated on their lattice, with learnt heaps (``_lattice``).
 
-Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Optimal in squared
-error if the data are a normal mixture (*not checked*) and the rows suffice. Wins on curves,
-clusters, long tails and point masses. It is linear on normal data, or with too few rows for two
-covariances (below some 13,000 with fifty attributes, always with a hundred).
+Reference: bovy2011, huang2005 (13). Optimal in squared error if the data are a normal mixture (*not
+checked*) and the rows suffice. Wins on curves, clusters, long tails and point masses. Linear with
+too few rows for two covariances (below some 13,000 with fifty attributes, always with a hundred).
 
-*Privacy by mixtures.* Under Gaussian noise each attribute's posterior is a mixture of K normals
-with weights ``q_k``. ``interval-privacy`` reports its shortest interval (agrawal2000, zhu2004).
-Atoms make it too short; ``localised_share`` reports coverage.
+``interval-privacy`` reports the shortest interval of each attribute's posterior under Gaussian noise,
+a mixture of K normals with weights ``q_k`` (agrawal2000, zhu2004). Atoms make it too short;
+``localised_share`` reports coverage.
 
 *Other noise laws*, independent between attributes, use expectation propagation
-(``_expectation_propagation``, minka2001) for ``q_k``, ``x̂`` and EM, on 5,000 rows. *Approximate*:
-the error exceeds the exact posterior mean's by about 1e-4; a Gaussian approximation of Laplace
-noise costs 1e-2. Lattices are treated as continuous.
+(``_expectation_propagation``, minka2001) on 5,000 rows. *Approximate*: the error exceeds the exact
+posterior mean's by about 1e-4. Lattices are treated as continuous.
 """
 
 from __future__ import annotations
@@ -93,11 +90,9 @@ class MixtureEstimate(RowAttack):
         )
 
     def cost_under(self, distribution: str | None) -> Cost:
-        """Return a higher cost for noise that is not Gaussian."""
         return self.cost if distribution in (None, "gaussian") else Cost(0.01, 2.5e-5)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior mean with a prior fitted to the copies."""
         if view.law is not None and view.law.distribution != "gaussian":
             return self._under_any_law(view, blocks, Seen.of(view))
         return gaussian(self, view, blocks)
@@ -105,7 +100,6 @@ class MixtureEstimate(RowAttack):
     def _under_any_law(
         self, view: View, blocks: Iterable[list[Array]], seen: Seen
     ) -> Reconstruction:
-        """Fit by expectation propagation, attributes in units of their noise."""
         found = channels(view)
         unit = np.array([channel.noise.std or 1.0 for channel in found])
         K = (seen.pencil.basis * seen.pencil.share) @ seen.pencil.basis.T / np.outer(unit, unit)
@@ -113,8 +107,7 @@ class MixtureEstimate(RowAttack):
         if self.parameters.components > 1 and not all(channel.exact for channel in found):
             held = some_rows(blocks, stream(view.seed, self.name, "rows"))
             held = held[:: -(-len(held) // MOST_ROWS)]
-            # a unique order: records with equal combinations, as on a lattice, may have different
-            # copies
+            # records with equal combinations, as on a lattice, may have different copies
             held = held[np.lexsort(held.T)]
             copies, most = np.split(held, len(view.copies), axis=1), self.parameters.components
             rows, start = RowsInAnyNoise.of(found, copies, seen.mu, unit), prior
@@ -124,12 +117,11 @@ class MixtureEstimate(RowAttack):
 
 
 def gaussian(attack: MixtureEstimate, view: View, blocks: Iterable[list[Array]]) -> PosteriorMean:
-    """Return the posterior mean under noise that is treated as Gaussian."""
+    """Return the posterior mean, with noise treated as Gaussian."""
     seen, most = Seen.of(view), attack.parameters.components
     share = seen.pencil.share
     prior = Mixture(np.ones(1), np.zeros((1, share.size)), np.diag(share)[None])
     rows = NoisyRows(np.empty((0, share.size)), 1.0 - share, np.zeros_like(share))
-    # without noise the copies are the estimate, for any prior
     if most > 1 and rows.s.any():
         u = some_rows(blocks, stream(view.seed, attack.name, "rows"), seen.coordinates)
         rows, A = replace(rows, u=u), seen.pencil.basis
@@ -144,7 +136,7 @@ def on_lattices(
 ) -> OnLattices:
     """Return posterior means of attributes from ``first``, ``mu + A v``.
 
-    Heaps are fitted to the release, once for it and its redraws.
+    With fitted heaps.
     """
     posterior, steps = Posterior(prior, rows.s), view.steps()[first : first + len(A)]
     name = f"heaps of {kind}"
@@ -156,31 +148,18 @@ def on_lattices(
 def fitted_prior(
     kind: object, start: Mixture, rows: NoisyRows, A: Array, most: int, inputs: Sequence[Array]
 ) -> Mixture:
-    """Return the mixture learnt from rows, once for equal inputs.
+    """Return the mixture learnt from rows.
 
-    Parameters
-    ----------
-    kind : object
-        Of the fit, for ``fitted_once``.
-    start, rows, most
-        As for ``learn``.
-    A : ndarray
-        From the rows' coordinates to data units.
-    inputs : sequence of ndarrays
-        They determine ``rows`` and ``start``.
+    Once for equal ``kind`` and ``inputs``. ``inputs`` determine ``rows`` and ``start``. Other
+    parameters as for ``learn``.
     """
     return fitted_once(lambda: learn(start, rows, A, most), (kind, most), *inputs)
 
 
 def least_noise(view: View) -> Array:
-    """Return weights ``W``, shape (N, kN), of the least noisy combination.
+    """Return weights ``W`` of the least noisy unbiased combination, (N, kN).
 
-    The combination is unbiased, and sufficient under Gaussian noise.
-
-    Raises
-    ------
-    NotApplicable
-        The law of the noise is unknown.
+    ``NotApplicable`` without a noise law.
     """
     law = view.law
     if law is None:
@@ -194,26 +173,20 @@ def generalised_least_squares(K_Z: Array, N: int) -> Array:
     """Return the weights of the least noisy unbiased combination, (N, kN).
 
     ``W = (Hᵀ M⁺ H)⁻¹ Hᵀ M⁺`` with ``M = K_Z + H U Hᵀ`` and ``H`` k identities stacked. ``H U Hᵀ``
-    has no effect if ``K_Z`` has an inverse, and handles a singular ``K_Z`` (Rao 1971, unified
-    theory of least squares).
+    has no effect if ``K_Z`` is invertible (Rao 1971, unified theory of least squares).
 
-    Parameters
-    ----------
-    K_Z : ndarray of shape (kN, kN)
-        Covariance of the noise in k copies.
-    N : int
-        Attributes.
+    ``K_Z`` has shape (kN, kN).
     """
     k, own = len(K_Z) // N, np.diag(K_Z).reshape(-1, N).mean(axis=0)
-    U = np.diag(np.where(own > 0, own, 1.0))  # in each attribute's own unit
+    U = np.diag(np.where(own > 0, own, 1.0))
     projected = regression(np.tile(U, k), K_Z + np.tile(U, (k, k)))  # U Hᵀ M⁺
     return np.asarray(np.linalg.solve(projected @ np.tile(np.eye(N), (k, 1)), projected))
 
 
 def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
-    """Return mean and covariance of the data, and the combination's noise.
+    """Return the data's mean and covariance, and the combination's noise.
 
-    Shapes (N,), (N, N) and (N, N). The data's moments are known or estimated.
+    Data moments are known or estimated. Shapes (N,), (N, N) and (N, N).
     """
     held = view.held
     mean, covariance = (
@@ -234,16 +207,14 @@ def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
 class Seen:
     """The copies' combination in coordinates with diagonal data and noise.
 
-    Their variances sum to 1.
+    Of total variance 1.
 
     Attributes
     ----------
     W : ndarray of shape (N, kN)
-        Of the combination.
     centre, mu : ndarrays of shape (N,)
-        The view's centre, and the data's mean as known or estimated.
+        The view's centre, and the data's mean.
     pencil : Pencil
-        Of the data's covariance and the noise's.
     """
 
     W: Array
@@ -253,13 +224,7 @@ class Seen:
 
     @classmethod
     def of(cls, view: View) -> Seen:
-        """Return a coalition's combination.
-
-        Raises
-        ------
-        NotApplicable
-            The law of the noise is unknown.
-        """
+        """Return a coalition's combination; ``NotApplicable`` without a law."""
         W = least_noise(view)
         mu, K, Sigma_r = normal_prior(view, W)
         return cls(W, view.centre, mu, Pencil.of(K, Sigma_r))
@@ -267,7 +232,6 @@ class Seen:
     def coordinates(self, copies: Sequence[Array]) -> Array:
         """Return ``u = A⁺(ȳ − mu)``, shape (b, r), of copies of shape (b, N)."""
         found = -self.pencil.inverse @ (self.mu - self.centre)[:, None]
-        # contiguous attributes: work on rows of two values is ten times slower
         for copy, W in zip(
             copies, np.split(self.pencil.inverse @ self.W, len(copies), axis=1), strict=True
         ):
@@ -286,14 +250,10 @@ class PosteriorMean(Reconstruction):
         self.seen, self.placed, self.posterior = seen, placed, placed.posterior
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return ``x̂``, shape (b, N)."""
         return self.placed.mean(self.seen.coordinates(copies))
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
-        """Return both ends of the shortest posterior intervals, shapes (b, N).
-
-        Lattices are treated as continuous.
-        """
+        """Return shortest intervals; lattices are treated as continuous."""
         ends, wide = np.empty((2, *copies[0].shape)), self.posterior.size * len(POINTS)
         for start, stop in evenly(0, len(copies[0]), wide, CHUNK_VALUES):
             u = self.seen.coordinates([copy[start:stop] for copy in copies])
@@ -309,21 +269,13 @@ def shortest_of_mixture(
 ) -> tuple[Array, Array]:
     """Return both ends, shapes (b,), of shortest intervals of normal mixtures.
 
-    One end lies on a grid of an eighth of the mixture's deviation. The other is interpolated.
-
-    Parameters
-    ----------
-    q, mean : ndarrays of shape (b, K)
-    std : ndarray of shape (K,)
-        0 for an atom.
-    confidence : float
-        In (0, 1).
+    One end is on a grid of an eighth of the mixture's deviation. The other is interpolated. q and means
+    have shape (b, K), deviations (K,), 0 for an atom.
     """
     centre = (q * mean).sum(axis=1)
     width = np.sqrt((q * (std**2 + (mean - centre[:, None]) ** 2)).sum(axis=1))
     unit = np.where(width > 0, width, 1.0)
-    # In units of the mixture's deviation all rows share one grid; an atom is a normal of a
-    # hundredth of its step.
+    # in units of the mixture's deviation all rows share one grid
     z, own = (mean - centre[:, None]) / unit[:, None], np.maximum(std / unit[:, None], ATOM)
     below = np.einsum(
         "bk,bkg->bg", q, scipy.special.ndtr((POINTS - z[:, :, None]) / own[:, :, None])

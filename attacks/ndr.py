@@ -1,6 +1,6 @@
 """Noise-distribution reconstruction: the released value, ``x̂ = y``.
 
-The baseline of all attacks. Several copies are averaged with minimum-variance weights.
+Several copies are averaged with minimum-variance weights.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |

@@ -1,7 +1,6 @@
 """Joint posterior mean given a record and the prediction of it from other rows.
 
-A normal mixture over a record's attributes and over predictions from other rows of the copies. It
-joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence of ``serial-filter``.
+Joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence of ``serial-filter``.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -16,16 +15,14 @@ joins the non-Gaussian prior of ``mixture-estimate`` and the serial dependence o
 | ``x̂_t`` | average of the filter's and of means given ``u_t``, ``v_t``, all ``P_t`` (linear), and one attribute's | (N,) | bovy2011 |
 | risk | ``E(x̂ − y)² + 2 tr(∂x̂/∂y Sigma_r)`` by attribute, and the coefficients' noise: the weights minimise it | | stein1981 |
 
-Rows are neighbours in the table's order (``order:`` sorts it). Noise is independent between rows,
-so ``P_t`` is free of row t's own noise; the order of a copy's own values would not be. Fitted to
-at most 20,000 rows from all over the table. A panel's means stay within its units if these have
-equally many rows. If the Wiener filter uses no other row, the attack is
-``mixture-estimate``.
+Rows are neighbours in the table's order (``order:`` sorts it). ``P_t`` is free of row t's own
+noise; the order of a copy's own values would not be. Fitted to at most 20,000 rows from all over
+the table. A panel's means stay within units of equally many rows. If the Wiener filter uses no
+other row, the attack is ``mixture-estimate``.
 
 Reference: bovy2011; huang2005, section 3, for serial dependence. Wins on ordered records of skewed,
-clustered or heaped attributes. Fails on unordered records and with few rows. Noise that is not
-Gaussian is treated as Gaussian. *Not checked*: noise that is independent between rows, and
-dependence of equal form along the rows.
+clustered or heaped attributes. Other noise is treated as Gaussian. *Not checked*: noise that is
+independent between rows, and dependence of equal form along the rows.
 """
 
 from __future__ import annotations
@@ -96,7 +93,7 @@ class NeighbourMixture(RowAttack):
     name = "neighbour-mixture"
     attack_kind = "serial"
     serial = combines = True
-    cost = Cost(1e-2, 6e-6)  # three times as much on records in order, hardly any on others
+    cost = Cost(1e-2, 6e-6)
     reference = "bovy2011; huang2005, section 3"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
@@ -116,7 +113,6 @@ class NeighbourMixture(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior mean with predictions and prior fitted to the copies."""
         if view.law is not None and view.law.serial is not None:
             raise NotApplicable("supposes noise that is independent between rows")
         most, count = self.parameters.components, view.released.count
@@ -188,18 +184,8 @@ class NeighbourMixture(RowAttack):
 class Neighbourhood:
     """Rows of copies in coordinates, and the features of other rows.
 
-    Attributes
-    ----------
-    alone : PosteriorMean
-        Given one row.
-    filtered : Filtered
-        The Wiener filter along the rows.
-    windowed : ndarray of int
-        Coordinates with means among the features.
-    knots : ndarray of shape (KNOTS, d)
-        Quantiles of ``d`` in these coordinates.
-    group : int
-        Rows of a group. Means do not cross groups.
+    Windows average the coordinates ``windowed`` of d within groups of ``group`` rows; ``knots``, shape
+    (KNOTS, d), are their quantiles.
     """
 
     alone: PosteriorMean
@@ -214,11 +200,10 @@ class Neighbourhood:
         return max(self.filtered.neighbours, *WINDOWS)
 
     def at(self, first: int) -> Neighbourhood:
-        """Return the features of rows from place ``first``."""
         return replace(self, filtered=self.filtered.at(first))
 
     def of(self, copies: Sequence[Array], rows: Indices) -> tuple[Array, Array, Array, Array]:
-        """Return u, d, ``f``, 1 and ``w`` first, and the filter's estimates, of some rows."""
+        """Return u, d, ``f``, 1 and ``w`` first, and the filter's estimates."""
         seen = self.alone.seen
         u = seen.coordinates(copies)
         d = self.alone.posterior.mean(u)
@@ -234,7 +219,7 @@ class Neighbourhood:
 def samples(
     near: Neighbourhood, blocks: Iterable[list[Array]], share: float
 ) -> Iterator[tuple[Array, Array, Array, Array, Indices]]:
-    """Yield u, d, f, the filter's estimates and folds of evenly spread stretches of rows."""
+    """Yield ``Neighbourhood.of`` and folds of evenly spread stretches of rows."""
     first = 0
     for copies in blocks:
         n = len(copies[0])
@@ -262,7 +247,7 @@ def joined(u: Array, p: Array, s: Array, K: Array) -> tuple[Mixture, NoisyRows]:
 
 
 def by_unit(seen: Seen) -> tuple[Array, Array]:
-    """Return each attribute's deviation in the copy, and the map of ``u`` to attributes in it."""
+    """Return each attribute's deviation, and the map of ``u`` to attributes."""
     unit = np.linalg.norm(seen.pencil.basis, axis=1)
     unit = np.where(unit > 0.0, unit, 1.0)
     return unit, seen.pencil.basis / unit[:, None]
@@ -274,7 +259,6 @@ class WithNeighbours(Reconstruction):
 
     Attributes
     ----------
-    near : Neighbourhood
     B : ndarray of shape (FOLDS, F, r)
         Predictions of ``u`` from features.
     posteriors : sequence of (OnLattices, ndarray of shape (r, c))
@@ -282,7 +266,7 @@ class WithNeighbours(Reconstruction):
     single : ndarray of shape (r, N)
         From all predictions to each attribute's own.
     alone : sequence of N OnLattices
-        Of each attribute, given itself and its prediction.
+        Given an attribute and its prediction.
     weights : ndarray of shape (E, N)
     """
 
@@ -297,11 +281,9 @@ class WithNeighbours(Reconstruction):
         self.neighbours = self.near.reach
 
     def at(self, first: int) -> WithNeighbours:
-        """Return the attack on rows from place ``first``."""
         return replace(self, near=self.near.at(first))
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return ``x̂``, shape (b, N)."""
         u, own, f, wiener = self.near.of(copies, np.arange(len(copies[0])))
         P = predicted(f, folds(copies[0]), self.B)
         return np.einsum("ebn,en->bn", np.array(self.each(u, own, P, wiener)), self.weights)
@@ -316,10 +298,7 @@ class WithNeighbours(Reconstruction):
 
 
 def folds(copy: Array) -> Indices:
-    """Return each row's fold, shape (b,), a hash of the row itself.
-
-    So a row has its fold in any block. Equal rows share one.
-    """
+    """Return each row's fold, shape (b,), a hash of the row itself."""
     bits = np.ascontiguousarray(copy, dtype=np.float64).view(np.uint64)
     odd = np.random.default_rng(0).integers(0, 2**63, bits.shape[1], dtype=np.uint64) * 2 + 1
     mixed = (bits ^ (bits >> np.uint64(29))) * odd
@@ -329,22 +308,19 @@ def folds(copy: Array) -> Indices:
 
 
 def quantiles(values: Array) -> Array:
-    """Return ``KNOTS`` evenly spaced quantiles of each column."""
+    """Return ``KNOTS`` quantiles of each column."""
     return np.asarray(np.quantile(values, (np.arange(KNOTS) + 0.5) / KNOTS, axis=0))
 
 
 def normal_scores(values: Array, knots: Array) -> Array:
-    """Map columns to normal scores by quantiles: means of them suit skewed values."""
+    """Map columns to normal scores by quantiles."""
     levels = scipy.special.ndtri((np.arange(len(knots)) + 0.5) / len(knots))
     pairs = zip(values.T, knots.T, strict=True)
     return np.stack([np.interp(column, each, levels) for column, each in pairs], axis=1)
 
 
 def group_rows(u: Array, count: int) -> int:
-    """Return the rows of consecutive groups of equal size, as of a panel; else all.
-
-    Products of a group's rows exceed products of rows from half a group later on.
-    """
+    """Return the rows of equal consecutive groups, as of a panel; else all."""
     found, most = count, SURE_GROUPS
     sums, squares = (np.cumsum(np.pad(x, ((1, 0), (0, 0))), axis=0) for x in (u, u * u))
     for size in range(2, len(u) // FEWEST_GROUPS + 1):
@@ -364,7 +340,7 @@ def group_rows(u: Array, count: int) -> int:
 def around(values: Array, rows: Indices, first: int, group: int) -> Array:
     """Return means of windows about rows, without the rows.
 
-    Shape (len(rows), len(WINDOWS) d), of values of shape (b, d) from place ``first`` of the table.
+    Shape (len(rows), len(WINDOWS) d). Of values, shape (b, d), from place ``first`` of the table.
     Windows end with groups of ``group`` rows, and with the values.
     """
     sums = np.pad(np.cumsum(values, axis=0), ((1, 0), (0, 0)))
@@ -380,8 +356,7 @@ def around(values: Array, rows: Indices, first: int, group: int) -> Array:
 def ridge_by_fold(f: Array, u: Array, fold: Indices, scores: int = 0) -> tuple[Array, Array]:
     """Return ``B``, shape (FOLDS, F, r), each without the rows of its fold, and ``P``.
 
-    Each coordinate has the ridge of least error out of fold, with or without the last ``scores``
-    features.
+    Of least error out of fold, by coordinate, with or without the last ``scores`` features.
     """
     parts = [(f[fold == k], u[fold == k]) for k in range(FOLDS)]
     grams = np.array([a.T @ a for a, _ in parts])
@@ -408,7 +383,7 @@ def predicted(f: Array, fold: Indices, B: Array) -> Array:
 
 
 def useful(u: Array, P: Array) -> list[Array]:
-    """Return maps from predictions to the useful ones, and to their components, shapes (r, c)."""
+    """Return maps, (r, c), to useful predictions and their components."""
     gain = (u - u.mean(axis=0)) ** 2 - (u - P) ** 2
     sure = np.flatnonzero(gain.mean(axis=0) > SURE_OF * gain.std(axis=0) / np.sqrt(len(u)))
     if not sure.size:
@@ -425,7 +400,7 @@ def components(P: Array, most: int) -> Array:
 
 
 def least_risk(errors: Array, slopes: Array) -> Array:
-    """Return nonnegative weights of estimates with least risk, shape (E, N), sums 1.
+    """Return nonnegative weights of least risk, shape (E, N), sums 1.
 
     Risk of weights w is ``wᵀGw + 2 cᵀw`` plus a constant.
 

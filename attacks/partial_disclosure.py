@@ -1,7 +1,6 @@
 """Partial disclosure: LLSE given the true values of some attributes.
 
-The conditional mean and covariance given the known values replace ``mu_X`` and ``K_X`` in the joint
-LLSE.
+Moments given the known values replace ``mu_X`` and ``K_X`` in the joint LLSE.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -13,8 +12,7 @@ LLSE.
 | ``G`` | ``K_{X|K} (K_{X|K} + v K_0)⁺`` | (N, N) | li2012 (6) |
 | ``x̂`` | ``m + G·Σ w_i (y_i − m)`` | (N,) | |
 
-``W = wᵀ ⊗ G`` and ``V = (I − G) B`` are linear, with a closed-form error. The estimate is the best
-linear one, and optimal for Gaussian data.
+``W = wᵀ ⊗ G`` and ``V = (I − G) B``: the best linear estimate, optimal for Gaussian data.
 """
 
 from __future__ import annotations
@@ -68,9 +66,8 @@ class PartialDisclosure(LinearAttack):
 def given(K_X: Array, known: NDArray[np.intp], noise: Array | None = None) -> tuple[Array, Array]:
     """Return ``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N).
 
-    ``known`` holds the indices of the known attributes. ``K_X`` may be singular: known parts
-    determine a total. Known values may have noise of variances ``noise``, shape (|K|,). Then ``B =
-    K_XK (K_KK + diag(noise))⁻¹``, and no row of ``K_{X|K} = K_X − B K_KX`` is 0.
+    ``K_X`` may be singular. Known values may have noise of variances ``noise``, shape (|K|,). Then
+    ``B = K_XK (K_KK + diag(noise))⁻¹``, and no row of ``K_{X|K} = K_X − B K_KX`` is 0.
     """
     if noise is not None and noise.any():
         B = regression(K_X[:, known], K_X[np.ix_(known, known)] + np.diag(noise))

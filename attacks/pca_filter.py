@@ -1,7 +1,5 @@
 """PCA filtering: project the copy on the data's principal components.
 
-p of N directions hold p/N of white noise, and most variance of correlated data.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``K_X`` | the data's covariance: known, or ``Cov(Y) − Sigma_r`` clipped | (N, N) | huang2005, Theorems 5.1 and 8.2 |
@@ -12,8 +10,7 @@ p of N directions hold p/N of white noise, and most variance of correlated data.
 | ``Sigma_r`` | covariance of the noise, of any shape | (N, N) | huang2005 (14) |
 
 p is a number, the fewest components with a share of the variance, or the index of the largest gap
-between eigenvalues, including the gap from ``λ_N`` to 0. Copies are first averaged with
-minimum-variance weights.
+between eigenvalues, ``λ_{N+1} = 0``. Copies are averaged with minimum-variance weights.
 """
 
 from __future__ import annotations
@@ -82,7 +79,6 @@ class PCAFilter(LinearAttack):
         )
 
     def affine(self, view: View) -> Affine:
-        # A map that depends on known quantities alone needs no moments of the copies.
         known = isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge"
         if known:
             mean, K_X = view.data_moments

@@ -1,8 +1,7 @@
 r"""Exact posterior of every record given a coalition's categorical copies.
 
 For multilevel copies the joint posterior is computed along the chain, from the most perturbed copy
-back to the original. For fresh copies the likelihoods multiply. That only the best multilevel copy
-counts is a result, not an assumption.
+back to the original. For fresh copies the likelihoods multiply.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -13,8 +12,7 @@ counts is a result, not an assumption.
 | | ``∝ q(x)·Π_i T(p_i)[x, y_i]`` for fresh copies | (b, s) | xiao2009, Appendix 2 |
 | ``R_i`` | ``1 + p_i/((1 − p_i)π_x)``: odds of x if copy i shows it | scalar | |
 
-Work is ``O(n·(k + s))`` for k copies. A prior estimated from few rows limits it (agrawal2001, for
-EM). Not checked: that tuples are independent.
+Work is ``O(n·(k + s))`` for k copies. *Not checked*: that tuples are independent.
 """
 
 from __future__ import annotations
@@ -96,13 +94,11 @@ class Posterior(CategoricalAttack):
         )
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
-        """Return the masks of the stated predicates."""
         return {
             name: mask(labels, values, name) for name, values in self.parameters.predicates.items()
         }
 
     def _estimated(self, view: CategoricalView) -> Array:
-        """Estimate the prior from the least perturbed copy, the most informative."""
         best = view.law.best - 1
         if not view.law.by_retention:
             T = view.law.transition_matrix(None, best + 1)
@@ -111,12 +107,11 @@ class Posterior(CategoricalAttack):
             )
         counts, level = view.need(SampleCounts).counts[best], view.law.levels[best]
         if level == 0:
-            return np.full(view.size, 1.0 / view.size)  # the copy carries no information
+            return np.full(view.size, 1.0 / view.size)
         found = prior_by_likelihood if self.parameters.prior == "em" else prior_by_inversion
         return found(counts, level, view.law.pi)
 
     def _from_pairs(self, view: CategoricalView) -> Inference:
-        """Estimate channel and prior from known records."""
         pairs = view.need(KnownPairs)
         x = pairs.original
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
@@ -131,7 +126,7 @@ class Posterior(CategoricalAttack):
 class Bayes(Inference):
     """Bayes' rule under a prior and a law.
 
-    ``own_prior`` and ``exact`` say whether these are the table's own, so no copies contradict them.
+    ``own_prior``, ``exact``: these are the table's own.
     """
 
     prior: Array
@@ -150,15 +145,12 @@ class Bayes(Inference):
     def posterior(self, copies: Sequence[Codes]) -> Array:
         """Return the posterior, shape (b, s).
 
-        Raises
-        ------
-        AuditorError
-            Copies are impossible under the stated law.
+        ``AuditorError`` if the law excludes the copies.
         """
         joint = self._joint(self.prior, copies)
         evidence = joint.sum(axis=1, keepdims=True)
         lost = np.flatnonzero(~(evidence > 0)) if not (self.fixed and self.own_prior) else ()
-        if len(lost):  # an estimated or published prior excludes these copies: use a uniform prior
+        if len(lost):  # excluded by an estimated or published prior: use a uniform prior
             joint[lost] = self._joint(
                 np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies]
             )
@@ -180,22 +172,14 @@ class Bayes(Inference):
 def chain_joint(
     prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: bool = True
 ) -> Array:
-    """Return ``P(x, y_1 … y_k)`` of a chain up to a factor per record, (b, s).
+    """Return ``P(x, y_1 … y_k)`` of k multilevel copies, shape (b, s).
 
-    Parameters
-    ----------
-    prior : ndarray of shape (s,)
-    law : UniformLaw
-        Of k multilevel copies.
-    copies : k ndarrays of shape (b,)
-    exact : bool
-        Whether impossible copies get 0. If not, the law is an estimate and they get a floor.
+    Up to a factor per record. Impossible copies get 0 if the law is ``exact``, otherwise a floor.
     """
     order = law.descending
     message = np.ones(copies[0].size)
     for before, after in zip(reversed(order[:-1]), reversed(order[1:]), strict=True):
-        # b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i] · b_i, divided by its larger case: a factor common
-        # to all x is free
+        # b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i] · b_i, divided by its larger case
         rho = step(law.levels[before], law.levels[after])
         other = law.redrawn_as(rho, copies[after])
         message *= np.where(
@@ -211,14 +195,11 @@ def chain_joint(
 
 
 def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array:
-    """Return ``q(x)·Π T(p_i)[x, y_i]`` up to a factor per record, (b, s).
-
-    Each copy multiplies the odds of the value it shows.
-    """
+    """Return ``q(x)·Π T(p_i)[x, y_i]`` up to a factor per record, (b, s)."""
     rows = np.arange(copies[0].size)
     scores, allowed = (np.full((rows.size, law.size), value) for value in (0.0, True))
     for level, y in zip(law.levels, copies, strict=True):
-        # certain, at retention 1 or for a value that is never drawn: the copy is the original
+        # certain: the copy is the original
         odds = law.odds_of(level)
         sure = np.isinf(odds)[y]
         scores[rows, y] += np.log(np.where(np.isinf(odds), 1.0, odds))[y]
@@ -232,9 +213,9 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
 
 
 def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None) -> Array:
-    """Return the prior ``(f − (1 − p)π) / p``, shape (s,), by inversion.
+    """Return ``(f − (1 − p)π) / p``, shape (s,).
 
-    Negative values are set to 0 and the rest normalised.
+    Negative values are set to 0, the rest normalised.
     """
     frequency = counts / counts.sum()
     estimate = np.clip(
@@ -247,10 +228,7 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
     """Return the maximum-likelihood prior, shape (s,), the limit of EM.
 
     ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where
-    ``e_y = max(t c_y, a_y)``, with t such that e sums to 1 (Kuhn–Tucker). Values shown less often
-    than ``a_y`` have ``q = 0``.
-
-    Source: agrawal2001, for the estimate and the iteration.
+    ``e_y = max(t c_y, a_y)``, with t such that e sums to 1 (Kuhn–Tucker). Source: agrawal2001.
     """
     a = np.broadcast_to(fresh_chances(retention, counts.size, pi), counts.shape)
     order = np.argsort(
@@ -269,8 +247,7 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
 def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
     """Return the prior under a transition matrix T, shape (s, s), row x.
 
-    By EM, or least squares of ``Tᵀ q = f`` with negative values set to 0 and the rest normalised.
-    Source: agrawal2001, for the iteration.
+    By EM (agrawal2001), or least squares of ``Tᵀ q = f``, negative values set to 0, sum 1.
     """
     frequency = counts / counts.sum()
     if not by_likelihood:

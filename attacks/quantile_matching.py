@@ -1,7 +1,6 @@
 """Match the quantiles of a copy to a population sample's.
 
-Any monotone recoding keeps each value's rank, known law or not. The sample has the value at that
-rank.
+Any monotone recoding keeps each value's rank.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -10,8 +9,7 @@ rank.
 | ``o`` | 1, or −1 if the copy reverses the attribute (``_orientation``) | scalar | |
 | ``x̂`` | ``Q(G(o·y))``, the monotone map between the distributions; the mean over several copies | (N,) | villani2003 |
 
-A copy's quantiles use at most ``MOST_ROWS`` rows. Copies count as upright unless the sample clearly
-disagrees. *Not identifiable*: the orientation of symmetric uncorrelated attributes. *Not checked*:
+A copy's quantiles use at most ``MOST_ROWS`` rows. Copies are upright unless the sample clearly
 that the sample is of this population.
 """
 
@@ -40,17 +38,13 @@ from ._some_rows import some_rows
 
 
 class Match(NamedTuple):
-    """Sorted values of one attribute in a copy, and their estimates.
-
-    ``turned`` is −1 if the copy reverses the attribute.
-    """
+    """Sorted values of an attribute, and estimates; ``turned`` −1 if reversed."""
 
     shown: Array
     meant: Array
     turned: float = 1.0
 
     def __call__(self, y: Array) -> Array:
-        """Return the interpolated estimates of values."""
         return np.interp(self.turned * y, self.shown, self.meant)
 
 
@@ -90,14 +84,9 @@ class _Matched(Reconstruction):
 
 
 def match(y: Array, x: Array, o: float = 1.0) -> Match:
-    """Return the quantile map of one attribute from copy values to a sample.
+    """Return the quantile map of one attribute from copy to sample values.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-    x : ndarray of shape (m,)
-    o : float
-        1, or −1 if the copy reverses the attribute.
+    ``o`` is 1, or −1 if the copy reverses the attribute.
     """
     shown, counts = np.unique(o * y, return_counts=True)
     place = (np.cumsum(counts) - 0.5 * counts) / len(y)

@@ -1,7 +1,6 @@
 """Record linkage: find a target's row in perturbed copies by known values.
 
-The odds of a row compare its likelihood as the target's copy with its likelihood as any person's
-(Fellegi and Sunter).
+The odds compare a row's likelihood as the target's copy and as any person's (Fellegi and Sunter).
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -13,14 +12,12 @@ The odds of a row compare its likelihood as the target's copy with its likelihoo
 | ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then true values plus that noise; diagonal | (|K|, |K|) | |
 | assignment | ``argmax_σ Σ_t log odds(t, σ(t))`` over all one-to-one maps from targets to rows | | |
 
-On normal data no rule names more rows correctly than the odds; distance ignores how common a row
-is. The assignment is the maximum-likelihood pairing of all targets. The estimate is ``llse``'s of
-the named row.
+On normal data no rule names more rows correctly than the odds. The assignment is the
+maximum-likelihood pairing of all targets. The estimate is ``llse``'s of the named row.
 
 Under noise of another law the known attributes use their exact log-likelihood, ``Σ_a Σ_i log
-f_ia(y_ia − x_a)``, and the others the odds. The known attributes' denominator is omitted, which
-does not affect an assignment. Copies without a law need ``distance``: Euclidean to the copies'
-mean, in deviations of each attribute.
+f_ia(y_ia − x_a)``, and the others the odds. Copies without a law need ``distance``: Euclidean to
+the copies' mean, in deviations of each attribute.
 
 The adversary's values are exact unless ``noise`` is set; their noise is normal and independent.
 """
@@ -116,7 +113,7 @@ class RecordLinkage(RowAttack):
         known, (mu, K_X) = view.known_columns, view.data_moments
         own = self._own_noise([view.attributes[place] for place in known]) * np.diag(K_X)[known]
         alone = self.parameters.by == "distance"
-        if alone and view.law is None:  # equal weights, the data's variances, released values
+        if alone and view.law is None:  # equal weights
             W, Sigma_r, gain = view.averaging, np.diag(np.diag(K_X)), np.eye(view.width)
         else:
             W = least_noise(view)
@@ -139,14 +136,13 @@ class RecordLinkage(RowAttack):
         return comparison
 
     def _own_noise(self, names: Sequence[str]) -> Array:
-        """Noise of known values relative to the attributes' variances, (|K|,)."""
         noise = self.parameters.noise
         by_name = noise if isinstance(noise, dict) else dict.fromkeys(names, noise)
         return np.array([float(by_name.get(name, 0.0)) for name in names])
 
 
 def _known_channels(view: View, K_X: Array, own: Array) -> list[Channel]:
-    """Return the known attributes' channels; exact ones get the least noise resolved."""
+    """Channels of known attributes; exact ones get the least noise resolved."""
     if own.any():
         reason = "normal noise in what is known has no closed density beside"
         raise NotApplicable(
@@ -162,10 +158,7 @@ def _known_channels(view: View, K_X: Array, own: Array) -> list[Channel]:
 
 
 def whitening(M: Array, K_X: Array) -> Array:
-    """Return ``R`` with ``RᵀR = M⁻¹``, shape (N, N), with a least variance.
-
-    Computed in units of the data's deviations, so scales of attributes do not matter.
-    """
+    """Return ``R`` with ``RᵀR = M⁻¹``, shape (N, N), with a least variance."""
     _, std = in_own_units(K_X)
     unit = np.where(std > 0, std, 1.0)
     values, vectors = np.linalg.eigh(M / np.outer(unit, unit))
@@ -176,7 +169,7 @@ def whitening(M: Array, K_X: Array) -> Array:
 class Comparison(Reconstruction):
     """Log odds of rows: ``½‖R_0(ȳ − mu)‖² − ½‖R(ȳ − m)‖²`` plus a constant.
 
-    The log-likelihood of the channels ``seen`` is added: one for each known attribute, or none.
+    The channels ``seen`` of known attributes, if any, add their log-likelihood.
     """
 
     W: Array
@@ -190,7 +183,6 @@ class Comparison(Reconstruction):
     seen: Sequence[Channel] = ()
 
     def _combined(self, copies: Sequence[Array]) -> Array:
-        """Return ``ȳ − mu``, shape (b, N)."""
         offset = self.mu - self.centre
         return np.hstack([copy - self.centre for copy in copies]) @ self.W.T - offset
 
@@ -198,11 +190,9 @@ class Comparison(Reconstruction):
         return self.mu + self._combined(copies) @ self.gain.T
 
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array:
-        """Return the log odds, shape (t, b)."""
         combined = self._combined(copies)
         m = (known - self.mu[self.known]) @ self.B.T
-        # Distances from differences: expanded squares would lose the decisive digits under little
-        # noise.
+        # expanded squares would lose the decisive digits under little noise
         apart = scipy.spatial.distance.cdist(m @ self.R.T, combined @ self.R.T, "sqeuclidean")
         odds = 0.5 * ((combined @ self.R_0.T) ** 2).sum(axis=1) - 0.5 * apart
         for j, channel in enumerate(self.seen):

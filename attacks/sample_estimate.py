@@ -8,17 +8,15 @@
 | ``q_j`` | ``∝ N(ȳ; x_j, h² K + Sigma_r)`` | scalar | |
 | ``x̂`` | ``Σ_j q_j (x_j + h² K (h² K + Sigma_r)⁻¹ (ȳ − x_j))`` | (N,) | |
 
-In coordinates with diagonal ``K`` and ``Sigma_r`` (``Pencil``) the work is linear in rows and in
-the sample. Bandwidth 0 suits discrete values but leaves gaps in a small sample. So the bandwidth
-maximises the likelihood of at most 2,000 rows of the copies. ``K`` combines the records' covariance
-and the copies' less their noise (``weighed_covariance``).
+Work is linear in rows and in the sample. The bandwidth maximises the likelihood of at most 2,000
+rows of the copies; 0 suits discrete values. ``K`` combines the records' covariance and the copies'
+less their noise (``weighed_covariance``).
 
 Under noise of another law the weights are ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes and
 copies. The kernels are replaced by random points: 2,000 in all, or one per record of a larger
 sample.
 
-As the sample grows this tends to the exact posterior mean. That the sample is of this population is
-*not checked*.
+Tends to the exact posterior mean as the sample grows. *Not checked*: that it is of this population.
 """
 
 from __future__ import annotations
@@ -108,14 +106,11 @@ class SampleEstimate(RowAttack):
 
 
 def seen_with(view: View, known: Array) -> Seen:
-    """Return a coalition's combination, with ``K`` improved by known records.
+    """Return a coalition's combination, with ``K`` improved by records.
 
-    ``known`` has shape (m, N).
+    Known records have shape (m, N).
 
-    Raises
-    ------
-    NotApplicable
-        The law of the noise is unknown.
+    ``NotApplicable`` without a noise law.
     """
     W = least_noise(view)
     mu, from_copies, Sigma_r = normal_prior(view, W)
@@ -130,16 +125,14 @@ def weighed_covariance(
 ) -> Array:
     """Return the data's covariance from m records and n copies, shape (N, N).
 
-    Both estimates are weighted by precision. The variances are ``2K²/m``, and ``2(K + Sigma_r)²/n``
-    for the copies less their noise. Weights are per attribute; their roots on both sides keep the
-    sum positive semi-definite.
+    Weighted by precision, per attribute: variances are ``2K²/m``, and ``2(K + Sigma_r)²/n`` for the
+    copies. Roots of the weights on both sides keep the sum positive semi-definite.
     """
     # a few records may all be equal
     own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))
     total = own + np.diag(Sigma_r)
-    # of the copies, in units of 1/2K²
     precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2
-    records = m - 1  # one number: rounding of a sum could leave a share above 1
+    records = m - 1
     share = np.divide(
         precision, precision + records, out=np.ones_like(total), where=precision + records > 0
     )
@@ -150,16 +143,8 @@ def weighed_covariance(
 class Kernel:
     """Normal kernels at records, with noise of variances ``1 − c``.
 
-    Both are diagonal in these coordinates.
-
-    Parameters
-    ----------
-    records : ndarray of shape (m, r)
-        ``x_j``.
-    share : ndarray of shape (r,)
-        ``c``, the data's variance per direction; data and noise have 1 together.
-    bandwidth : float
-        ``h``.
+    Both are diagonal. ``records`` have shape (m, r); ``share``, shape (r,), is ``c``, the data's variance
+    per direction. Data and noise have 1 together.
     """
 
     def __init__(self, records: Array, share: Array, bandwidth: float) -> None:
@@ -170,7 +155,7 @@ class Kernel:
         self._half_squares = 0.5 * (self._points**2).sum(axis=1)
 
     def _weigh(self, u: Array) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield pieces of rows, their ``q``, (m, b), and log-sums up to a constant, (b,)."""
+        """Yield pieces of rows, their ``q``, (m, b), and log-sums, (b,)."""
         for start, stop in evenly(0, len(u), len(self._records), CHUNK_VALUES):
             z = u[start:stop] * self._scale
             q, log_sum = normalised(self._points @ z.T - self._half_squares[:, None])
@@ -184,7 +169,7 @@ class Kernel:
     def mean(self, u: Array) -> Array:
         """Return ``Σ_j q_j (x_j + g (u − x_j))``, shape (b, r).
 
-        ``g`` is the kernel's share of the variance of kernel and noise.
+        g is the kernel's share of the variance.
         """
         out = np.empty_like(u)
         for here, q, _ in self._weigh(u):
@@ -207,9 +192,9 @@ def kernel_points(
     found: Sequence[Channel],
     rng: np.random.Generator,
 ) -> Array:
-    """Draw about ``POINTS`` points from normal kernels at the records.
+    """Draw about ``POINTS`` points, at least one per record.
 
-    At least one per record. On a lattice the steps are whole units.
+    Whole units on a lattice.
     """
     if bandwidth == 0.0:
         return records
@@ -221,23 +206,13 @@ def kernel_points(
 
 
 class OverRecords(Reconstruction):
-    """Posterior mean over equally likely points, under noise of any law.
-
-    Parameters
-    ----------
-    found : sequence of N Channel
-    records : ndarray of shape (m, N)
-    """
+    """Posterior mean over equally likely points, under noise of any law."""
 
     def __init__(self, found: Sequence[Channel], records: Array) -> None:
         self._found, self._records = found, records
         self._noisy = np.array([not channel.exact for channel in found])
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the posterior means of one block of rows.
-
-        A row that no point can explain gets the estimate from its copies alone.
-        """
         means = []
         for seen, q, log_sum in self._weigh(copies):
             each = [channel.value(y) for channel, y in zip(self._found, seen, strict=True)]
@@ -250,7 +225,7 @@ class OverRecords(Reconstruction):
         return sum(float(log_sum.sum()) for _, _, log_sum in self._weigh(copies))
 
     def _weigh(self, copies: Sequence[Array]) -> Iterator[tuple[list[Array], Array, Array]]:
-        """Yield pieces of rows by attribute, their ``q``, (m, b), and log-means, (b,)."""
+        """Yield pieces of rows by attribute, ``q``, (m, b), and log-means, (b,)."""
         for start, stop in evenly(0, len(copies[0]), len(self._records), CHUNK_VALUES):
             seen = by_attribute([copy[start:stop] for copy in copies])
             log_q = np.zeros((len(seen[0]), len(self._records)))

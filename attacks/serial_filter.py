@@ -1,6 +1,5 @@
 """Wiener filter along the rows, for serially dependent records.
 
-Independent noise is equal at all frequencies; ordered data (days, places, a sorted file) are not.
 The data's spectrum is estimated from the copies, given the noise law and its autocorrelation
 (``serial:``).
 
@@ -18,19 +17,14 @@ The data's spectrum is estimated from the copies, given the noise law and its au
 
 The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
 fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors; otherwise the
-result is exactly ``llse``. Time and memory are linear in rows. Trends and lines are sought in at most
-``MOST_LINE_ROWS`` rows; more rows have none. A trend's number of cosines minimises Stein's risk of the
-whole filter. Trends suppose noise that is independent between rows.
+result is exactly ``llse``. Tables of more than ``MOST_LINE_ROWS`` rows have no trends or lines.
 
-Error. For a stationary Gaussian process with spectrum S_X the least error is ``∫ S_X (S_X + K_Z)⁻¹
-K_Z df``; a filter fitted to 20,000 rows leaves a few per cent more. Theory is the error of the
-fitted filter on this table (``Filtered.expected``), for ``perfect`` knowledge. The filter is fitted
-to the noise that it filters, so it passes more of it: 3 to 5 % with 300 to 600 rows, 1 % with 3,000
-to 8,000. Error bars come from other draws of the release, each with its own filter.
+For a stationary Gaussian process the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``. Theory is the
+error of the fitted filter on this table, for ``perfect`` knowledge. The filter is fitted to the
+noise that it filters and passes more of it: 3 to 5 % with 300 to 600 rows, 1 % with 3,000 to 8,000.
 
-Assumed, *not checked*: the serial law of the noise, and stationary data. Beyond ``MOST_DIRECTIONS``
-directions there is no memory.
-
+*Not checked*: the serial law of the noise, stationary data, and for trends noise that is
+independent between rows. Beyond ``MOST_DIRECTIONS`` directions there is no memory.
 Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the choice.
 """
 
@@ -114,7 +108,6 @@ class SerialFilter(RowAttack):
     wins = "Wins over llse wherever neighbouring records are alike, follow a trend or return in cycles; on records in no order it is llse."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Filtered:
-        """Return the filter fitted to the coalition's combined copy."""
         mu, K_X = view.data_moments
         _, covariance = view.combined(view.held)
         K_Z = combined_noise(view, covariance)
@@ -185,11 +178,10 @@ def fitted(
 
 
 def least_risk(make: Callable[[int | None, int, list[Array]], Filtered], y: Array, z: Array) -> int:
-    """Return the number of slow cosines of least unbiased risk, relative to the copy's variance.
+    """Return the number of slow cosines of least unbiased risk.
 
-    ``E(x̂ − y)² + 2 Σ z ∂x̂/∂y z``, from fits to ``y + PROBE z`` of equal lags. The probe z, shape
-    (N, n), has the noise's covariance. Its cosines have random signs, so that a trend's degrees of
-    freedom are exact.
+    ``E(x̂ − y)² + 2 Σ z ∂x̂/∂y z``, from fits to ``y + PROBE z``. The probe z, shape (N, n), has the
+    noise's covariance. Its cosines have random signs, so a trend's degrees of freedom are exact.
     """
     moved, tried, risks = y + PROBE * z, (0, *SLOW), []
     for slow in tried:
@@ -213,10 +205,7 @@ def segment_length(rows: int, directions: int) -> int:
 
 
 def centred(weights: Array, copies: Sequence[Array], mu: Array) -> Array:
-    """Return ``Σ w_i y_i − μ``, shape (N, b), with contiguous attributes.
-
-    Work on rows of two values is ten times slower.
-    """
+    """Return ``Σ w_i y_i − μ``, shape (N, b), contiguous (ten times as fast)."""
     return (
         np.ascontiguousarray(sum(w * copy for w, copy in zip(weights, copies, strict=True)).T)
         - mu[:, None]
@@ -224,10 +213,7 @@ def centred(weights: Array, copies: Sequence[Array], mu: Array) -> Array:
 
 
 def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
-    """Yield consecutive segments of rows, shapes (s, length, d).
-
-    Block boundaries do not matter. The last incomplete segment is unused.
-    """
+    """Yield consecutive full segments of rows, shapes (s, length, d)."""
     left = None
     for part in parts:
         rows = part if left is None else np.concatenate([left, part])
@@ -245,11 +231,9 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array, lags: int | Non
     stretches : iterable of ndarrays of shape (s, length, d)
         The copy, in coordinates of variance 1.
     r : ndarray of shape (length,)
-        Autocorrelations of its noise.
     nu : ndarray of shape (d,)
-        Its noise.
     lags : int, optional
-        Number of lags; None chooses it. Fits to redraws keep that of the release.
+        None chooses it. Fits to redraws keep that of the release.
     """
     length, flat = len(r), 1.0 - nu
     odd, even, count = periodograms(stretches, length)
@@ -265,7 +249,7 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array, lags: int | Non
 
 
 def chosen_lags(odd: Spectrum, even: Spectrum, count: int, r: Array, nu: Array) -> int:
-    """Return the lags of least risk from the periodograms of both halves; 1 if unsure."""
+    """Return the lags of least risk for both halves; 1 if unsure."""
     length, noise, flat = len(r), noise_spectrum(r, nu), 1.0 - nu
     best, chosen = 0.0, 1
     halves = (odd, judged_by(even)), (even, judged_by(odd))
@@ -290,7 +274,7 @@ def lag_choices(length: int) -> list[int]:
 class Filtered(Reconstruction):
     """``x̂ = m_t + A Σ_h g_h A⁺(y_{t−h} − m_{t−h})``.
 
-    Directions that are not filtered are scaled by ``1 − ν``.
+    Other directions are scaled by ``1 − ν``.
     """
 
     mu: Array
@@ -320,11 +304,10 @@ class Filtered(Reconstruction):
         return np.asarray(A @ kept @ self.pencil.inverse)
 
     def at(self, first: int) -> Filtered:
-        """Return the filter on rows from place ``first``."""
         return replace(self, first=first)
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return estimates of all rows; the ends of the table are mirrored."""
+        """Return estimates; the ends of the table are mirrored."""
         y = centred(self.weights, copies, self.mu)
         return np.ascontiguousarray((self.of_centred(y) + self.mu[:, None]).T)
 
@@ -337,12 +320,11 @@ class Filtered(Reconstruction):
         """Return predictions of all rows from other rows and lines, shape (b, N).
 
         ``m_t + A (I − g_0)⁻¹ Σ_{h≠0} g_h A⁺(y_{t−h} − m_{t−h})``, the best linear prediction if the
-        spectrum is true: ``I − G = N S_Y⁻¹``, and the inverse spectrum gives the interpolator. For
-        noise that is independent between rows.
+        spectrum is true: ``I − G = N S_Y⁻¹``. For noise that is independent between rows.
         """
         y, m = self._parted(self.weights, copies)
         h = self.lines.leverage[:, None]
-        m = m - h / (1.0 - h) * y  # without the row's own share
+        m = m - h / (1.0 - h) * y
         if self.neighbours:
             g_0, (A, inverse) = self.taps[self.neighbours], (self.pencil.basis, self.pencil.inverse)
             c = inverse[self.used] @ y
@@ -351,17 +333,16 @@ class Filtered(Reconstruction):
         return np.ascontiguousarray((m + self.mu[:, None]).T)
 
     def _parted(self, weights: Array, copies: Sequence[Array]) -> tuple[Array, Array]:
-        """Return centred rows less lines, and lines, shapes (N, b)."""
         y = centred(weights, copies, self.mu)
         m = self.lines.values(self.first, y.shape[1]).T
         return y - m, m
 
     def expected(self, x: Array) -> Array | None:
-        """Return the filter's expected squared error given its taps, shape (b,).
+        """Return the error given the taps, shape (b,).
 
-        ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_{h,k} r_{h−k} g_h diag(ν) g_kᵀ) Aᵀ`` in the filter's
-        coordinates. Not exact for the first and last rows, where mirrored noise counts twice. None
-        if moments were estimated.
+        None if moments were estimated. ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_{h,k} r_{h−k} g_h
+        diag(ν) g_kᵀ) Aᵀ`` in the filter's coordinates. Not exact for the first and last rows, where
+        mirrored noise counts twice.
         """
         if not self.known:
             return None
@@ -380,7 +361,6 @@ class Filtered(Reconstruction):
         return np.einsum("dt,dt->t", lost, lost) + noise
 
     def _passed(self, y: Array) -> Array:
-        """Apply the filter to centred rows, shape (N, b)."""
         A, alone = self.pencil.basis, self.kept.copy()
         if not self.neighbours:
             return (A * alone) @ self.pencil.inverse @ y
@@ -389,7 +369,6 @@ class Filtered(Reconstruction):
         return out + (A * alone) @ self.pencil.inverse @ y if alone.any() else out
 
     def _convolved(self, c: Array) -> Array:
-        """Apply the taps to coordinates, shape (d, b), mirrored at the ends."""
         many = self.neighbours
         return convolved(np.pad(c, ((0, 0), (many, many)), mode="symmetric"), self.taps)
 
@@ -397,12 +376,7 @@ class Filtered(Reconstruction):
 def convolved(c: Array, taps: Array) -> Array:
     """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − 2m).
 
-    Without ``scipy.signal``, whose import takes 0.6 seconds.
-
-    Parameters
-    ----------
-    c : ndarray of shape (d, n)
-    taps : ndarray of shape (2m + 1, d, d)
+    Of c, shape (d, n), and taps, shape (2m + 1, d, d). Importing ``scipy.signal`` takes 0.6 seconds.
     """
     more, rows = len(taps) - 1, c.shape[1] - len(taps) + 1
     size = 1 << max(4, (4 * more).bit_length())

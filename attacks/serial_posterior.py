@@ -1,6 +1,6 @@
 """Posterior of categories along the rows, by a hidden Markov chain.
 
-The transitions are fitted to the copies alone, given the known perturbation.
+Transitions are fitted to the copies alone, given the known perturbation.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,18 +12,13 @@ The transitions are fitted to the copies alone, given the known perturbation.
 | ``ξ`` | ``Σ_t α_t(i) A_ij γ_{t+1}(j)``, each term normalised to sum 1: expected transitions from i to j | (s, s) | baum1970 |
 | ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` | (s,) | rabiner1989 |
 
-Long series are cut into windows that are processed in parallel, so every step is one matrix product.
-
 The chain is used only if, fitted to half of the windows, it predicts the other half better than
 independence does, by ``SURE_OF`` standard errors. Otherwise the result is ``posterior``. EM of a
-half stops where the prediction of the other half gets worse. The chain is
-fitted to the first ``FITTED_ROWS`` records of each block of 65,536 records. Blocks are separate
-series, so time and memory are linear in records.
+half stops where the prediction of the other half gets worse. Each block of 65,536 records is a
+separate series, with a chain fitted to its first ``FITTED_ROWS`` records.
 
-The posterior is exact if the fitted chain is the data's. The table's chain is unknown, so no theory
-is given. Error bars use other draws of the release, each with its own chain. Assumed, *not
-checked*: perturbation is independent between records; the chain has order 1 and is constant within
-a block.
+The posterior is exact if the fitted chain is the data's. No theory is given. *Not checked*:
+perturbation is independent between records; the chain has order 1 and is constant within a block.
 
 Reference: baum1970.
 """
@@ -107,16 +102,12 @@ class SerialBayes(Inference):
     """In redraws, the chain of the first one: the others decide alike and start EM there."""
 
     def for_redraws(self) -> SerialBayes:
-        """Return the attack for redraws, which fits a chain from nothing once."""
         return replace(self, started=[])
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
-        """Return the posterior of consecutive records, shape (b, s).
+        """Return the posterior of consecutive records.
 
-        Raises
-        ------
-        AuditorError
-            Copies are impossible under the stated law.
+        ``AuditorError`` on copies impossible by law.
         """
         B = likelihood(self.law, copies)
         if not (B @ self.prior > 0).all():
@@ -136,7 +127,7 @@ class SerialBayes(Inference):
 def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
     """Return ``B``, shape (b, s), scaled to a row maximum of 1.
 
-    Impossible copies have 0.
+    0 for impossible copies.
     """
     if not law.by_retention:
         joint = law.likelihood(copies)
@@ -149,8 +140,8 @@ def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
 def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -> Array | None:
     """Return ``A``, shape (s, s), or None if independence predicts as well.
 
-    Prediction is out of sample, on the other half of the windows. ``started`` may hold the
-    result for another draw of these copies: the decision then holds, and EM starts there.
+    ``started`` may hold the result for another draw of these copies: the decision then holds, and
+    EM starts there.
     """
     count = len(B) // FITTED_WINDOW
     if count < FEWEST_WINDOWS:
@@ -173,13 +164,12 @@ def fitted_chain(B: Array, prior: Array, started: Sequence[Array | None] = ()) -
 
 
 def maximised(seen: Array, prior: Array, other: Array) -> tuple[Array, Array]:
-    """Return ``A`` by EM from windows of likelihoods, shape (T, w, s).
+    """Return ``A`` by EM from windows, shape (T, w, s).
 
-    Of several starts the more likely one is continued, until it predicts other windows worse. The
-    second result is their log-likelihoods, shape (w,).
+    And their log-likelihoods, (w,). The likeliest of several starts is continued until it predicts
+    other windows worse.
     """
-    # Independence is a plateau: under strong perturbation EM needs hundreds of steps to leave it. A
-    # sticky start is better.
+    # independence is a plateau that EM leaves slowly
     stay, alone = np.eye(prior.size), np.tile(prior, (prior.size, 1))
     starts = [(1.0 - share) * alone + share * stay for share in STARTS]
     climbed = [_climbed(A, prior, seen, FIRST_STEPS) for A in starts]
@@ -210,7 +200,7 @@ def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, fl
 def windows(B: Array, length: int, margin: int = 0) -> Array:
     """Cut likelihoods, shape (b, s), into windows padded by 1.
 
-    The result has shape (length + 2·margin, w, s).
+    Shape (length + 2·margin, w, s).
     """
     count = -(-len(B) // length)
     padded = np.ones((count * length + 2 * margin, B.shape[1]))
@@ -244,9 +234,9 @@ def posteriors(A: Array, pi: Array, B: Array) -> Array:
 
 
 def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
-    """Return ``ξ`` summed over windows, shape (s, s), and the log-likelihood.
+    """Return ``ξ`` summed over windows, (s, s), and the log-likelihood.
 
-    E step of baum1970, for B of shape (T, w, s).
+    E step of baum1970.
     """
     (alpha, chances), gamma = forward(A, pi, B), backward(A, B)
     sums = ((alpha[:-1] @ A) * gamma[1:]).sum(axis=2)  # of each term α_{t−1} A γ_t

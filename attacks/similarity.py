@@ -5,9 +5,8 @@
 | group | similar sensitive values: of one hierarchy node, or between two neighbouring ``edges`` | li2007 |
 | claim | the commonest group of the class, if its share is at least c (``confidence``) | |
 
-Three stomach diseases, or three low salaries, are 3-diverse but similar. ``height`` selects nodes
-of the hierarchy under ``data: hierarchies:``, 1 being the lowest. ``edges`` cut a numeric column.
-t-closeness only bounds the gain over the table.
+``height`` selects nodes of the hierarchy under ``data: hierarchies:``, 1 being the lowest. ``edges``
+cut a numeric column. t-closeness only bounds the gain over the table.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ class Similarity(ClassAttack):
             return self
 
     def check_scheme(self, public: Mapping[str, Any]) -> None:
-        """Refuse a height that the hierarchy does not have below its root."""
         height, sensitive = self.parameters.height, public.get("sensitive")
         if height is None or sensitive is None:
             return
@@ -69,11 +67,9 @@ class Similarity(ClassAttack):
             )
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return the commonest group of classes that reach the confidence."""
         return surest(sizes, P_E, self.parameters.confidence)
 
     def groups(self, view: View, values: Array) -> Indices:
-        """Return the group of each value, shape (V,)."""
         if self.parameters.edges is not None:
             return np.searchsorted(np.sort(self.parameters.edges), values, side="right")
         self.check_scheme(view.scheme)

@@ -5,8 +5,7 @@
 | ``P_E(v), P(v)`` | share of value v in the class, and in the table | li2007 |
 | claim | the value of largest growth, ``max P_E(v)/P(v)``, if it grew by ``factor`` and reached ``least`` | |
 
-Example: a class half positive for a disease of prevalence 1 % is 2-diverse, yet raises the
-probability fifty times. t-closeness bounds ``P_E(v) − P(v)``.
+t-closeness bounds ``P_E(v) − P(v)``.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ class Skewness(ClassAttack):
         )
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return the value of largest growth in classes beyond both thresholds."""
         growth = P_E / P
         suspect = (growth >= self.parameters.factor - 1e-12) & (
             P_E >= self.parameters.least - 1e-12

@@ -8,9 +8,9 @@
 | ``k`` | number of ``λ̂_j > λ_max``; 0 when none is | scalar | liu2008, Protocol 2, with ERRATA |
 | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, Protocol 2, with ERRATA |
 
-Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``).
-Coloured noise is treated as white with its mean variance, as in huang2005, Experiment 4.
-``estimated`` knowledge limits the filter to its rows.
+Copies are averaged with minimum-variance weights (``auditor.adversary.single_copy``). Coloured noise
+is treated as white with its mean variance, as in huang2005, Experiment 4. ``estimated`` knowledge
+limits the filter to its rows.
 """
 
 from __future__ import annotations
@@ -32,5 +32,4 @@ class SpectralFilter(SampleFilter):
     )
 
     def kept(self, values: Array, variance: float, rows: int) -> int:
-        """Return the number of ``λ̂_j > λ_max``, from values of shape (N,)."""
         return int((values > noise_edge(rows, len(values), variance)).sum())

@@ -1,17 +1,13 @@
 """SVD filtering: keep directions of at least twice the noise's variance.
 
-A kept direction gains the data's variance and costs the noise's; ``λ̂ ≥ 2σ²`` means a net gain.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``λ̂_j, v̂_j`` | eigenvalues, falling, and eigenvectors of the copy's sample covariance | scalar, (N,) | liu2008, section 3.3 |
 | ``k`` | ``min{j : λ̂_j < 2σ²} − 1``; N when no eigenvalue is below | scalar | liu2008, section 3.3, with ERRATA |
 | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, section 3.3 |
 
-The eigenvectors are the centred copy's right singular vectors. Copies and noise are treated as in
-``spectral-filter``.
-
-Below ``1/(√2 − 1)² ≈ 5.8`` rows per attribute (``Q``) noise alone crosses ``2σ²``.
+Copies and noise are treated as in ``spectral-filter``. Below ``1/(√2 − 1)² ≈ 5.8`` rows per attribute
+noise alone crosses ``2σ²``.
 """
 
 from __future__ import annotations
@@ -33,7 +29,6 @@ class SVDFilter(SampleFilter):
     )
 
     def kept(self, values: Array, variance: float, rows: int) -> int:
-        """Return the number of directions of net gain, for any number of rows."""
         return worth_keeping(values, variance)
 
 

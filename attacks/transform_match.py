@@ -1,7 +1,5 @@
 """Identify the coefficients of a public cosine transform, and invert it.
 
-The scheme keeps some coefficients of each record in a secret order.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``C`` | orthonormal cosine transform (DCT-II) across a record's attributes: public | (N, N) | mukherjee2006 |
@@ -19,9 +17,9 @@ The scheme keeps some coefficients of each record in a secret order.
 | ``perfect``, ``known-sample`` | squared difference of means and of standard deviations |
 
 One known record suffices unless two of its coefficients are equal. Dropped coefficients are
-estimated by least squares, from records with the ridge of known-io-regression. Theory is the error
-of that estimate, if exactly one coefficient fits each column to the last digits. Only the first
-copy is used: the others add no information.
+estimated by least squares, with the ridge of known-io-regression. Theory is the error of that
+estimate, if exactly one coefficient fits each column to the last digits. Only the first copy is
+used.
 """
 
 from __future__ import annotations
@@ -87,7 +85,6 @@ class TransformMatch(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         if view.scheme.get("matrix") != "dct":
             raise NotApplicable(SECRET)
-        # imported here for start-up time
         from auditor.schemes.linear_maps import cosine_transform
 
         C, given = cosine_transform(view.width), view.given
@@ -135,7 +132,7 @@ class Named(Reconstruction):
     def of(cls, C: Array, m: Array, K: Array, records: int | None, gaps: Array) -> Named:
         """Return the best assignment for distances of shape (n', N).
 
-        ``records`` is the size of the sample behind the moments, None for exact ones.
+        ``records`` were used for the moments; None for exact ones.
         """
         kept = np.asarray(scipy.optimize.linear_sum_assignment(gaps)[1], dtype=np.intp)
         rest = np.setdiff1d(np.arange(len(C)), kept)
@@ -163,14 +160,11 @@ class Named(Reconstruction):
 
 
 def nearest_gaps(c: Array, blocks: Iterable[list[Array]]) -> Array:
-    """Return ``g``, shape (n', N), by the nearest value of each column.
-
-    ``c`` has the known coefficients, shape (p, N).
-    """
+    """Return ``g``, (n', N), by the column values nearest to ``c``, (p, N)."""
     nearest: Array = np.array(np.inf)
     for copies in blocks:
         columns = [np.sort(np.concatenate([[-np.inf], column, [np.inf]])) for column in copies[0].T]
-        above = [np.searchsorted(column, c) for column in columns]  # at least 1, since −∞ is first
+        above = [np.searchsorted(column, c) for column in columns]  # at least 1
         gaps = [
             np.minimum(column[i] - c, c - column[i - 1])
             for column, i in zip(columns, above, strict=True)

@@ -11,11 +11,9 @@
 | ``x̂`` | ``Σ q_l (b_l + C_l,XO C_l,OO⁻¹ (E_l − b_l,O))``, with ``E_l`` the mean of the predictors in the box | (N,) | |
 
 Exact if the tree splits on one predictor; otherwise expectation propagation approximates the mass
-in a box (``auditor.numerics.truncated_normal``). Known predictors determine the leaf: ``q`` is 1,
-and ``S`` and ``ȳ`` are conditional on the noise of the known values.
+in a box. Known predictors determine the leaf, and ``S`` and ``ȳ`` are conditional on their noise.
 
-Noise that is not Gaussian is treated as Gaussian. *Not checked*: that predictors are normal within
-a box.
+Other noise is treated as Gaussian. *Not checked*: that predictors are normal within a box.
 """
 
 from __future__ import annotations
@@ -71,7 +69,6 @@ class TreeEstimate(RowAttack):
     )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        # imported here for start-up time: few audits have a published tree
         from auditor.adversary.published import TreeMoments
 
         found = view.need(TreeMoments)
@@ -88,9 +85,9 @@ class TreeEstimate(RowAttack):
 
 
 def conditional_noise(S: Array, known: Indices) -> tuple[Array, Array]:
-    """Return the noise's covariance given that of known attributes, and its regression.
+    """Return the noise's covariance given known attributes, and regression.
 
-    Shapes (N, N) and (N, |K|); the covariance is 0 for known attributes.
+    Shapes (N, N) and (N, |K|).
     """
     B = regression(S[:, known], S[np.ix_(known, known)])
     left = S - B @ S[known]
@@ -132,13 +129,15 @@ def leaf_posteriors(leaves: Leaves, S: Array) -> list[LeafPosterior]:
         F = np.linalg.solve(K + noise, K).T
         C = F @ noise
         log = float(log_weight[l] - np.log(np.diag(L)).sum())
-        # L is triangular; GRAIN bounds the condition of K + S
         found.append(LeafPosterior(log, m, np.linalg.inv(L), F, (C + C.T) / 2.0))
     return found
 
 
 class _OverLeaves(Reconstruction):
-    """Posterior means; ``regressed`` is the noise's regression on that of known predictors."""
+    """Posterior means.
+
+    ``regressed`` is the noise's regression on known predictors'.
+    """
 
     def __init__(
         self,

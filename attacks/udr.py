@@ -1,7 +1,5 @@
 """Univariate reconstruction: posterior mean of each attribute alone.
 
-The benchmark for the information in correlations.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``f_X, f_R`` | densities of one attribute, and of the noise in its combined copies | | huang2005, section 4 |
@@ -11,14 +9,13 @@ The benchmark for the information in correlations.
 | ``g_j`` | ``λ_jj / (λ_jj + σ_j²)`` | scalar | |
 | gaussian ``x̂_j`` | ``mu_j + g_j (y_j − mu_j)``, with error ``λ_jj σ_j² / (λ_jj + σ_j²)`` | scalar | |
 
-``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear estimate
-from one attribute for any. ``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the
-mean of its rows. ``prior: reconstructed`` is the paper's: ``f_X`` is estimated from the copies
-(``auditor.adversary.single_copy``, flat in every bin) and the integrals are exact, for noise of any
-law.
+``prior: gaussian`` is the best linear estimate from one attribute for any distribution.
+``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean of its rows. ``prior:
+reconstructed`` is the paper's: ``f_X`` is estimated from the copies, flat in every bin, and the
+integrals are exact, for noise of any law.
 
-Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). A
-reconstructed prior under noise that is not Gaussian uses all copies (``_channel``).
+Copies are averaged with minimum-variance weights (``auditor.adversary.single_copy``); a
+reconstructed prior under other noise than Gaussian uses all copies (``_channel``).
 
 Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and normal. A reconstructed
 prior loses accuracy with few records or strong noise.
@@ -84,7 +81,6 @@ class UnivariateReconstruction(LinearAttack):
         )
 
     def form(self) -> Attack:
-        """Return the row-level form for a reconstructed prior."""
         return (
             ReconstructedPrior(self.parameters)
             if self.parameters.prior == "reconstructed"

@@ -33,14 +33,11 @@ class Affine:
     offset : ndarray of shape (N,)
         0 if the attack centres on the true mean.
     fixed : bool
-        Whether W and the offset depend on the law alone. Then theory and error bars have closed
-        forms.
+        Whether W and the offset depend on the law alone, so theory has closed forms.
     known : ndarray of shape (N, N) or None
         ``V``, on known true values: 0 outside the known columns (``View.known_columns``).
     apart : bool
-        Whether a map that is not fixed was fitted to known records alone (``Records``). It is
-        judged on other records, with a closed form for the fitted map
-        (``auditor.audit.numeric.linear_errors``).
+        Whether a map that is not fixed was fitted to known ``Records`` alone, and is judged on others.
     """
 
     weights: Array
@@ -52,21 +49,14 @@ class Affine:
     def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
         """Write ``centre + offset + Σ W_i (y_i − centre)`` to ``out``.
 
-        Parameters
-        ----------
-        copies : sequence of k ndarrays of shape (n, N)
-        centre : ndarray of shape (N,)
-            The view's.
-        out : ndarray of shape (n, N)
-            Overwritten and returned. No other memory grows with n.
+        All have shape (n, N). No other memory grows with n.
         """
         blocks = np.split(self.weights, len(copies), axis=1)
         constant = centre + self.offset - sum(W @ centre for W in blocks)
-        # pieces fit the cache
         for a, b in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
             out[a:b] = constant
             for W, copy in zip(blocks, copies, strict=True):
-                if W.any():  # under corner-wave noise all copies but one have weight 0
+                if W.any():
                     out[a:b] += copy[a:b] @ W.T
         return out
 
@@ -78,12 +68,11 @@ class AffineStack(Sequence[Affine]):
     Attributes
     ----------
     weights : ndarray of shape (B, N, MN)
-        On all M copies of the view, with 0 outside the coalition.
+        0 outside the coalition.
     offsets : ndarray of shape (B, N)
     fixed : bool
-        As for ``Affine``. No map uses true values.
     held : sequence of B tuples of int
-        Indices from 0 of each coalition's copies.
+        Indices from 0.
     """
 
     weights: Array
@@ -108,13 +97,7 @@ class AffineStack(Sequence[Affine]):
 
 
 def check_real(*values: Any) -> None:
-    """Refuse complex values, text and objects.
-
-    Raises
-    ------
-    PluginError
-        A value is not real.
-    """
+    """Refuse complex values, text and objects (``PluginError``)."""
     for value in values:
         kind = np.asarray(value).dtype
         if kind.kind not in "fiub":
@@ -124,13 +107,7 @@ def check_real(*values: Any) -> None:
 
 
 def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
-    """Return finite numbers of a shape.
-
-    Raises
-    ------
-    PluginError
-        With the expectation that failed.
-    """
+    """Return finite numbers of a shape; ``PluginError`` for others."""
     check_real(estimate)
     estimate = np.asarray(estimate, dtype=np.float64)
     if estimate.shape != shape:
@@ -147,13 +124,7 @@ MOST_WEIGHT = 1e100
 
 
 def check_finite_maps(weights: Array, offsets: Array) -> None:
-    """Refuse one map or stacked maps that are not finite.
-
-    Raises
-    ------
-    PluginError
-        A weight or offset is not finite, or too large.
-    """
+    """Refuse maps that are not finite, or too large (``PluginError``)."""
     if not (np.isfinite(weights).all() and np.isfinite(offsets).all()):
         raise PluginError("the attack returned weights that are not finite")
     if np.abs(weights).max(initial=0.0) > MOST_WEIGHT:
@@ -161,25 +132,13 @@ def check_finite_maps(weights: Array, offsets: Array) -> None:
 
 
 def check_affine(affine: Affine, view: View) -> None:
-    """Refuse a map that is not finite, or that ``check_shape`` refuses.
-
-    Raises
-    ------
-    PluginError
-        The map is invalid.
-    """
+    """Refuse a map that is not finite or fails ``check_shape``."""
     check_shape(affine, view)
     check_finite_maps(affine.weights, affine.offset)
 
 
 def check_shape(affine: Affine, view: View) -> None:
-    """Refuse a map of the wrong shape, or one that uses unknown true values.
-
-    Raises
-    ------
-    PluginError
-        The map is invalid.
-    """
+    """Refuse wrong shapes and unknown true values (``PluginError``)."""
     if not isinstance(affine, Affine):
         raise PluginError(
             f"the attack returned a {known(type(affine)).__name__} where an Affine is expected"
@@ -206,9 +165,9 @@ class Cost(NamedTuple):
     Attributes
     ----------
     fit, row : float
-        Core-seconds per attribute: for a fit to one coalition, and for each row used.
+        Core-seconds per attribute: for a fit to one coalition, and per row.
     memory : int
-        Bytes besides the data, for instance of an imported library.
+        Bytes besides the data.
     """
 
     fit: float
@@ -247,20 +206,13 @@ class Attack(Plugin):
     def form(self) -> Attack:
         """Return the attack that runs, by default itself.
 
-        An attack with a linear and a row-level form is registered as one of them. It overrides this
-        method to return the other, made from equal parameters. The returned attack states its own
-        ``name``, ``families`` and ``knowledge``.
+        Of a linear and a row-level form, one is registered and returns the other, made from equal
+        parameters, with its own ``name``, ``families`` and ``knowledge``.
         """
         return self
 
     def check(self, family: str, knowledge: Knowledge) -> None:
-        """Refuse an inapplicable scheme family or knowledge.
-
-        Raises
-        ------
-        NotApplicable
-            With the reason for reports.
-        """
+        """Raise ``NotApplicable`` for other schemes or knowledge, with the reason."""
         if family not in self.families:
             raise NotApplicable(
                 f"{self.name} attacks {' and '.join(sorted(self.families))} perturbation, not {family}"
@@ -271,23 +223,11 @@ class Attack(Plugin):
             )
 
     def check_table(self, table: Table) -> None:
-        """Refuse parameters that do not fit the table, before anything runs.
-
-        Raises
-        ------
-        AuditorError
-            With the parameter at fault.
-        """
+        """Raise ``AuditorError`` for parameters that do not fit the table."""
         return
 
     def check_scheme(self, public: Mapping[str, Any]) -> None:
-        """Refuse parameters that do not fit a scheme's public parameters.
-
-        Raises
-        ------
-        AuditorError
-            With the expected value.
-        """
+        """Raise ``AuditorError`` for parameters that do not fit the scheme."""
         return
 
 
@@ -309,26 +249,21 @@ class LinearAttack(Attack):
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
         """Return the maps for several coalitions, of any sizes.
 
-        Override to solve many at once, with an ``AffineStack`` on all copies: 14 times faster for
-        a thousand coalitions.
+        Override to solve many at once, with an ``AffineStack``: 14 times faster for a thousand.
         """
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Return theoretical bounds on the squared error; None if unknown.
+        """Return theoretical bounds on the squared error, summed; None if unknown.
 
-        Summed over attributes. For the audit alone: ``joint`` has moments of ``[X, Y_1 … Y_k]``
-        over the judged rows.
+        ``joint`` has moments of ``[X, Y_1 … Y_k]`` over the judged rows.
         """
         return None
 
     def over_rows(self) -> RowAttack:
-        """Return the attack for copies of another width than the original.
+        """Return the attack for copies of another width.
 
-        Raises
-        ------
-        NotApplicable
-            The attack needs moments, and these do not exist.
+        ``NotApplicable`` without moments.
         """
         raise NotApplicable(
             "a linear attack on moments needs copies with as many columns as the original"
@@ -342,13 +277,11 @@ class Inferred:
     Attributes
     ----------
     attribute : int
-        Its index in the original.
     values : ndarray of shape (V,)
         Sorted; other values have probability 0.
     groups : ndarray of shape (V,)
         Group of each value, 0 … G − 1; by default its own.
     posterior : ndarray of shape (b, G)
-        Probability of each group.
     prior : ndarray of shape (G,)
         Without the record's copies.
     claims : ndarray of shape (b,)
@@ -377,7 +310,6 @@ class Regions:
     low, high : ndarrays of shape (b, N)
         Bounds per record, possibly infinite.
     claims : ndarray of bool, shape (b,)
-        Records with a claim; other bounds are ignored.
     """
 
     directions: Array
@@ -394,9 +326,9 @@ class Reconstruction:
     neighbours : int
         Rows before and after a record that its estimate depends on. ``rows``, ``expected`` and
         similar methods get these rows too, fewer at the ends of the table; their results are
-        ignored. No other order may be used. ``inferred`` gets only the record's own row.
+        ignored. ``inferred`` gets only the record's own row.
     known_noise : ndarray of shape (|K|,) or None
-        Standard deviations of normal noise in known values; the audit draws it before ``likeness``.
+        Standard deviations of normal noise that the audit adds to known values in ``likeness``.
     in_clear : ndarray of shape (|K|,) or None
         Indices of attributes with known true values. An array of these, shape (b, |K|), then
         follows the copies.
@@ -410,7 +342,7 @@ class Reconstruction:
     assigns: bool = False
 
     def at(self, first: int) -> Reconstruction:
-        """Return the attack on rows from place ``first`` of all, by default itself."""
+        """Return the attack on rows from place ``first``, by default itself."""
         return self
 
     def rows(self, copies: Sequence[Array]) -> Array:
@@ -422,17 +354,14 @@ class Reconstruction:
         return None
 
     def guesses(self, copies: Sequence[Array]) -> Iterator[Array] | None:
-        """Return equally likely alternative estimates, shapes (b, N), or None.
+        """Return equally likely estimates, shapes (b, N), or None.
 
-        The sequence of guesses is equal for every block.
+        As many for every block.
         """
         return None
 
     def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
-        """Return each record's probability of a hit, shape (b,), or None.
-
-        A hit is ``‖x̂ − x‖ ≤ tolerance·‖x‖``. The adversary computes the probability exactly.
-        """
+        """Return probabilities of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, (b,), or None."""
         return None
 
     def inferred(self, copies: Sequence[Array]) -> Inferred | None:
@@ -440,10 +369,7 @@ class Reconstruction:
         return None
 
     def candidates(self, copies: Sequence[Array]) -> Array | None:
-        """Return the effective number of values, ``e^H`` of the posterior, (b, N).
-
-        NaN if unknown; None if the attack has no candidates.
-        """
+        """Return ``e^H`` of the posterior, (b, N), NaN if unknown; or None."""
         return None
 
     def regions(self, copies: Sequence[Array]) -> Regions | None:
@@ -451,25 +377,24 @@ class Reconstruction:
         return None
 
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:
-        """Return the likeness of each row to each target, shape (t, b), or None.
+        """Return each row's likeness to each target, shape (t, b), or None.
 
-        Any increasing scale. ``known`` has the targets' known values, shape (t, |K|), in the order
-        of ``view.known_columns``. A row's likeness must not depend on other rows.
+        Any increasing scale, independent of other rows. ``known`` has the targets' values of
+        ``view.known_columns``, shape (t, |K|).
         """
         return None
 
     def expected(self, x: Array) -> Array | None:
-        """Return the theoretical mean of ``‖x̂ − x‖²``, shape (b,), or None.
+        """Return the mean of ``‖x̂ − x‖²`` over draws, shape (b,), or None.
 
-        Over draws of scheme and attack. For the audit alone: ``x`` are true records, shape (b, N).
+        For the audit alone: ``x`` are true records, shape (b, N).
         """
         return None
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return a function for ``expected`` that depends on the fitted rows.
+        """Return ``expected`` by the fitted rows; None if it does not need them.
 
-        For the audit alone: ``seen`` yields the true rows of the copies given to ``fit``, in blocks
-        of shape (b, N), as often as needed. None if ``expected`` suffices.
+        For the audit alone: ``seen`` yields true rows of the copies given to ``fit``, shape (b, N).
         """
         return None
 
@@ -488,12 +413,7 @@ class RowAttack(Attack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the attack fitted to one coalition.
 
-        Parameters
-        ----------
-        view : View
-            The adversary's view.
-        blocks : iterable of lists of k ndarrays of shape (b, N)
-            The coalition's copies, block by block, iterable repeatedly.
+        ``blocks`` yields lists of k copies of shape (b, N), repeatedly.
         """
 
 
@@ -504,17 +424,8 @@ ROUNDING = 1e-9
 class CategoricalView(Informed):
     """An adversary's law, knowledge and domain; never the original.
 
-    Attributes
-    ----------
-    copies : tuple of int
-        The coalition's copy numbers, ascending.
-    law : UniformLaw
-        The law of its copies, in that order.
-    knowledge : Knowledge
-    labels : tuple
-        The domain: one value, or a tuple of values, per code.
-    given : Given
-        Data from its knowledge; see ``need`` and ``auditor.adversary.view``.
+    ``law`` is of the ``copies``, ascending numbers. A label is a value, or a tuple of values, per code.
+    ``given`` has data from its knowledge; see ``need``.
     """
 
     copies: tuple[int, ...]
@@ -537,12 +448,9 @@ class CategoricalView(Informed):
 
 
 def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Return a plugin's probabilities after a check.
+    """Return a plugin's probabilities after a check (``PluginError``).
 
-    Raises
-    ------
-    PluginError
-        Not real, wrong shape, not finite, negative, or rows that do not sum to 1.
+    Real, of the shape, finite, nonnegative, rows summing to 1.
     """
     check_real(found)
     P = np.asarray(found, dtype=np.float64)
@@ -561,14 +469,11 @@ class Inference:
     Attributes
     ----------
     prior : ndarray of shape (s,)
-        The adversary's prior.
     fixed : bool
-        Whether prior and channel are independent of the drawn noise; only then are there closed
-        forms.
+        Whether prior and channel are independent of the drawn noise, so closed forms exist.
     serial : bool
         Whether a record's posterior depends on its neighbours. ``posterior`` then gets all records
-        of a block in order, else each distinct outcome once. Blocks depend on the table's length
-        alone. Must not be ``fixed``.
+        of a block in order, else each distinct outcome once. Must not be ``fixed``.
     """
 
     prior: Array
@@ -580,21 +485,15 @@ class Inference:
         raise NotImplementedError
 
     def counting(self, copies: int) -> Sequence[int]:
-        """Return the places of the copies that the posterior depends on; all by default."""
+        """Return the places of the copies that the posterior depends on."""
         return range(copies)
 
     def for_redraws(self) -> Inference:
-        """Return the attack for redraws of the release, which may share the start of a fit."""
+        """Return the attack for redraws, which may share the start of a fit."""
         return self
 
     def checked(self, copies: Sequence[Codes]) -> Array:
-        """Return the posterior after a check.
-
-        Raises
-        ------
-        PluginError
-            Not real, wrong shape, not finite, negative, or rows that do not sum to 1.
-        """
+        """Return ``posterior`` after the checks of ``probabilities``."""
         return probabilities(
             self.posterior(copies), (copies[0].size, self.prior.size), "a posterior"
         )
@@ -607,13 +506,7 @@ class CategoricalAttack(Attack):
 
     @abstractmethod
     def infer(self, view: CategoricalView) -> Inference:
-        """Return the attack fitted to one coalition.
-
-        Raises
-        ------
-        NotApplicable
-            The view lacks necessary data; the message is the reason.
-        """
+        """Return the attack fitted to one coalition, or raise ``NotApplicable``."""
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
         """Return predicates ``Q(X)`` to measure, as masks of shape (s,) by name."""
@@ -635,19 +528,13 @@ class CategoricalAttack(Attack):
 
 
 def _text(value: Any) -> Any:
-    """Normalise a value as YAML may spell it: a list, or text of a number."""
     return tuple(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
 
 
 def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> NDArray[np.bool_]:
     """Return the domain values that a predicate names.
 
-    For several attributes a value is a list with one entry each.
-
-    Raises
-    ------
-    AuditorError
-        A value is not in the domain.
+    For several attributes a value is a list. ``AuditorError`` if it is not in the domain.
     """
     places = {_text(label): k for k, label in enumerate(labels)}
     chosen = np.zeros(len(labels), dtype=bool)

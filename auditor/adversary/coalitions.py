@@ -24,9 +24,8 @@ class Coalitions:
     Attributes
     ----------
     kind : str
-        ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all``, ``subsets`` (every
-        nonempty subset), ``copies`` (a list), ``first`` (copies 1 … m) or ``random`` (distinct
-        subsets).
+        ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all``, ``subsets``
+        (nonempty), ``copies`` (a list), ``first`` (copies 1 … m) or ``random`` (distinct subsets).
     copies : tuple of int
         For ``copies``.
     count : int
@@ -46,10 +45,7 @@ class Coalitions:
     def expand(self, M: int, seed: int) -> Iterator[Coalition]:
         """Yield the coalitions among M copies, each ascending.
 
-        Raises
-        ------
-        AuditorError
-            A copy does not exist, or the coalitions are too many.
+        ``AuditorError`` if a copy does not exist, or they are too many.
         """
         everybody = tuple(range(1, M + 1))
         if self.kind in ("pairs", "subsets"):
@@ -118,6 +114,6 @@ def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coaliti
 
 @lru_cache(maxsize=2)
 def _expanded(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
-    """Cached: half a million subsets need a second, ten times."""
+    """Cached: half a million subsets need a second."""
     found = {coalition for entry in entries for coalition in entry.expand(M, seed)}
     return tuple(sorted(found, key=lambda coalition: (len(coalition), coalition)))

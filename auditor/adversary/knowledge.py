@@ -48,8 +48,7 @@ class Estimated(Knowledge):
     rows : int
         Number of rows, drawn from the seed, ≥ 2.
     structure : 'scheme' or 'none'
-        ``scheme``: the copies' covariance follows from an estimate of ``K_X`` and the levels.
-        ``none``: their unstructured NM×NM sample covariance, as the paper's Fig. 2 must have used
+        ``none``: the copies' unstructured NM×NM sample covariance, as in the paper's Fig. 2
         (ERRATA).
     """
 
@@ -73,7 +72,7 @@ class Estimated(Knowledge):
 class KnownRecords(Knowledge):
     """Some original records, matched to their copies, and the noise law.
 
-    They are drawn from the seed. Errors are measured on the other records only.
+    Errors are measured on the other records only.
     """
 
     name = "known-records"
@@ -103,10 +102,7 @@ class KnownSample(KnownRecords):
 
 @dataclass(frozen=True)
 class KnownAttributes(Knowledge):
-    """``perfect`` knowledge and true values of some attributes of all records.
-
-    Errors of known attributes are 0 and count in totals.
-    """
+    """``perfect`` knowledge and true values of some attributes of all records."""
 
     name = "known-attributes"
     attributes: tuple[str, ...]
@@ -199,11 +195,7 @@ class PublishedModel(Estimated):
 
     @property
     def label(self) -> str:
-        """``model(salary on age, years, rows=50)``, with stated figures.
-
-        Examples: ``by 2, 3, 10, 0.5``, ``by a tree to depth 2``, ``by [age ≤ 30: (2, 0.5), else (3,
-        0.8)]``, ``; known: age, years``.
-        """
+        """``model(salary on age, years, rows=50)``, with stated figures."""
         figures = (
             f" by a tree to depth {self.depth}"
             if self.depth is not None

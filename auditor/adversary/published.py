@@ -1,6 +1,6 @@
 """Knowledge of published results: regressions, trees, margins, rules.
 
-For numbers the adversary's estimate is a normal ``q``. Published figures replace its own.
+For numbers published figures replace the adversary's estimates of a normal ``q``.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -15,9 +15,9 @@ For numbers the adversary's estimate is a normal ``q``. Published figures replac
 | ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1 | scalar |
 | | ``b = ρ b̂``, ``a = μ − b·E``, ``s² = v − bᵀTb``: the leaf's regression | |
 
-In a leaf the data are normal, truncated to its box; together they are a mixture. Its regression replaces
-the estimated one, and ρ is recomputed once. *Not checked*: predictors normal within a box, and equal
-slopes within leaves up to ρ.
+Data are normal in a leaf, truncated to its box. The leaf's regression replaces the estimated one, and
+ρ is recomputed once. *Not checked*: predictors normal within a box, and equal slopes within leaves up
+to ρ.
 
 For categories each result states the cell shares of a partition of the domain. Iterative proportional
 fitting from a uniform start finds the prior of maximum entropy:
@@ -73,8 +73,7 @@ class LinearModel:
     ----------
     target : int
     on : ndarray of shape (m,)
-        Indices of the predictors.
-    coefficients : ndarray of shape (m,)
+    on : ndarray of shape (m,)
     intercept, variance : float
         ``a`` in the target's units, and ``s²`` in their square, ≥ 0.
     """
@@ -97,11 +96,7 @@ def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.in
 class ModelledMoments(SampleMoments):
     """Sample moments and a published regression.
 
-    Attributes
-    ----------
-    model : LinearModel
-    predictors : tuple of ndarrays of shapes (m,) and (m, m), or None
-        Exact mean and covariance of the predictors, if known.
+    ``predictors``: their exact mean and covariance, if known.
     """
 
     model: LinearModel
@@ -120,13 +115,7 @@ def with_model(
 ) -> tuple[Array, Array]:
     """Return mean, (N,), and covariance, (N, N), under a published regression.
 
-    Parameters
-    ----------
-    mean, covariance : ndarrays of shapes (N,) and (N, N)
-        As estimated; the covariance may be singular.
-    model : LinearModel
-    predictors : tuple of ndarrays, optional
-        Mean and covariance of the predictors, in place of the estimates.
+    ``predictors`` are their mean and covariance, in place of the estimates.
     """
     O, t, b = model.on, model.target, model.coefficients  # noqa: E741 - the symbols above
     own = least_squares(mean, covariance, t, O)
@@ -145,7 +134,7 @@ def with_model(
     K[t] = (
         b @ K[O] + (np.sqrt(model.variance / own.variance) if own.variance > 0 else 0.0) * residual
     )
-    K[t, O] = b @ K[np.ix_(O, O)]  # exact where ê is uncorrelated with x_O
+    K[t, O] = b @ K[np.ix_(O, O)]
     K[t, t] = b @ K[t, O] + model.variance
     K[:, t] = K[t]
     return mu, K
@@ -169,14 +158,14 @@ class RegressionTree(NamedTuple):
     Attributes
     ----------
     target : int
+    target : int
     on : ndarray of shape (m,)
-        Indices of the predictors.
     low, high : ndarrays of shape (L, m)
-        Each leaf's box, ``low < x_O ≤ high``, possibly infinite. The boxes partition the space.
+        Each leaf's box, ``low < x_O ≤ high``, possibly infinite.
     mean, variance : ndarrays of shape (L,)
-        Of the target in each leaf, in its units and their square, variances ≥ 0.
+        Of the target in each leaf, variances ≥ 0.
     share : ndarray of shape (L,)
-        Of all records, sum 1; NaN if not stated.
+        Of all records; NaN if not stated.
     """
 
     target: int
@@ -219,17 +208,11 @@ def stated(
 def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> RegressionTree:
     """Return the tree that an owner would publish, by CART (breiman1984).
 
-    Parameters
-    ----------
-    x, y : ndarrays of shapes (n, m) and (n,)
-        Predictors and target of all records.
-    depth : int
-        Most splits above a leaf.
+    From predictors, (n, m), and target, (n,); at most ``depth`` splits above a leaf.
     """
-    # imported here: it costs a second
     from sklearn.tree import DecisionTreeRegressor
 
-    middle, least = x.mean(axis=0), NO_GAIN * float(y.var())  # it splits in single precision
+    middle, least = x.mean(axis=0), NO_GAIN * float(y.var())
     fitted = DecisionTreeRegressor(
         max_depth=depth, min_samples_leaf=LEAST_IN_LEAF, min_impurity_decrease=least, random_state=0
     ).fit(x - middle, y)
@@ -254,11 +237,10 @@ class Leaves(NamedTuple):
     Attributes
     ----------
     weight : ndarray of shape (L,)
-        π, sum 1.
     mean, covariance : ndarrays of shapes (L, N) and (L, N, N)
         Before truncation.
     box : Inside
-        L log-masses, means and covariances of the predictors in the boxes.
+        Of the predictors.
     """
 
     weight: Array
@@ -271,11 +253,7 @@ class Leaves(NamedTuple):
 class TreeMoments(SampleMoments):
     """Sample moments and a published regression tree.
 
-    Attributes
-    ----------
-    tree : RegressionTree
-    predictors : tuple of ndarrays of shapes (L, m), (L, m, m) and (L,), or None
-        Mean and covariance of the predictors in each leaf, and its share of the records, if known.
+    ``predictors``: mean, (L, m), and covariance, (L, m, m), in each leaf, and its share, if known.
     """
 
     what = "a regression tree that was published"
@@ -283,7 +261,7 @@ class TreeMoments(SampleMoments):
     predictors: tuple[Array, Array, Array] | None = None
 
     def leaves(self, mean: Array, covariance: Array) -> Leaves:
-        """Return leaf distributions from estimated moments, (N,) and (N, N)."""
+        """Return leaf distributions from estimated moments."""
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
         covariance = wide_enough(mean, covariance, tree)
         K = covariance[np.ix_(O, O)]
@@ -328,7 +306,7 @@ def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
 
 
 def mixed(weight: Array, means: Array, covariances: Array) -> tuple[Array, Array]:
-    """Return mean, (N,), and covariance, (N, N), of a mixture of L laws."""
+    """Return mean, (N,), and covariance, (N, N), of a mixture."""
     mean = weight @ means
     d = means - mean
     return mean, np.einsum("l,lij->ij", weight, covariances) + (weight[:, None] * d).T @ d
@@ -347,10 +325,7 @@ def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
 
 
 def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[LinearModel]:
-    """Return the regression in each leaf, with the published mean and variance.
-
-    ``own`` is the estimated one, of all records.
-    """
+    """Return the regression in each leaf, with the published mean and variance."""
     explained = np.einsum("i,lij,j->l", own.coefficients, box.covariance, own.coefficients)
     explained = np.maximum(explained, 0.0)
     estimated = explained + own.variance
@@ -403,18 +378,8 @@ def published_prior(
 ) -> Array:
     """Return the maximum-entropy prior given published results, shape (s,).
 
-    Parameters
-    ----------
-    knowledge : PublishedRules
-    attributes : sequence of Attribute
-        Of the product domain.
-    own : ndarray of shape (s,)
-        The table's shares, for figures that are not stated.
-
-    Raises
-    ------
-    DataError
-        Unknown names or contradictory figures; with the path of the field at fault.
+    ``own`` has the table's shares, shape (s,), for figures that are not stated. ``DataError`` with
+    the path of the field for unknown names or contradictory figures.
     """
     tables = [
         measured(cells_of(names, attributes, ("margins", place)), own)
@@ -438,12 +403,9 @@ def measured(cells: NDArray[np.intp], own: Array, count: int = 0) -> PublishedTa
 
 
 def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
-    """Return the maximum-entropy distribution given published tables, (s,).
+    """Return the maximum-entropy distribution given tables, shape (s,).
 
-    Raises
-    ------
-    DataError
-        No distribution agrees with all tables.
+    ``DataError`` if none agrees.
     """
     q, off = np.full(size, 1.0 / size), np.inf
     for _ in range(MOST_SWEEPS):
@@ -526,10 +488,7 @@ def cells_of(
 ) -> NDArray[np.intp]:
     """Return each domain value's combination of some attributes, shape (s,).
 
-    Raises
-    ------
-    DataError
-        An attribute does not exist.
+    ``DataError`` if an attribute does not exist.
     """
     places = [_place(name, attributes, (*path, number)) for number, name in enumerate(names)]
     sizes = tuple(attribute.size for attribute in attributes)
@@ -552,7 +511,6 @@ def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ..
 def _holds(
     values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]
 ) -> NDArray[np.bool_]:
-    """Mask of domain values with the given attribute values, shape (s,)."""
     holds: NDArray[np.bool_] = np.ones(
         int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool
     )
@@ -570,13 +528,9 @@ def _holds(
 
 
 def check_knowledge(knowledge: Knowledge, table: Table) -> None:
-    """Refuse knowledge that the table cannot provide.
+    """Refuse knowledge that the table cannot provide (``AuditorError``).
 
-    Raises
-    ------
-    AuditorError
-        Too many rows, nothing left to attack, or an unknown attribute. A ``DataError`` has the path
-        of the field below the knowledge.
+    Too many rows, nothing left to attack, or an unknown attribute.
     """
     if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
         raise DataError(

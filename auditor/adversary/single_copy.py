@@ -11,8 +11,7 @@
 | ``L_mb`` | likelihood of cell m given bin b, at midpoints (iteration) or averaged (EM) | (m, B) | |
 | step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000; agrawal2001 |
 
-The iteration approximates EM. Both stop at statistically insignificant gains, as convergence makes
-spikes.
+Both iterations stop at statistically insignificant gains, as convergence makes spikes.
 """
 
 from __future__ import annotations
@@ -40,16 +39,8 @@ CovarianceSource = Literal["knowledge", "copies"]
 def combined_noise(view: View, covariance: Array) -> Array:
     """Return ``Sigma_r``, the noise covariance of ``Σ w_i y_i``, shape (N, N).
 
-    Parameters
-    ----------
-    view : View
-    covariance : ndarray of shape (N, N)
-        Of ``Σ w_i y_i``. With unknown ``K_X`` and noise ``v·K_X`` the result is ``v/(1+v)`` of it.
-
-    Raises
-    ------
-    NotApplicable
-        The law of the noise is unknown.
+    ``covariance``, (N, N), is the combination's. With unknown ``K_X`` and noise ``v·K_X`` the result is
+    ``v/(1+v)`` of it. ``NotApplicable`` if the law is unknown.
     """
     if view.law is None:
         raise NotApplicable("needs the law of the noise, which these copies come without")
@@ -77,7 +68,7 @@ class SampleFilter(LinearAttack):
 
     @abstractmethod
     def kept(self, values: Array, variance: float, rows: int) -> int:
-        """Return the number of directions to keep; eigenvalues descend."""
+        """Return the number of directions to keep."""
 
     def _kept(self, view: View) -> int:
         _, covariance, values, _ = view.spectrum
@@ -93,9 +84,8 @@ class SampleFilter(LinearAttack):
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
         """Return bounds on the error by eigenvalues alone.
 
-        The error is summed over attributes. The upper bound is infinite if the filter was fitted to
-        other rows. For the fitted rows both bounds include the error of the mean, ``(m − mu_X)²``.
-        Source: ``auditor.numerics.linear_algebra``.
+        Summed over attributes; infinite above if the filter was fitted to other rows. For the fitted
+        rows both bounds include the error of the mean, ``(m − mu_X)²``.
         """
         kept, same = self._kept(view), view.held.count == joint.count
         N, w = view.width, view.weights
@@ -118,13 +108,7 @@ class SampleFilter(LinearAttack):
 def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
     """Return ``x̂ = m + F(Σ w_i y_i − m)`` as a map of the stacked copies.
 
-    Parameters
-    ----------
-    F : ndarray of shape (N, N)
-    mean : ndarray of shape (N,)
-        ``m``, in data units.
-    fixed : bool
-        Whether F and m depend on the law alone.
+    ``fixed``: F, (N, N), and m, (N,), depend on the law alone.
     """
     m = mean - view.centre
     return Affine(
@@ -154,8 +138,6 @@ class Histogram:
         Ascending, in data units.
     mass : ndarray of shape (B,)
         Probabilities, sum 1.
-    steps : int
-        Steps of the reconstruction.
     """
 
     edges: Array
@@ -185,22 +167,18 @@ def reconstruct(
 
     Parameters
     ----------
-    y : ndarray of shape (m,)
-        Midpoints of the cells; cells should be narrow relative to the noise, *not checked*.
-    counts : ndarray of shape (m,)
-        ``c_m``.
+    y, counts : ndarrays of shape (m,)
+        Midpoints of the cells, narrow relative to the noise (*not checked*), and ``c_m``.
     edges : ndarray of shape (B + 1,)
-        Bins of the original values.
+        Of the original values.
     noise : NoiseDensity
-        Independent of the original.
     method : 'em' or 'iteration'
     steps : int
         Most steps.
 
     Notes
     -----
-    Source: agrawal2000 (``iteration``); agrawal2001 (``em``). Impossible cells are omitted. If all
-    are, the distribution is flat.
+    Source: agrawal2000, agrawal2001. Impossible cells are omitted; flat if all are.
     """
     y, c = y[counts > 0], counts[counts > 0]
     L = noise.likelihood(y, edges, midpoints=method == "iteration")

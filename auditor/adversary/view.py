@@ -41,9 +41,7 @@ class Given:
     """Name in messages if an attack needs it."""
 
     def __post_init__(self) -> None:
-        # read-only: attacks must not change each other's data
         for part in vars(self).values():
-            # Pending moments are private.
             seal(
                 *(
                     vars(part).values()
@@ -69,13 +67,7 @@ class Informed:
     given: Given
 
     def need(self, kind: type[G]) -> G:
-        """Return the given data of the required kind.
-
-        Raises
-        ------
-        NotApplicable
-            The data are of another kind.
-        """
+        """Return the given data of the kind, or raise ``NotApplicable``."""
         if not isinstance(self.given, kind):
             raise NotApplicable(f"needs {kind.what}")
         return self.given
@@ -85,14 +77,8 @@ class Informed:
 class ExactMoments(Given):
     """The table's own moments.
 
-    Attributes
-    ----------
-    mean : ndarray of shape (N,)
-        ``mu_X``.
-    covariance : ndarray of shape (N, N)
-        ``K_X``, divisor n.
-    distribution : callable or None
-        Map an attribute's index to its distinct values, ascending, and their shares.
+    ``mu_X`` and ``K_X``, divisor n; ``distribution`` maps an attribute's index to its distinct values,
+    ascending, and their shares, or is None.
     """
 
     what = "the data's exact mean and covariance"
@@ -127,15 +113,9 @@ class Originals(Given):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Records(Originals):
-    """Original records, matched to their copies' rows.
+    """Original records, matched to their copies' rows, shapes (p, N).
 
-    Attributes
-    ----------
-    copies : tuple of k ndarrays of shape (p, N)
-        The corresponding rows of the copies.
-    moments : Moments or None
-        Of ``[X, Y_1 … Y_k]`` over these records, about the view's centre, d = (k+1)N; None for
-        copies of another width.
+    ``moments`` of ``[X, Y_1 … Y_k]`` are about the view's centre; None for another width.
     """
 
     what = "records in clear with their copies' rows"
@@ -151,18 +131,12 @@ class Records(Originals):
 
 
 class UnpairedRecords(Originals):
-    """Original records without their rows in the copies.
-
-    From the table in random order, or other draws from the population.
-    """
+    """Original records without their rows in the copies, in random order."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior(Given):
-    """The prior of the domain's values, shape (s,).
-
-    The table's own, or the maximum-entropy one given published results.
-    """
+    """The prior of the domain's values, shape (s,)."""
 
     what = "the prior, which this knowledge does not give"
     probabilities: Array
@@ -202,8 +176,7 @@ MOST_NEIGHBOURS, MOST_HALVES = 64, 2**21
 def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array:
     """Return the rounding of copies in roots of noise multiples, (..., N).
 
-    ε of the copies' size over the noise's deviation. ``loudest`` has levels, shape (...), and
-    ``square`` mean squares, shape (..., N).
+    ``loudest`` has levels, shape (...), and ``square`` mean squares, shape (..., N).
     """
     noise, loudest = np.diag(law.shape), np.asarray(loudest)[..., None]
     size = np.sqrt(np.clip(square + loudest * noise, np.finfo(float).tiny, None))
@@ -214,12 +187,7 @@ def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array
 def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
     """Return means, (B, N), and covariances, (B, N, N), of ``Σ w_i Y_i``.
 
-    Parameters
-    ----------
-    w : ndarray of shape (B, M)
-        Neighbours with similar copies, like prefixes, share one read.
-    mean, covariance : ndarrays of shapes (MN,) and (MN, MN)
-        Of the stacked copies.
+    Of weights of shape (B, M), and moments of the stacked copies.
     """
     (B, M), N = w.shape, mean.size // w.shape[1]
     combined, step = np.empty((B, N, N)), max(1, min(MOST_NEIGHBOURS, MOST_HALVES // (M * N * N)))
@@ -227,16 +195,15 @@ def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array
         held = np.flatnonzero(w[here].any(axis=0))
         some = w[here, held[0] : held[-1] + 1]
         k, window = some.shape[1], slice(held[0] * N, (held[-1] + 1) * N)
-        # W = wᵀ ⊗ I is implicit: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
         half = some @ covariance[window, window].reshape(k, N, k * N).swapaxes(0, 1)
         combined[here] = np.einsum("bj,nbjp->bnp", some, half.reshape(N, -1, k, N))
     return w @ mean.reshape(M, N), combined
 
 
 def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
-    """Return ``K_X``, (..., N, N), given the covariance of noisy copies.
+    """Return ``K_X``, shape (..., N, N), without the copies' noise.
 
-    The copies may be combinations, with noise multiples ``v`` of shape (...).
+    Noise multiples ``v``, shape (...).
     """
     v = v[..., None, None]
     if law.follows_data:
@@ -250,30 +217,28 @@ class View(Informed):
 
     Attributes
     ----------
-    attributes : tuple of str
-        Column names, N of them.
+    attributes : tuple of N str
     copies : tuple of int
         The coalition's copy numbers, ascending; k of them.
     levels : tuple of float
         Their levels; empty if unknown.
-    knowledge : Knowledge
     law : NoiseLaw or None
         The noise law of the coalition's copies; None if unknown.
     centre : ndarray of shape (N,)
-        A point near the data, the origin of moments and for no other use. Moments of transformed
-        copies are about their own means.
+        A point near the data, the origin of moments only. Moments of transformed copies are about
+        their own means.
     released : Moments
         Moments of the stacked copies over all released rows, about the centre, d = kN.
     given : Given
-        Data from its knowledge; see ``need`` and ``auditor.adversary.view``.
+        Data from its knowledge; see ``need``.
     scheme : mapping
-        The scheme's public ``name`` and parameters.
+        Its public ``name`` and parameters.
     seed : int
-        For an attack's random guesses; unrelated to the scheme's seed.
+        For an attack's random guesses.
     steps : callable
-        Returns the attributes' recording steps, shape (N,), NaN for none: they count as public.
+        Returns the attributes' public recording steps, shape (N,), NaN for none.
     starts : dict
-        Fits to the release itself, by name, from which fits to its redraws start.
+        Fits to the release, by name, for its redraws.
     """
 
     attributes: tuple[str, ...]
@@ -290,18 +255,17 @@ class View(Informed):
     starts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # read-only: attacks must not change each other's data
         seal(self.centre, *(() if self.law is None else vars(self.law).values()))
-        if type(self.released) is Moments:  # pending moments are private
+        if type(self.released) is Moments:
             seal(self.released.total, self.released.products)
 
     @property
     def width(self) -> int:
-        """Number of attributes ``N``."""
+        """``N``."""
         return len(self.attributes)
 
     def coalition(self, copies: Sequence[int]) -> View:
-        """Return the view of a smaller coalition of this view's copies, cached."""
+        """Return the view of a smaller coalition, cached."""
         key, cache = tuple(copies), self._kept
         if key in cache:
             return cache[key]
@@ -358,10 +322,7 @@ class View(Informed):
 
     @property
     def counting(self) -> tuple[int, ...]:
-        """Copies that are jointly sufficient by the law.
-
-        The best copy of a process, the combined copies under Gaussian noise, else all.
-        """
+        """Copies that are jointly sufficient by the law, else all."""
         if isinstance(self.law, KroneckerNoise) and self.law.one_process:
             return (self.copies[int(np.argmin(np.diag(self.law.level_covariance)))],)
         if not isinstance(self.law, KroneckerNoise) or self.law.distribution != "gaussian":
@@ -370,7 +331,7 @@ class View(Informed):
 
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:
-        """The combination and its noise multiple, weights bounded by the grain."""
+        """Combination and noise multiple, weights bounded by the grain."""
         if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance
@@ -379,12 +340,10 @@ class View(Informed):
     @cached_property
     def grain(self) -> Array:
         """Rounding of the copies in roots of noise multiples, shape (N,)."""
-        # the stated shape suffices even if it must be estimated: only the order of magnitude
-        # matters
         law = self.law
         if not isinstance(law, KroneckerNoise):
             return np.full(self.width, EPS)
-        if isinstance(self.given, ExactMoments):  # before any pass over the copies
+        if isinstance(self.given, ExactMoments):
             variances = np.diag(self.given.covariance)
         else:
             variances = self.held.variances[: self.width]
@@ -394,13 +353,7 @@ class View(Informed):
 
     @cached_property
     def combined_variance(self) -> float:
-        """Noise multiple ``v`` of the combination, whose noise is ``v·K_0``.
-
-        Raises
-        ------
-        NotApplicable
-            The law is unknown, or mixes shapes.
-        """
+        """Noise multiple ``v`` of the combination, or ``NotApplicable``."""
         if self._combination is None:
             raise NotApplicable(
                 "the law of the noise is not known to have one shape across the copies"
@@ -426,12 +379,7 @@ class View(Informed):
 
         ``Estimated`` knowledge gives ``Cov − v·K_0`` of the best combination, clipped to be
         positive semi-definite. If the noise follows the data it gives ``Cov / (1 + v)`` (li2012,
-        section 6.1). A published regression or tree is then applied.
-
-        Raises
-        ------
-        NotApplicable
-            This knowledge does not give moments.
+        section 6.1). Then a published model is applied. ``NotApplicable`` without moments.
         """
         if isinstance(self.given, ExactMoments):
             return self.given.mean, self.given.covariance
@@ -443,13 +391,7 @@ class View(Informed):
 
     @cached_property
     def estimated_moments(self) -> tuple[Array, Array]:
-        """Moments of the data as estimated from the held rows alone.
-
-        Raises
-        ------
-        NotApplicable
-            The law is unknown, or mixes shapes.
-        """
+        """Moments of the data estimated from the held rows, or ``NotApplicable``."""
         mean, covariance = self.combined(self.held)
         v = self.combined_variance
         assert isinstance(self.law, KroneckerNoise)
@@ -457,13 +399,7 @@ class View(Informed):
 
     @cached_property
     def pencil(self) -> Pencil:
-        """``K_X`` and ``K_0`` diagonalised jointly, as known or estimated.
-
-        Raises
-        ------
-        NotApplicable
-            This knowledge does not give moments, or the law is unknown or mixes shapes.
-        """
+        """``K_X`` and ``K_0`` diagonalised jointly, or ``NotApplicable``."""
         law = self.known_law
         if not isinstance(law, KroneckerNoise):
             raise NotApplicable(
@@ -473,12 +409,9 @@ class View(Informed):
 
     @cached_property
     def known_law(self) -> NoiseLaw:
-        """The noise law; ``Sigma ⊗ K̂_X`` if it follows the data.
+        """The noise law, ``Sigma ⊗ K̂_X`` if it follows the data.
 
-        Raises
-        ------
-        NotApplicable
-            The law of the noise is unknown.
+        ``NotApplicable`` if it is unknown.
         """
         if self.law is None:
             raise NotApplicable("needs the law of the noise, which these copies come without")

@@ -29,15 +29,7 @@ NEARLY_ALL = 1e-12
 class Autoregression:
     """A stationary Gaussian series of variance 1.
 
-    Attributes
-    ----------
-    coefficients : tuple of p floats
-        ``φ``, p ≥ 1.
-
-    Raises
-    ------
-    ValueError
-        No stationary series has these values.
+    Coefficients ``φ``, p ≥ 1. ``ValueError`` if there is none.
     """
 
     coefficients: tuple[float, ...]
@@ -85,10 +77,7 @@ class Autoregression:
 
     @property
     def precision(self) -> float:
-        """Variance of a value over its conditional variance given all others.
-
-        ``(1 + Σ φ_j²)/s²``, at least 1.
-        """
+        """A value's variance over its conditional one, ``(1 + Σ φ_j²)/s²``."""
         return float(self.polynomial @ self.polynomial) / self.innovation_variance
 
     def autocorrelations(self, lags: int) -> Array:
@@ -99,7 +88,7 @@ class Autoregression:
         )[:lags]
 
     def _root(self, rows: int) -> Array:
-        """Return the Cholesky factor of ``r_{|t−u|}`` of so many rows."""
+        """Cholesky factor of ``r_{|t−u|}``."""
         return np.linalg.cholesky(scipy.linalg.toeplitz(self._first[:rows]))
 
     def stationary(self, normals: Array) -> Array:
@@ -107,11 +96,8 @@ class Autoregression:
         return self._root(len(normals)) @ normals
 
     def continued(self, past: Array, innovations: Array) -> Array:
-        """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` after p rows ``past``.
-
-        For rows of e; both of N columns.
-        """
-        # The past's contribution to the next p rows is the state of the filter after it.
+        """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` for rows of e, after ``past``."""
+        # the filter's state after the past
         left = -scipy.signal.lfilter(
             self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0
         )[self.order :]
@@ -123,22 +109,21 @@ class Autoregression:
     def lead(self, rows: Array, end: Array) -> None:
         """Condition rows on the p rows ``end`` that follow, in place.
 
-        The rows were drawn given their past alone. The conditional series is the unconditional one
-        plus its regression on the error of the end, which the reversed series predicts. Exact if
-        ``memory ** len(rows)`` is negligible.
+        The rows were drawn given their past alone. Their regression on the error of the end is added.
+        Exact if ``memory ** len(rows)`` is negligible.
         """
         p, off = self.order, end - rows[-self.order :]
         rows[-p:] = end
-        # Further back the sum is below a double's last digit, then denormal, which is slow.
+        # further back the sum is below a double's last digit
         reach = min(len(rows) - p, int(np.log(BELOW_ROUNDING) / np.log(self.memory)))
         rows[len(rows) - p - reach : len(rows) - p] += self.continued(
             off[::-1], np.zeros((reach, rows.shape[1]))
         )[::-1]
 
     def innovations(self, rows: Array) -> Array:
-        """Return the innovations ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
+        """Return independent ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
 
-        Independent, of variance 1. The first p rows are ``stationary`` inverted.
+        The first p rows are ``stationary`` inverted.
         """
         found = scipy.signal.lfilter(self.polynomial, [1.0], rows, axis=0) / np.sqrt(
             self.innovation_variance
@@ -151,13 +136,8 @@ class Autoregression:
 def yule_walker(r: Array, values: int) -> tuple[float, ...]:
     """Return coefficients of the best autoregression by BIC; () for none.
 
-    Parameters
-    ----------
-    r : ndarray of shape (P + 1,)
-        ``r_0 = 1 … r_P``, sums of products over n, so that a series with them exists.
-    values : int
-        Number of values they were estimated from: the order minimises ``values·ln s² + p ln
-        values`` (schwarz1978).
+    ``r_0 = 1 … r_P``, sums of products over n, were estimated from so many values. The order minimises
+    ``values·ln s² + p ln values`` (schwarz1978).
     """
     best: tuple[float, tuple[float, ...]] = (0.0, ())
     for p in range(1, len(r)):

@@ -8,7 +8,7 @@
 | piece, chunk | fits the cache during work | 2¹⁶ to 2¹⁸ values |
 
 The partition depends on the table's shape alone, and is part of a seed's meaning. A pass sums each
-stripe in one process and adds stripes in order. So results are identical for any number of workers.
+stripe in one process and adds stripes in order, so results are identical for any number of workers.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ MOST_BLOCKS = 16
 def stripes(rows: int, width: int) -> list[tuple[int, int]]:
     """Return the ``(first, stop)`` block numbers of every stripe.
 
-    A stripe is the least share of work and of a sum. One worker sums a stripe in order, then
-    stripes are summed in order, so no result depends on the assignment.
+    The least share of work and of a sum.
 
     Examples
     --------
@@ -83,10 +82,7 @@ def stripes(rows: int, width: int) -> list[tuple[int, int]]:
 
 
 def evenly(start: int, stop: int, width: int, values: int) -> list[tuple[int, int]]:
-    """Divide rows ``start`` to ``stop`` into pieces of about ``values``.
-
-    At least 64 rows each.
-    """
+    """Divide rows ``start`` to ``stop`` into pieces of about ``values``."""
     size = max(64, values // max(1, width))
     return _split(start, stop, max(1, round((stop - start) / size)))
 
@@ -94,8 +90,7 @@ def evenly(start: int, stop: int, width: int, values: int) -> list[tuple[int, in
 def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
     """Return, block by block, the contiguous row groups for moments.
 
-    About ``min(rows, 32)`` groups, and one per block if there are more blocks. A group never spans
-    two blocks, so each block can be processed separately.
+    About ``min(rows, 32)`` groups, and one per block if there are more blocks.
     """
     blocks = row_blocks(rows, width)
     target = rows / min(rows, JACKKNIFE_GROUPS)
@@ -105,8 +100,7 @@ def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
 def block_head(rows: int, width: int, wanted: int) -> int | None:
     """Return the number of first records of every block in a sample.
 
-    Some ``wanted`` records from all over the table, equal in every run; None for all. If neighbours
-    are similar, they carry less information than a random sample.
+    Some ``wanted`` records from all over the table, equal in every run; None for all.
 
     Examples
     --------
@@ -122,9 +116,8 @@ def block_head(rows: int, width: int, wanted: int) -> int | None:
 def moment_groups(rows: int, width: int, columns: int = 0) -> list[list[tuple[int, int, int]]]:
     """Return, block by block, ``(group, start, stop)`` for joint moments.
 
-    As ``row_groups`` for few blocks. More than ``STRIPES`` blocks form ``STRIPES`` groups of whole
-    stripes, so memory does not grow with the table. Large moments of ``columns`` have fewer groups:
-    at most ``MOST_PRODUCTS`` products, but at least ``FEWEST_GROUPS`` groups.
+    As ``row_groups`` for few blocks, else ``STRIPES`` groups of whole stripes. Large moments of
+    ``columns`` have at most ``MOST_PRODUCTS`` products, but at least ``FEWEST_GROUPS`` groups.
     """
     cuts, lines = row_groups(rows, width), stripes(rows, width)
     if len(cuts) <= STRIPES:
@@ -202,7 +195,7 @@ def walk(
     """Process stripes ``first`` to ``stop`` of a table; all by default.
 
     ``block`` returns a block by number, with its generators if wanted. Yields the part of each
-    stripe; an exact job yields one part at the end.
+    stripe, or one of an exact job.
     """
     into = None
     for a, b in stripes(rows, width)[first:stop]:

@@ -8,9 +8,8 @@
 | ``b`` | the copy with least noise | |
 | ``Δ`` | ``f_j − f_b``: noise of copy j relative to copy b | (k, k) |
 
-A copy is known up to its *grain*: the rounding of doubles, or the coarser rounding of second
-moments. If levels of linearly dependent copies differ by δ, the exact weights are of size ``1/δ``
-and amplify the grain by it.
+A copy is known up to its *grain*: the rounding of doubles, or the coarser one of second moments. If
+levels of dependent copies differ by δ, exact weights of size ``1/δ`` amplify it.
 """
 
 from __future__ import annotations
@@ -41,20 +40,8 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
 
     Parameters
     ----------
-    Sigma : ndarray of shape (..., k, k)
-        Level covariances of coalitions.
     grain : float, or ndarray of shape (...)
-        Rounding error of each copy, as standard deviation in roots of noise multiples. Large
-        weights are bounded as in ``within_grain``.
-
-    Returns
-    -------
-    weights : ndarray of shape (..., k)
-    variance : ndarray of shape (...)
-
-    Notes
-    -----
-    Under noise ``Sigma ⊗ K_0`` it suffices for the best linear estimate, ``wᵀ ⊗ G(v)``.
+        Rounding error of each copy, in roots of noise multiples; bounds weights (``within_grain``).
     """
     k = Sigma.shape[-1]
     if k == 1:
@@ -65,7 +52,7 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
     divisor = np.where(noisy, deviation, 1.0)
     least = deviation.min(axis=-1, keepdims=True)
     b = np.where(noisy, least / divisor, 1.0)
-    # independent noise: Sigma is diagonal, and weights are inverse variances
+    # independent noise: inverse variances
     if np.count_nonzero(Sigma) == np.count_nonzero(noisy):
         precision = np.einsum("...k,...k->...", b, b)
         return b**2 / precision[..., None], least[..., 0] ** 2 / precision
@@ -81,13 +68,10 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
 
 
 def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return weights of the least noisy copy, and whether they are optimal.
+    """Return weights of the least noisy copies, and whether they are optimal.
 
-    Equally noisy copies share the weight.
-
-    They are if every other copy equals it plus noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` (li2012, Theorem
-    4), to the last bits. For close levels a decomposition's weights sum to 1 only up to
-    ``ε σ²/(σ_j² − σ_b²)``: spurious gains.
+    They are if every other copy equals the best plus noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` (li2012,
+    Theorem 4), to the last bits. A decomposition would show spurious gains for close levels.
     """
     b = own.argmin(axis=-1)[..., None]
     with_best = np.take_along_axis(Sigma, b[..., None], axis=-2)[..., 0, :]
@@ -98,18 +82,16 @@ def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, NDArray[np.bool
 
 
 def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[Array, Array]:
-    # With Sigma = D C D, C the correlations, and w = b∘u: minimise least²·uᵀCu subject to bᵀu = 1,
-    # where b = least·D⁻¹1. Rounding is then relative to each copy's own noise. In Sigma itself the
-    # largest level would hide the smallest, which matters most.
+    # Sigma = D C D, w = b∘u: minimise least²·uᵀCu subject to bᵀu = 1, b = least·D⁻¹1, so that
+    # rounding is relative to each copy's own noise
     k = Sigma.shape[-1]
     values, vectors = np.linalg.eigh(Sigma / (divisor[..., :, None] * divisor[..., None, :]))
-    target = np.einsum("...ij,...i->...j", vectors, b)  # b in the eigenbasis
+    target = np.einsum("...ij,...i->...j", vectors, b)
     null = values <= k * EPS * values[..., -1:]
     outside = np.where(null, target, 0.0)
     outside_size = np.einsum("...k,...k->...", outside, outside)
     # Rounding of C, kε of its largest eigenvalue, rotates the null space by that over the smallest
-    # nonzero eigenvalue (Davis and Kahan). A larger part of b outside the range is noise-free, even
-    # 10⁻¹¹ of it, as for one draw scaled to nearly equal levels.
+    # nonzero eigenvalue (Davis and Kahan). A larger part of b outside the range is noise-free.
     transformed = k * EPS * values[..., -1] / np.where(null, np.inf, values).min(axis=-1)
     free = outside_size > 16.0 * transformed**2 * np.einsum("...k,...k->...", b, b)
     inverse = np.where(null, 0.0, target / np.where(null, 1.0, values))
@@ -120,9 +102,7 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
         inverse / precision[..., None],
     )
     u = np.einsum("...ik,...k->...i", vectors, coefficients)
-    # An uninformative copy (all but the best, under corner-wave noise) would get a weight of
-    # rounding's size, and be read for it. The target's error is eps times its summands, an
-    # eigenvalue's is eps times the largest; their quotient has both.
+    # an uninformative copy must not get a weight of rounding's size
     size = (
         np.einsum("...ij,...i->...j", np.abs(vectors), np.abs(b)) / precision[..., None]
         + np.abs(coefficients) * values[..., -1:]
@@ -136,16 +116,9 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
 def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
     """Return the best combination of copies that are known up to a grain.
 
-    Minimises ``wᵀ Sigma w + grain² |w|²`` subject to ``1ᵀw = 1``, as the residual of the best copy's
-    noise on its differences from the others. With ``Sigma = F Fᵀ`` and rows ``f_j − f_b`` of Δ, whose
-    subtraction is exact for close levels: ``u = −Δ (ΔᵀΔ + grain²)⁻¹ f_b``. The variance includes the
-    grain; the minimum excludes the best copy's own grain.
-
-    Parameters
-    ----------
-    Sigma : ndarray of shape (..., k, k)
-    grain : float, or ndarray of shape (...)
-        Above 0, in the unit of ``Sigma``'s root.
+    Minimises ``wᵀ Sigma w + grain² |w|²`` subject to ``1ᵀw = 1``. With ``Sigma = F Fᵀ`` and rows
+    ``f_j − f_b`` of Δ, exact for close levels: ``u = −Δ (ΔᵀΔ + grain²)⁻¹ f_b``. The variance includes the
+    grain, > 0; the minimum excludes the best copy's own.
     """
     grain2 = np.square(grain)
     F = level_root(Sigma)
@@ -166,8 +139,7 @@ def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
 def level_root(Sigma: Array) -> Array:
     """Return F with ``F Fᵀ = Sigma``, shape (..., k, k), exactly singular.
 
-    Eigenvalues of the correlations at rounding level are set to 0. A root of ε would leave ``10⁻⁸``
-    in a noise-free combination.
+    Eigenvalues of the correlations at rounding level are set to 0.
     """
     size = np.sqrt(np.clip(np.einsum("...kk->...k", Sigma), 0.0, None))
     divisor = np.where(size > 0, size, 1.0)
@@ -177,9 +149,9 @@ def level_root(Sigma: Array) -> Array:
 
 
 def grain_of_moments(loudest: Array) -> Array:
-    """Return the rounding error of copies as seen in second moments.
+    """Return the rounding of copies in second moments, shape (...).
 
-    In roots of noise multiples, for copies up to a level; both of shape (...).
+    In roots of noise multiples.
     """
     return np.sqrt(EPS * (1.0 + loudest))
 
@@ -191,9 +163,8 @@ class Levels:
     Attributes
     ----------
     Sigma : ndarray of shape (M, M)
-        Of all copies.
     coalitions : sequence of B tuples of int
-        Ascending places of copies, from 0; neighbours of equal size are computed together.
+        Ascending places, from 0; neighbours of equal size are computed together.
     """
 
     Sigma: Array = field(repr=False)
@@ -201,11 +172,7 @@ class Levels:
 
     @classmethod
     def of(cls, Sigma: Array, copies: Sequence[int], coalitions: Sequence[Coalition]) -> Levels:
-        """Return the levels of coalitions given by copy numbers.
-
-        ``copies`` are in the order of Sigma. Cached, since the law is equal in every redraw and
-        prefixes of 1,000 copies take seconds.
-        """
+        """Return the levels of coalitions given by copy numbers, cached."""
         return _levels(
             np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(),
             tuple(copies),
@@ -227,23 +194,22 @@ class Levels:
 
     @cached_property
     def of_moments(self) -> tuple[Array, Array]:
-        """Best combinations with the grain of second moments, as of ``best``."""
+        """``best`` with the grain of second moments."""
         return self.best(grain_of_moments(self.extremes[1]))
 
     @cached_property
     def of_copies(self) -> tuple[Array, Array]:
-        """Best combinations with the grain of the copies, as of ``best``."""
+        """``best`` with the grain of the copies."""
         return self.best(np.zeros(len(self.coalitions)))
 
     def best(self, grain: Array) -> tuple[Array, Array]:
-        """Return each coalition's ``best_unbiased_combination``, given its grain.
+        """Return each coalition's ``best_unbiased_combination``.
 
-        Weights on all copies, shape (B, M), and variances.
+        Weights on all copies, (B, M), and variances.
         """
         w, v = np.zeros((len(self.coalitions), len(self.Sigma))), np.empty(len(self.coalitions))
         for here, index in self._runs():
             run = neighbours(index[0])
-            # copies 1 to k: a view of the full covariance
             one = len(index) == 1 and isinstance(run, slice)
             Sigma = (
                 self.Sigma[None, run, run]
@@ -255,7 +221,6 @@ class Levels:
         return w, v
 
     def _runs(self) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-        """Yield neighbouring coalitions of equal size, and their copies, (b, k)."""
         start = 0
         for _, run in groupby(self.coalitions, len):
             index = np.array(list(run), dtype=np.intp)
@@ -275,8 +240,6 @@ def weights_by_attribute(levels: Levels, grain: Array, gain: Callable[[Array], A
 
     Parameters
     ----------
-    levels : Levels
-        Of the coalitions.
     grain : ndarray of shape (N,) or (..., B, N)
         As in ``best_unbiased_combination``, by attribute.
     gain : callable
@@ -285,12 +248,10 @@ def weights_by_attribute(levels: Levels, grain: Array, gain: Callable[[Array], A
     Returns
     -------
     ndarray of shape (..., B, N, MN)
-        0 for copies that a coalition does not hold.
     """
     w, v = levels.of_copies
     W = _spread_out(w, gain(v))
     felt = grain.max(axis=-1) ** 2 * np.einsum("bm,bm->b", w, w) > TRIFLE * levels.extremes[0]
-    # Grains are rounded up to a few values, not one for each of a thousand attributes.
     steps = np.where(felt[..., None], np.exp2(np.ceil(np.log2(grain))), 0.0)
     for step in np.unique(steps[felt]):
         w, v = levels.best(np.full(len(w), step))

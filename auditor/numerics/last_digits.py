@@ -20,8 +20,7 @@ Each k is drawn with probability ``f(z)·δ``, f the noise density, so that
 | ``uniform`` | ``−a + 2a·k·2⁻⁵³`` | ``uniform`` of numpy, and most others |
 
 Reference: mironov2012 (Laplace); jin2022 (normal). *Not checked*: that the owner's logarithm equals
-this machine's. If they differ by a last digit, in some 0.3 % of values, the true original is ruled
-out (``STRAY``).
+this machine's. Otherwise, in some 0.3 % of values, the true original is ruled out (``STRAY``).
 """
 
 from __future__ import annotations
@@ -89,10 +88,7 @@ def grid_of_digits(y: Array) -> float:
 
 
 def written_shorter(y: Array) -> bool:
-    """Whether all values have fewer digits than doubles.
-
-    Decimals, at least two digits short of a double, or single precision.
-    """
+    """Whether all values are single precision or have two digits fewer."""
     places = int(np.floor(-np.log10(64.0 * np.spacing(np.abs(y).max(initial=0.0) or 1.0))))
     with np.errstate(over="ignore", invalid="ignore"):
         return bool((np.round(y, places) == y).all() or (y.astype(np.float32) == y).all())
@@ -101,15 +97,7 @@ def written_shorter(y: Array) -> bool:
 def ratio(y: Array, x: Array, generator: Generator, grid: float = 0.0) -> Array:
     """Return ``δ·#{k: fl(x + z(k)) = y} / u``, in the shape of y and x.
 
-    1 where y is 0, since values are cut off there.
-
-    Parameters
-    ----------
-    y, x : ndarrays of one shape
-        Released values, and a candidate original for each.
-    generator : Generator
-    grid : float
-        Known divisor of all values of the copy, or 0.
+    1 where y is 0, since values are cut off there. ``grid`` is a known divisor of the copy, or 0.
     """
     with np.errstate(all="ignore"):
         doubles = np.spacing(np.abs(y))
@@ -124,7 +112,7 @@ def spacing(z: Array, generator: Generator) -> Array:
     """Return ``δ``, the mean distance of neighbouring ``z(k)`` at z."""
     kind, s = generator
     if kind == "laplace":
-        return s * 2.0**-52 * np.exp(np.abs(z) / s)  # dz/dk of ±b log(k·2⁻⁵²)
+        return s * 2.0**-52 * np.exp(np.abs(z) / s)
     return (
         np.full(z.shape, s * 2.0**-52)
         if kind == "uniform"
@@ -133,11 +121,9 @@ def spacing(z: Array, generator: Generator) -> Array:
 
 
 def _count(y: Array, x: Array, generator: Generator) -> Array:
-    """Return ``#{k: fl(x + z(k)) = y}``, shape (p,)."""
     (kind, s), z = generator, y - x
     if kind in ("laplace", "uniform"):
-        # The probability below z, from the nearer end, where numpy's own uniforms are as precise as
-        # this.
+        # the probability below z, from the nearer end
         near = 0.5 * np.exp(-np.abs(z) / s) if kind == "laplace" else (z + s) / (2.0 * s)
         k = (
             np.rint(near * 2.0**53)
@@ -171,15 +157,13 @@ def likeliest(
 ) -> Generator | None:
     """Return the likeliest generator; None if a rounded smooth law fits too.
 
-    None too for values written with fewer digits than doubles.
-
     Parameters
     ----------
     y : ndarray of shape (b,)
     x : ndarray of shape (C,)
         Candidates.
     weights : ndarray of shape (b, C)
-        Their probabilities without the last digits; rows sum to 1, or to 0 if the law explains none.
+        Their probabilities without last digits; rows sum to 1, or 0 if impossible.
     tried : sequence of Generator
     grid : float
     """
@@ -187,7 +171,7 @@ def likeliest(
         return None
     held = weights > 1e-9
     row, column = np.nonzero(held)
-    # of chance alone the best of so many gains more than this in one copy of 150
+    # the best of so many gains more than this in one copy of 150
     best, gain = None, np.log(len(tried)) + 5.0
     for generator in tried:
         parts = weights[row, column] * (

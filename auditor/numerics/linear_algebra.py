@@ -1,9 +1,8 @@
 """Linear algebra for singular and badly scaled covariances.
 
-An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by
-``x − P y = (I − P) x − P r``, two orthogonal parts. So its squared error is ``tr (I − P) K_X + tr P K_R``
-for any correlation of data and noise. With eigenvalues ``λ_X, λ_R, ε``, falling, of data, noise and
-``K_Y − K_X``:
+An estimate ``x̂ = P y``, P the projection on the copy's first k directions, errs by ``x − P y = (I − P) x
+− P r``, two orthogonal parts: squared, ``tr (I − P) K_X + tr P K_R``. With eigenvalues ``λ_X, λ_R, ε``,
+falling, of data, noise and ``K_Y − K_X``:
 
 - ``Σ_{j>k} λ_X^j ≤ tr (I − P) K_X`` (Eckart–Young).
 - ``tr (I − P) K_X ≤ Σ_{j>k} λ_X^j + Σ_{i≤min(k,N−k)} (ε^i − ε^{N+1−i})``: P holds more of ``K_Y`` than the
@@ -11,7 +10,6 @@ for any correlation of data and noise. With eigenvalues ``λ_X, λ_R, ε``, fall
 - ``Σ_{j>N−k} λ_R^j ≤ tr P K_R ≤ Σ_{j≤k} λ_R^j``.
 
 For white noise and growing n both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huang2005, (7) and Theorem 5.2).
-liu2008, section 3.3, cites other bounds on this error (guo2006) without printing them.
 """
 
 from __future__ import annotations
@@ -34,8 +32,7 @@ PROPORTIONAL = 4 * np.finfo(float).eps
 def in_own_units(K: Array) -> tuple[Array, Array]:
     """Return a matrix scaled to unit diagonal, and its diagonal's roots.
 
-    Shapes (..., N, N) and (..., N). A covariance's eigenvalues hide small attributes among large
-    ones; its correlations' do not. Rows with a diagonal entry not above 0 are unchanged.
+    Shapes (..., N, N) and (..., N). Rows with a diagonal entry not above 0 are unchanged.
     """
     own = np.einsum("...nn->...n", K)
     root = np.sqrt(np.where(own > 0, own, 1.0))
@@ -60,10 +57,9 @@ def is_diagonal(K: Array) -> bool:
 
 
 def widely_scaled(K: Array) -> NDArray[np.bool_]:
-    """Whether a covariance's attributes differ too much in size.
+    """Whether eigenvalues would lose small attributes to rounding.
 
-    Its eigenvalues would lose small attributes to rounding. One answer per matrix of shape (..., N,
-    N).
+    One answer per matrix of shape (..., N, N).
     """
     root = np.sqrt(np.clip(np.einsum("...nn->...n", K), 0.0, None))
     return root.max(axis=-1, initial=0.0) > WIDEST * np.where(root > 0, root, np.inf).min(
@@ -72,16 +68,9 @@ def widely_scaled(K: Array) -> NDArray[np.bool_]:
 
 
 def clip_to_psd(K: Array, like: Array | None = None) -> Array:
-    """Return the nearest positive semi-definite matrix to a symmetric one.
+    """Return the nearest positive semi-definite matrix, shape (..., N, N).
 
-    Negative eigenvalues become 0.
-
-    Parameters
-    ----------
-    K : ndarray of shape (..., N, N)
-    like : ndarray of shape (..., N, N), optional
-        A covariance of the same attributes; it gives the units to clip in if their sizes differ
-        widely.
+    Negative eigenvalues become 0; in the units of ``like``, a covariance, if sizes differ widely.
     """
     if like is not None and (wide := widely_scaled(like)).any():
         own = np.einsum("...nn->...n", like)
@@ -105,10 +94,7 @@ def symmetric_root(K: Array) -> Array:
 
 
 def correlation(K: Array) -> Array:
-    """Return the correlation matrix of a covariance, shape (N, N).
-
-    0 off the diagonal for a constant attribute.
-    """
+    """Return a covariance's correlations, 0 for a constant, shape (N, N)."""
     scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
     product = np.outer(scale, scale)
     C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
@@ -120,21 +106,18 @@ def correlation(K: Array) -> Array:
 class Pencil:
     """``K_X`` and ``K_0`` diagonalised jointly, for all noise multiples.
 
-    ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``. Exists for singular matrices too, on the
-    range of ``K_X + K_0``. Leading axes hold several pairs; directions outside the range are then
-    columns of 0.
+    ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``, on the range of ``K_X + K_0``. Leading axes
+    hold several pairs; directions outside the range are then columns of 0.
 
     Attributes
     ----------
     basis : ndarray of shape (..., N, r)
-        ``A``.
     inverse : ndarray of shape (..., r, N)
-        ``A⁺``, with ``A⁺A = I``.
+        ``A`` and ``A⁺``.
     share : ndarray of shape (..., r)
         ``c`` in [0, 1]: the data's share of each direction's variance.
     proportional : ndarray of shape (...)
-        Whether one is a multiple of the other, with a sum of full rank: ``G(v)`` is then exactly a
-        number.
+        Whether one is a multiple of the other, of full rank: ``G(v)`` is then a number.
     """
 
     basis: Array = field(repr=False)
@@ -144,11 +127,7 @@ class Pencil:
 
     @classmethod
     def of(cls, K_X: Array, K_0: Array) -> Pencil:
-        """Decompose positive semi-definite pairs of shape (..., N, N).
-
-        Attributes are first scaled to unit variance, so that a salary in dollars does not mask an
-        age in years.
-        """
+        """Decompose pairs of shape (..., N, N), at unit variances."""
         T = K_X + K_0
         both, scale = in_own_units(T)
         data = K_X / (scale[..., :, None] * scale[..., None, :])
@@ -165,8 +144,6 @@ class Pencil:
         A, inverse = Q * root, (Q / root).swapaxes(-1, -2)
         share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
         if not alike.all():
-            # Directions outside the range get shares below all others, to avoid mixing with
-            # directions inside that have no data.
             whitened = (
                 inverse @ data @ inverse.swapaxes(-1, -2)
                 - np.eye(values.shape[-1]) * ~keep[..., None]
@@ -179,10 +156,7 @@ class Pencil:
         return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
-        """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N).
-
-        For noise multiples of shape (...), one per pair if there are several.
-        """
+        """Return ``G(v) = K_X (K_X + v K_0)⁺``, (..., N, N), for v of (...)."""
         c, total = self.share, self._total(v)
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
         one = np.eye(self.basis.shape[-2])
@@ -220,8 +194,7 @@ class Pencil:
 def regression(K_xy: Array, K_y: Array) -> Array:
     """Return ``W = K_xy K_y⁺``, shape (N, d), for any covariance.
 
-    It may be singular and badly scaled. Source: li2012 (4) and (6). ``K_xy`` must be in the range
-    of ``K_y``, as for covariances of one distribution; *not checked*.
+    Source: li2012 (4) and (6). ``K_xy`` must be in the range of ``K_y``, *not checked*.
     """
     return ranked_regression(K_xy, K_y)[0]
 
@@ -229,7 +202,7 @@ def regression(K_xy: Array, K_y: Array) -> Array:
 def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]:
     """Return ``W`` as ``regression``, and the rank of ``K_y``.
 
-    Leading axes are several regressions: (..., N, d) and (..., d, d) give (..., N, d) and (...).
+    Shapes (..., N, d) and (...).
     """
     correlations, scale = in_own_units(K_y)
     values, Q = np.linalg.eigh(correlations)
@@ -240,10 +213,7 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]
 
 
 def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:
-    """Return the covariances of ``v_index − v_less``, shape (B, k, k).
-
-    Given the covariance of v, for B subsets of k pairs.
-    """
+    """Return the covariances of ``v_index − v_less``, shape (B, k, k)."""
     plus, minus = index[:, :, None], less[:, :, None]
     other, off = index[:, None, :], less[:, None, :]
     return K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off]
@@ -252,7 +222,7 @@ def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) ->
 def haar(N: int, rng: Rng, *count: int) -> Array:
     """Return uniformly random orthogonal matrices, shape (*count, N, N).
 
-    QR of a normal matrix, with R's diagonal positive, is Haar distributed (Mezzadri 2007).
+    Source: Mezzadri 2007.
     """
     Q, R = np.linalg.qr(rng.standard_normal((*count, N, N)))
     return Q * np.where(np.einsum("...ii->...i", R) < 0, -1.0, 1.0)[..., None, :]
@@ -261,8 +231,8 @@ def haar(N: int, rng: Rng, *count: int) -> Array:
 def noise_edge(rows: int, attributes: int, variance: float) -> float:
     """Return ``σ²(1 + 1/√Q)²``, ``Q = n/N``: the largest noise eigenvalue.
 
-    Of N attributes over n rows, for white noise of variance σ². Asymptotic in n and N at a fixed
-    ratio, accurate from N ≈ 20. Source: liu2008, section 3.2 (the bound of kargupta2003).
+    For white noise of variance σ². Asymptotic at a fixed ratio, accurate from N ≈ 20. Source: liu2008,
+    section 3.2 (the bound of kargupta2003).
 
     Examples
     --------
@@ -277,8 +247,6 @@ def projection_error_range(
 ) -> tuple[float, float]:
     """Return bounds on ``E‖x − P y‖²`` of centred data, over all attributes.
 
-    P projects on the copy's first ``kept`` directions.
-
     Parameters
     ----------
     data, noise, added : ndarrays of shape (N,)
@@ -286,22 +254,12 @@ def projection_error_range(
     kept : int
         ``k``, from 0 to N.
 
-    Returns
-    -------
-    low : float
-        Holds for any k directions.
-    high : float
-
     Notes
     -----
-    Deterministic: with sample covariances it holds in every draw. Replaces the bounds that liu2008,
-    section 3.3, cites (guo2006).
+    The lower bound holds for any k directions. With sample covariances both hold in every draw.
 
     Examples
     --------
-    White noise of variance 25, three of four directions kept: both are the dropped variance and 3 ·
-    25.
-
     >>> projection_error_range(np.array([400.0, 100.0, 50.0, 4.0]), np.full(4, 25.0), np.full(4, 25.0), kept=3)
     (79.0, 79.0)
     """

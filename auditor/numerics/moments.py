@@ -6,8 +6,8 @@
 | ``t`` | ``Σ v`` over rows | (d,) |
 | ``P`` | ``Σ v vᵀ`` over rows | (d, d) |
 
-Moments of row groups add up, so any process may handle a block. Rows are centred *before* products:
-at an offset of 10⁸ deviations the uncentred formula ``Σ x² − n x̄²`` is lost to rounding.
+Moments of row groups add up. Rows are centred *before* products: at an offset of 10⁸ deviations
+``Σ x² − n x̄²`` is lost to rounding.
 """
 
 from __future__ import annotations
@@ -31,11 +31,8 @@ class Moments:
     Attributes
     ----------
     count : int
-        Number of rows.
     total : ndarray of shape (d,)
-        ``t``.
     products : ndarray of shape (d, d)
-        ``P``.
     """
 
     count: int
@@ -45,25 +42,24 @@ class Moments:
     @classmethod
     def of(cls, rows: Array) -> Moments:
         """Return the moments of centred rows, shape (b, d)."""
-        # A product with ones: half the time of a reduction along the outer axis.
+        # a product with ones halves the time
         return cls(rows.shape[0], np.ones(rows.shape[0]) @ rows, rows.T @ rows)
 
     @classmethod
     def merge(cls, parts: Iterable[Moments]) -> Moments:
-        """Return the sum of the moments of one or more row groups, in order."""
+        """Return the sum of one or more moments, in order."""
         return reduce(
             lambda a, b: cls(a.count + b.count, a.total + b.total, a.products + b.products), parts
         )
 
     def __sub__(self, part: Moments) -> Moments:
-        """Return the moments without a part of the rows."""
         return Moments(
             self.count - part.count, self.total - part.total, self.products - part.products
         )
 
     @property
     def size(self) -> int:
-        """Number of columns ``d``."""
+        """``d``."""
         return self.total.size
 
     @property
@@ -82,19 +78,13 @@ class Moments:
         return centred / (divisor or self.count)
 
     def of_copies(self, copies: Sequence[int], width: int) -> Moments:
-        """Return the moments of some copies, without the original.
-
-        Copy numbers count from 1.
-        """
+        """Return the moments of some copies, by number from 1, alone."""
         found = self.parts([copy + 1 for copy in copies], width)
-        # a copy, so that the receiver gets no view of the original
+        # no view of the original
         return Moments(found.count, found.total.copy(), found.products.copy())
 
     def parts(self, places: Sequence[int], width: int) -> Moments:
-        """Return the moments of some of the stacked parts, numbered from 1.
-
-        Unchanged without columns.
-        """
+        """Return the moments of some of the stacked parts, numbered from 1."""
         if self.size == 0:
             return self
         index = neighbours(attribute_index(places, width))
@@ -102,13 +92,7 @@ class Moments:
 
 
 class Awaited(Moments):
-    """Moments computed on first use.
-
-    Parameters
-    ----------
-    take : callable
-        Returns the moments.
-    """
+    """Moments computed by ``take`` on first use."""
 
     def __init__(self, take: Callable[[], Moments]) -> None:
         object.__setattr__(self, "_take", take)
@@ -135,15 +119,7 @@ class Awaited(Moments):
 
 
 def of_rows(parts: Sequence[Array], centre: Array) -> Moments:
-    """Return the joint moments of some tables' rows, piece by piece.
-
-    Memory does not grow with the rows.
-
-    Parameters
-    ----------
-    parts : sequence of ndarrays of shape (n, N)
-    centre : ndarray of shape (N,)
-    """
+    """Return the joint moments of tables' rows, (n, N), piece by piece."""
     stack = Stack(centre, len(parts))
     for a, b in stack.pieces(0, len(parts[0])):
         stack.add([part[a:b] for part in parts])
@@ -160,26 +136,18 @@ LAID_VALUES = 3 * 2**16
 
 
 class Stack:
-    """Sums the centred moments of stacked rows ``[x, y_1 … y_M]`` of tables.
-
-    Parameters
-    ----------
-    centre : ndarray of shape (N,)
-        The table's mean.
-    tables : int
-        Number of tables.
-    """
+    """Sums centred moments of stacked rows ``[x, y_1 … y_M]`` of tables."""
 
     def __init__(self, centre: Array, tables: int) -> None:
         self._centre, self._columns = centre[:, None], np.empty((tables * centre.size, 0))
         self._parts: list[Moments] = []
 
     def pieces(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Divide rows ``start`` to ``stop`` evenly into pieces to add."""
+        """Divide rows ``start`` to ``stop`` evenly into pieces."""
         return evenly(start, stop, len(self._columns), LAID_VALUES)
 
     def add(self, parts: Sequence[Array]) -> None:
-        """Add a piece: rows of every table, each of shape (b, N)."""
+        """Add a piece: rows of every table, shapes (b, N)."""
         self.lay(parts)
         columns = self._columns
         piece = Moments(columns.shape[1], columns.sum(axis=1), columns @ columns.T)
@@ -194,7 +162,7 @@ class Stack:
             np.subtract(part.T, self._centre, out=columns)
 
     def rows(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Array:
-        """Return some rows of the last piece, centred, shape (r, d)."""
+        """Return some rows of the last piece, shape (r, d)."""
         return np.ascontiguousarray(self._columns[:, chosen].T)
 
     def moments(self) -> Moments:
@@ -204,10 +172,7 @@ class Stack:
 
 
 def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
-    """Return consecutive ascending places as a slice; others unchanged.
-
-    A slice avoids copies of k² moments per coalition of copies 1 to k.
-    """
+    """Return consecutive ascending places as a slice; others unchanged."""
     run = (
         index.size > 0
         and index[-1] - index[0] == index.size - 1
@@ -226,7 +191,7 @@ def stacked(
 ) -> tuple[Array, Array, Array]:
     """Return counts, totals and products of some columns of G groups.
 
-    Shapes (G,), (G, c) and (G, c, c); views for one group.
+    Shapes (G,), (G, c) and (G, c, c).
     """
     if len(groups) == 1:
         (only,) = groups
@@ -241,6 +206,6 @@ def stacked(
 
 
 def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:
-    """Return the places of some copies' attributes in ``[Y_1 … Y_M]``, (kN,)."""
+    """Return the places of copies' attributes in ``[Y_1 … Y_M]``, (kN,)."""
     first = (np.asarray(copies, dtype=np.intp) - 1) * width
     return (first[:, None] + np.arange(width)).ravel()

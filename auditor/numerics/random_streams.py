@@ -6,9 +6,8 @@
 | ``K_name`` | the key of one named draw, ``HKDF-Expand(K, name)`` | RFC 5869 |
 | ``w`` | 64-bit words, ``AES-256-CTR(K_name)`` of zeros; a key encrypts one stream only, so its counter starts at 0 | NIST SP 800-38A |
 
-Copies for release draw from the cipher's words: prediction of the next word from earlier ones
-requires breaking AES-256. Generators of audits have no such property: a few uniform draws of SFC64
-determine all later ones (``tests/schemes/generator_attack.py``).
+Copies for release draw from the cipher's words. Generators of audits do not suit: a few uniform draws of
+SFC64 determine all later ones (``tests/schemes/generator_attack.py``).
 """
 
 from __future__ import annotations
@@ -39,12 +38,7 @@ LARGEST_MEAN = 1e6
 class ReleaseKey:
     """The secret behind one release's noise; in memory only, never printed.
 
-    It cannot be serialised.
-
-    Parameters
-    ----------
-    secret : bytes, optional
-        32 bytes; the operating system's entropy by default. For tests only.
+    ``secret`` has 32 bytes, of the operating system's entropy by default.
     """
 
     __slots__ = ("_secret",)
@@ -64,8 +58,7 @@ class ReleaseKey:
         return self
 
     def stream(self, *name: object) -> CipherStream:
-        """Return the stream of a name; every name has its own cipher key."""
-        # here for start-up: audits need no cipher
+        """Return the stream of a name."""
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
@@ -75,18 +68,13 @@ class ReleaseKey:
 class CipherStream:
     """Draws from a cipher's key stream, with methods of numpy's ``Generator``.
 
-    Parameters
-    ----------
-    key : bytes
-        32 bytes not used for any other encryption.
+    Each 32-byte key is for one stream only.
     """
 
     def __init__(self, key: bytes) -> None:
-        # for start-up, as above
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        # the cipher requires room for one more block
         self._buffer = np.empty(8 * PIECE + 16, dtype=np.uint8)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -107,10 +95,7 @@ class CipherStream:
         return self._filled(uniform, size)
 
     def standard_normal(self, size: Shape = None) -> Any:
-        """Return draws from N(0, 1), ``±Φ⁻¹(p)`` of p uniform on (0, ½).
-
-        A word's first bit is the sign, the others are p. No draw is beyond 9.3.
-        """
+        """Return N(0, 1) draws, ``±Φ⁻¹(p)``, p uniform on (0, ½), within 9.3."""
 
         def normal(words: Words) -> Array:
             drawn = scipy.special.ndtri(((words & np.uint64(2**63 - 1)) + 0.5) * 2.0**-64)
@@ -119,16 +104,13 @@ class CipherStream:
         return self._filled(normal, size)
 
     def standard_exponential(self, size: Shape = None) -> Any:
-        """Return exponential draws of mean 1, ``−ln p`` with p uniform on (0, 1)."""
+        """Return exponential draws of mean 1, ``−ln p``."""
         return self._filled(lambda words: -np.log((words + 0.5) * 2.0**-64), size)
 
     def integers(
         self, low: int, high: int | None = None, size: Shape = None, dtype: DTypeLike = np.int64
     ) -> Any:
-        """Return whole numbers exactly uniform on ``low … high − 1``.
-
-        From 0 to ``low − 1`` without ``high``.
-        """
+        """Return whole numbers exactly uniform on ``low … high − 1``."""
         least, stop = (0, int(low)) if high is None else (int(low), int(high))
         span, kind = stop - least, np.iinfo(np.dtype(dtype))
         if not (span > 0 and kind.min <= least and stop - 1 <= kind.max):
@@ -142,7 +124,7 @@ class CipherStream:
             while (beyond := words > last).any():
                 again = self._encryptor.update(bytes(8 * int(beyond.sum())))
                 words[beyond] = np.frombuffer(again, dtype=np.uint64)
-            # negative numbers are their complements of 2⁶⁴, as in int64
+            # as in int64
             return (words % np.uint64(span) + np.uint64(least % 2**64)).view(np.int64)
 
         return self._filled(whole, size, dtype)
@@ -156,17 +138,13 @@ class CipherStream:
         return drawn[()] if size is None else drawn
 
     def permutation(self, x: int | NDArray[Any]) -> NDArray[Any]:
-        """Return a permutation of numbers below x, or of the rows of x.
-
-        Sorted by random words; two words are equal with probability 2⁻⁶³.
-        """
+        """Return a permutation of numbers below x, or of the rows of x."""
         items = np.arange(x) if isinstance(x, (int, np.integer)) else np.asarray(x)
         return items[np.argsort(self.integers(2**63, size=len(items)), kind="stable")]
 
     def _filled(
         self, turn: Callable[[Words], NDArray[Any]], size: Shape, dtype: DTypeLike = np.float64
     ) -> Any:
-        """Return numbers computed from words; a scalar without size."""
         found = np.empty(() if size is None else size, dtype)
         flat = found.reshape(-1)
         for start in range(0, flat.size, PIECE):
@@ -192,19 +170,8 @@ def stream(seed: Seed, *name: object) -> Rng:
     """Return the generator of a name, from a run's seed or a release's key.
 
     Streams are keyed by purpose (scheme, replicate, copy, block …), so an additional attack, scheme
-    or worker changes no other result.
-
-    Parameters
-    ----------
-    seed : int or ReleaseKey
-        The run's seed, ≥ 0; or the key of copies for release.
-    *name : object
-        Parts of the name, distinguished by ``repr``: 1 and '1' are two streams.
-
-    Notes
-    -----
-    SFC64 is numpy's fastest generator of normals. It is for audits only: a few draws determine its
-    state.
+    or worker changes no other result. Seeds are the run's, ≥ 0, or the key of copies for release.
+    Name parts are distinguished by ``repr``: 1 and '1' are two streams.
 
     Examples
     --------
@@ -213,8 +180,7 @@ def stream(seed: Seed, *name: object) -> Rng:
     """
     if isinstance(seed, ReleaseKey):
         return seed.stream(*name)
-    # A hash, not a counter: a name means one stream in any process and order. With 128 bits
-    # collisions in a run are improbable (10⁶ streams: 10⁻²⁷); SeedSequence mixes in the seed.
+    # A hash, not a counter: a name means one stream in any process and order.
     digest = hashlib.sha256(repr(name).encode()).digest()
     words = tuple(int.from_bytes(digest[k : k + 4], "little") for k in range(0, 16, 4))
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=words)))

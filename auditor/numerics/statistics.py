@@ -26,10 +26,7 @@ def quantile(probability: float, degrees: float = math.inf) -> float:
 
 
 def noncentral_quantile(probability: float, degrees: float, mean: float) -> float:
-    """Return the quantile of noncentral t, ``(mean + Z)/S``.
-
-    Z is standard normal, and S estimates its standard deviation.
-    """
+    """Return the quantile of noncentral t, ``(mean + Z)/S``."""
     return (
         mean + quantile(probability)
         if math.isinf(degrees)
@@ -38,11 +35,8 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
 
 
 def column_ranks(values: Array) -> Array:
-    """Return each value's rank in its column, over n; ties share their mean.
-
-    Of one column, shape (n,), or several, (n, N).
-    """
-    # in place of scipy.stats: its import is half of the time to a first verdict
+    """Return each value's rank in its column, over n; ties share their mean."""
+    # importing scipy.stats takes half of the time to a first verdict
     return np.apply_along_axis(_mean_ranks, 0, values) / len(values)
 
 
@@ -74,10 +68,8 @@ def tail(statistic: float, degrees: float = math.inf) -> float:
 def wave_tail(t: float) -> float:
     """Return the bound ``t e^{1−t}`` on ``P(|Σ w exp(iθ)|² ≥ t Σ |w|²)``.
 
-    For independent uniform phases θ and any weights. For complex λ,
-    ``E exp(Re λ e^{iθ}) = I_0(|λ|) ≤ exp(|λ|²/4)``. Integrated over normal λ this is
-    ``E exp(b t) ≤ 1/(1 − b)`` for b < 1. Markov's inequality at the best b gives the bound, for any
-    number of phases.
+    For independent uniform phases θ and any weights: for complex λ, ``E exp(Re λ e^{iθ}) = I_0(|λ|) ≤
+    exp(|λ|²/4)``. Over normal λ this is ``E exp(b t) ≤ 1/(1 − b)``, b < 1. Then Markov's inequality.
     """
     return t * math.exp(1.0 - t) if t > 1.0 else 1.0
 
@@ -85,12 +77,7 @@ def wave_tail(t: float) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm's adjusted p-values, for family-wise error control.
 
-    Parameters
-    ----------
-    p_values : sequence of float
-        One per hypothesis, in [0, 1]; tests may be dependent.
-
-    Notes
+    In [0, 1]; tests may be dependent.
     -----
     Source: holm1979. ``p̃_(i) = max_{j ≤ i} min(1, (m − j + 1) p_(j))`` over ascending p.
 
@@ -110,7 +97,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def one_sided(estimate: float, bound: float, std_error: float, degrees: float = math.inf) -> float:
     """Return the p-value against ``H0: truth ≥ bound``.
 
-    Small if the estimate is well below the bound. Without an error the estimate itself decides.
+    Without an error the estimate itself decides.
     """
     if std_error == 0.0:
         return 0.0 if estimate < bound else 1.0
@@ -122,12 +109,7 @@ def two_sided(
 ) -> float:
     """Return the p-value against ``H0: no difference``.
 
-    Parameters
-    ----------
-    difference, std_error : float
-        In one unit.
-    scale : float
-        Size of the compared values: a difference below 1e-9 of it is rounding, for any error bar.
+    A difference below 1e-9 of ``scale``, the values' size, is rounding.
     """
     if abs(difference) <= 1e-9 * scale:
         return 1.0
@@ -137,18 +119,7 @@ def two_sided(
 
 
 def jackknife_error(left_out: Array) -> Array:
-    """Return the jackknife standard error from leave-one-group-out estimates.
-
-    Parameters
-    ----------
-    left_out : ndarray of shape (G, ...)
-        The estimate without group g.
-
-    Returns
-    -------
-    ndarray of shape (...)
-        ``sqrt((G−1)/G · Σ (θ_(g) − θ̄)²)``.
-    """
+    """Return ``sqrt((G−1)/G · Σ (θ_(g) − θ̄)²)`` of left-out groups, (G, ...)."""
     G = left_out.shape[0]
     spread = left_out - left_out.mean(axis=0)
     return np.sqrt((G - 1) / G * np.einsum("g...,g...->...", spread, spread))
@@ -167,8 +138,7 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
     Notes
     -----
     The first is the probability of a share this small at the margin, *over* its probability at 0
-    (CLs, read2002). Otherwise a small sample could rule out the margin: in five rows, one null
-    release in twenty has nearly no share, and so has one with a true 1 %.
+    (CLs, read2002). Otherwise a small sample could rule out the margin.
 
     ``F = Σ (n−p) R²/(1−R²) / Σ p`` is noncentral F with Σ p and Σ (n−p) degrees of freedom and
     noncentrality ``Σ n ρ²/(1−ρ²)``: exact for one sample and ρ = 0, else asymptotic.
@@ -183,7 +153,6 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
         return 1.0, 0.0
     F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
     noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
-    # SciPy returns NaN for one in 200 arguments with values below some 1e-100
     below = float(np.nan_to_num(scipy.special.ncfdtr(degrees, rest, noncentrality, F)))
     as_small = float(scipy.special.fdtr(degrees, rest, F))
     return (min(1.0, below / as_small) if as_small > 0.0 else 1.0), 1.0 - below
@@ -195,7 +164,6 @@ def observations_needed(regressors: int, margin: float, level: float, power: flo
     With probability ``power``, if the true share is 0.
     """
     likely = float(scipy.special.chdtri(regressors, 1.0 - power))
-    # share_tests divides by the null probability of a share this small, here the power
     noncentrality = float(scipy.special.chndtrinc(likely, regressors, level * power))
     return max(16, math.ceil(noncentrality * (1.0 - margin) / margin))
 
@@ -203,9 +171,8 @@ def observations_needed(regressors: int, margin: float, level: float, power: flo
 def rows_needed(rows: int, std_error: float, distance: float, quantiles: float) -> int | None:
     """Return the rows that would decide an open test, or None.
 
-    The standard error shrinks with √n, so ``n' = n·(quantiles·se/distance)²``. ``distance`` is the
-    gap between estimate and bound, and ``quantiles`` the sum of the normal quantiles for level and
-    power.
+    ``n' = n·(quantiles·se/distance)²``, with the distance of estimate and bound, and the sum of the
+    normal quantiles for level and power.
     """
     if distance <= 0 or not math.isfinite(std_error):
         return None

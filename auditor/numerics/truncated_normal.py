@@ -1,7 +1,5 @@
 """Normal variables in a box: probability, mean and covariance.
 
-By expectation propagation.
-
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``m, C`` | mean and covariance of the unrestricted normal | (n, d), (d, d) |
@@ -10,8 +8,8 @@ By expectation propagation.
 | ``m_c, v_c`` | mean and variance of ``x_j`` without its own indicator | (n,) |
 
 Each indicator is replaced in turn by the normal factor of equal mass, mean and variance given the
-others (minka2001; cunningham2011 for boxes). *Exact* in one dimension, and for independent
-dimensions. Otherwise approximate: probabilities to 3 % and means to 0.005 of a deviation for
+others (minka2001; cunningham2011 for boxes). *Exact* for independent dimensions; otherwise
+probabilities to 3 % and means to 0.005 of a deviation for correlations up to 0.8.
 correlations up to 0.8 (``tests/numerics/test_truncated_normal.py``).
 """
 
@@ -55,18 +53,11 @@ class Inside(NamedTuple):
 def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
     """Return mass, means and covariances of normals in a box.
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n, d)
-    covariance : ndarray of shape (d, d)
-        Positive semi-definite, its diagonal above 0.
-    low, high : ndarrays of shape (d,)
-        ``a < b``, infinite if unbounded. d may be 0.
+    The covariance is positive semi-definite, its diagonal above 0. ``low < high``, shapes (d,), may be
+    infinite, and d may be 0.
 
     Examples
     --------
-    Half of a standard normal has mean √(2/π) and variance 1 − 2/π.
-
     >>> found = inside(np.zeros((1, 1)), np.eye(1), np.zeros(1), np.full(1, np.inf))
     >>> [round(float(part.item()), 4) for part in found]
     [-0.6931, 0.7979, 0.3634]
@@ -78,7 +69,6 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
     cut = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
     for j in list(cut) * (ROUNDS if cut.size > 1 else 1):
         column = B[:, :, j].copy()
-        # smaller values are rounding
         column[:, j] = np.maximum(column[:, j], LEAST**1.5 * covariance[j, j])
         left = np.maximum(1.0 - p[:, j] * column[:, j], LEAST)
         v_c = column[:, j] / left
@@ -116,16 +106,7 @@ def cut_normal(
 ) -> tuple[Array, Array, Array]:
     """Return log mass, mean and variance of normals in an interval.
 
-    Parameters
-    ----------
-    mean, variance : ndarrays of one shape
-        Variances above 0.
-    low, high : ndarrays or float
-        ``low < high``; may be infinite.
-
-    Notes
-    -----
-    The interval is reflected to the right of the mean: its tails are ``erfcx``, accurate at any
+    Variances are above 0; ``low < high`` may be infinite. Tails by ``erfcx`` are accurate at any
     distance.
     """
     s = np.sqrt(variance)

@@ -1,9 +1,6 @@
 """Discrete random numbers from uniform and exponential ones.
 
-Geometric, Poisson, Skellam and other log-concave numbers, from numpy's generator or the cipher's.
-
-Without normal approximations. Errors are the 53 bits of uniform numbers, so values of probability below
-some 2⁻⁵³ never occur, and the rounding of logarithms. Both streams use this code, so copies do not depend
+Without normal approximations: values of probability below some 2⁻⁵³ never occur. Copies do not depend
 on numpy's version. Numbers are whole float64.
 """
 
@@ -38,10 +35,7 @@ class Rng(Protocol):
 
 
 def geometric(rng: Rng, rate: float, size: int) -> Array:
-    """Return numbers with ``P(k) = (1 − q) q^k``, ``q = e^{−rate}``, (size,).
-
-    The whole part of ``E/rate``.
-    """
+    """Return numbers with ``P(k) = (1 − q) q^k``, ``q = e^{−rate}``, (size,)."""
     return np.floor(rng.standard_exponential(size) / rate)
 
 
@@ -57,15 +51,15 @@ def poisson(rng: Rng, mean: Array) -> Array:
 
 
 def skellam(rng: Rng, v: float, size: int) -> Array:
-    """Return differences of two Poisson numbers of mean v/2 each, (size,).
+    """Return differences of two Poisson numbers of mean v/2, shape (size,).
 
-    From a table, for v up to ``LARGEST_TABLE``.
+    From a table.
     """
     total, guide = _skellam_table(v)
     u = rng.random(size)
     place = guide[(u * (len(guide) - 1)).astype(np.intp)]
     todo = np.flatnonzero(total[place] <= u)
-    # the guide is a lower bound of the place: one in some ten needs a further step
+    # the guide is a lower bound of the place
     while todo.size:
         place[todo] += 1
         todo = todo[total[place[todo]] <= u[todo]]
@@ -74,10 +68,9 @@ def skellam(rng: Rng, v: float, size: int) -> Array:
 
 @lru_cache(maxsize=256)
 def _skellam_table(v: float) -> tuple[Array, Places]:
-    """Return sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2 …, and a guide.
+    """Sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2 …, and a guide.
 
-    The guide holds the first place for each of many equal cells of [0, 1]. Small probabilities are
-    added last, and the last sum exceeds every uniform number.
+    The guide holds the first place for each of many equal cells of [0, 1].
     """
     p = scipy.special.ive(np.arange(np.ceil(10.0 * np.sqrt(v)) + 40.0), v)
     total = np.cumsum(np.concatenate([p[:1], np.repeat(p[1:], 2)]))
@@ -91,15 +84,8 @@ def _skellam_table(v: float) -> tuple[Array, Places]:
 def log_concave(rng: Rng, start: Array, log_p: Callable[[Array, Places], Array]) -> Array:
     """Return draws from n log-concave laws on the whole numbers, shape (n,).
 
-    By rejection (Devroye 1987): of a mode m with ``p = P(m)``,
-    ``P(m + x) ≤ p·min(1, e^{1 − p|x|})``. About five rounds.
-
-    Parameters
-    ----------
-    start : ndarray of shape (n,)
-        A whole number near each mode.
-    log_p : callable
-        ``log_p(k, at)``: log-probabilities of numbers k under the laws at places ``at``.
+    By rejection (Devroye 1987): of a mode m with ``p = P(m)``, ``P(m + x) ≤ p·min(1, e^{1 − p|x|})``.
+    ``start`` is near each mode; ``log_p(k, at)`` has the log-probabilities at places ``at``.
     """
     mode, every = start.copy(), np.arange(len(start))
     for step in (1.0, -1.0):

@@ -7,8 +7,8 @@
 | ``correlated`` | ``diag(σ_1² … σ_M²)`` | ``K_X``: no filter separates noise and data | huang2005, section 8 |
 | ``linearly-dependent`` | ``s sᵀ``, ``s = (σ_1 … σ_M)`` | ``K_X`` | li2012, section 4.2.2 |
 
-Of corner-wave copies the least perturbed one is sufficient. With ``a < s < b`` the neighbouring levels,
-and ``X`` as level 0, a new copy is
+Of corner-wave copies the least perturbed is sufficient. With ``a < s < b`` neighbouring levels, and
+``X`` as level 0, a new copy is
 
     ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,
     ``Y_s = Y_a + sqrt(s−a)·g``  beyond the last,
@@ -109,19 +109,14 @@ class LinearlyDependent(AdditiveScheme):
     claims = "Nothing under collusion: two copies at different levels give the table exactly (li2012, section 4.2.2)."
     reference = "li2012, section 4.2.2"
     assumes = "Recipients never pool their copies."
-    # two copies disclose the table with any last digits, and exactly without a grid
     on_grid = False
 
     def level_covariance(self, levels: Sequence[float]) -> NDArray[np.float64]:
-        """Return ``Sigma = s sᵀ``, shape (M, M)."""
         s = np.sqrt(np.asarray(levels, dtype=np.float64))
         return np.outer(s, s)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return ``Y_i = X + (σ_i/σ_b)(Y_b − X)`` with b the noisiest copy.
-
-        A fresh draw only if no copy exists.
-        """
+        # b is the noisiest copy; a fresh draw only if no copy exists
         steps = []
         for copy in range(existing + 1, len(levels) + 1):
             sigma = float(np.sqrt(levels[copy - 1]))
@@ -161,15 +156,10 @@ class CornerWave(AdditiveScheme):
         return serial_law(self.parameters.serial, table)
 
     def level_covariance(self, levels: Sequence[float]) -> Array:
-        """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
         return min_covariance(levels)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the steps of the chosen algorithm.
-
-        The batch algorithms 1 and 2 need every level beforehand (li2012, section 5.2.3), so later
-        copies use the bridge.
-        """
+        # algorithms 1 and 2 need every level (li2012, 5.2.3); later copies use the bridge
         algorithm = self.parameters.algorithm
         if algorithm == "on-demand":
             return on_demand_plan(levels, existing)
@@ -180,11 +170,8 @@ class CornerWave(AdditiveScheme):
         return bridge_plan(levels, existing)
 
     def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the steps for copies that are rounded to a grid.
-
-        Above the last level a copy is a function of the copy before and of noise independent of ``X``,
-        for any rounding. So the bridge draws from the lowest new level up, and Theorem 4 holds exactly.
-        """
+        # A copy above the last level is a function of the copy before and of noise independent of X,
+        # for any rounding: Theorem 4 holds exactly.
         if self.parameters.algorithm != "bridge":
             return self.plan(levels, existing)
         return upward_plan(levels, existing)
@@ -193,9 +180,8 @@ class CornerWave(AdditiveScheme):
 def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
     """Return the paper's Algorithm 3: new copies given *all* earlier ones.
 
-    Source: li2012 (17) and (18), with ERRATA's transpose. A first release requests one copy at a
-    time; copies added later are one request. Dense solves in the number of copies, kept for
-    comparison with the paper's timings.
+    Source: li2012 (17) and (18), with ERRATA's transpose. Kept for comparison with the paper's
+    timings.
     """
     if existing > 0:
         return _joint_plan(levels, existing)
@@ -207,9 +193,7 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
     """Draw new copies jointly, given the others; Algorithm 1 if there are none.
 
-    One Cholesky factor of ``Sigma`` (li2012, section 5.2.1). ``K_Z = Sigma ⊗ K_0`` (Lemma 1), so
-    factors of M×M and N×N matrices suffice. Equal levels would make ``Sigma`` singular; each
-    distinct level is drawn once.
+    One Cholesky factor of ``Sigma`` (li2012, section 5.2.1 and Lemma 1), each distinct level once.
     """
     holder, new, repeats = {0.0: ORIGINAL}, dict[float, int](), []
     for copy, s in enumerate(map(float, levels), start=1):
@@ -242,26 +226,11 @@ def _used(copies: dict[float, int], factors: list[float]) -> tuple[tuple[int, fl
 
 
 def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
-    """Return weights and covariance of ``Z''`` given ``Z'`` (units ``K_0``).
+    """Return weights, (m, L), and covariance, (m, m), of ``Z''`` given ``Z'``.
 
-    Source: li2012 (17) and (18), with ERRATA's last factor.
-
-    Parameters
-    ----------
-    s_given, s_new : ndarrays of shapes (L,) and (m,)
-        Distinct positive levels of existing copies, distinct levels of new ones.
-
-    Returns
-    -------
-    weights : ndarray of shape (m, L)
-        ``K_{Z''Z'} K_{Z'}⁻¹``.
-    covariance : ndarray of shape (m, m)
-        ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ``.
-
-    Raises
-    ------
-    LinAlgError
-        Two given levels are so close that ``K_{Z'}`` is numerically singular.
+    ``K_{Z''Z'} K_{Z'}⁻¹`` and ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ`` in units of ``K_0`` (li2012 (17)
+    and (18), with ERRATA's last factor), from distinct levels. ``LinAlgError`` if two given levels
+    are too close.
     """
     K_new = np.minimum(s_new[:, None], s_new[None, :])
     if s_given.size == 0:

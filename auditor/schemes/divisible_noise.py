@@ -5,9 +5,6 @@
 | Laplace | scale ``b = √(v/2)`` | 0 with probability ``v_b/v_c``, else Laplace of scale c | koufogiannis2015 |
 | geometric | ``(1 − q)/(1 + q)·q^{|k|}``, ``v = 2q/(1 − q)²`` | 0 with probability ``v_b/v_c``, else geometric of ``v_c`` | ghosh2009 |
 | Skellam | ``e^{−v} I_k(v)``: difference of two Poisson numbers | Skellam of ``v_c − v_b`` | skellam1946 |
-
-A bridge draws a new copy between two neighbours, given their difference D. The bridges are derived
-here.
 """
 
 from __future__ import annotations
@@ -47,10 +44,7 @@ def rate_gap(low: float, high: float) -> float:
 
 
 def increment(rng: Rng, low: float, high: float, size: int) -> Array:
-    """Return ``Z_high − Z_low``, shape (size,).
-
-    0 with probability ``low/high``, else fresh noise of variance ``high``.
-    """
+    """Return ``Z_high − Z_low``: 0, or fresh noise of variance ``high``."""
     if low == 0.0 < high:
         return _fresh(rng, high, size)
     drawn = np.zeros(size)
@@ -61,28 +55,16 @@ def increment(rng: Rng, low: float, high: float, size: int) -> Array:
 
 
 def _fresh(rng: Rng, v: float, size: int) -> Array:
-    """Return two-sided geometric noise of variance ``v > 0``.
-
-    A difference of two independent geometric numbers of equal q.
-    """
+    """Two-sided geometric noise of variance ``v > 0``."""
     return geometric(rng, geometric_rate(v), size) - geometric(rng, geometric_rate(v), size)
 
 
 class Split(NamedTuple):
-    """Unnormalised weights of the possible splits of a gap ``d ≥ 0``.
+    """Unnormalised weights of the splits of a gap ``d ≥ 0``.
 
-    Numbers, or arrays of d's shape.
-
-    Attributes
-    ----------
-    none, whole : float, ndarray
-        The first step stayed or was 0 (``U = 0``); the second stayed, and the first was all of the
-        gap (``U = d``).
-    below, above : float, ndarray
-        Both were fresh, and ``U < 0``, ``U > d``; beyond either end U is geometric of ratio ``q_b
-        q_c``.
-    within : ndarray
-        Both were fresh, and ``0 ≤ U ≤ d``, where U is geometric of ratio ρ.
+    ``none``: the first step stayed or was 0. ``whole``: only the second stayed (``U = d``). Otherwise both
+    were fresh: ``below`` 0, ``within`` the gap, ``above`` d. Beyond the ends U is geometric of ratio
+    ``q_b q_c``, within of ratio ρ.
     """
 
     none: Array
@@ -93,33 +75,28 @@ class Split(NamedTuple):
 
 
 def split_weights(d: Array, low: float, middle: float, high: float) -> Split:
-    """Return the split weights of gaps ``d ≥ 0``, divided by ``q_c^d``.
-
-    Variances ``low < middle < high``.
-    """
+    """Return the split weights of gaps ``d ≥ 0``, divided by ``q_c^d``."""
     stay_1, stay_2 = low / middle, middle / high
     move_1, move_2 = (middle - low) / middle, (high - middle) / high
     g_b, g_c = 1.0 / np.sqrt(2.0 * middle + 1.0), 1.0 / np.sqrt(2.0 * high + 1.0)
     log_rho = -rate_gap(middle, high)
     rho_d = np.exp(log_rho * d)
     fresh = move_1 * move_2 * g_b * g_c
-    # Σ_{k≥1} (q_b q_c)^k, of each side
     outside = fresh / np.expm1(geometric_rate(middle) + geometric_rate(high))
     return Split(
         none=stay_1 * (move_2 * g_c + stay_2 * (d == 0)),
         whole=move_1 * stay_2 * g_b * rho_d,
         below=outside,
         above=outside * rho_d,
-        within=fresh * np.expm1(log_rho * (d + 1.0)) / np.expm1(log_rho),  # Σ_{k=0}^{d} ρ^k
+        within=fresh * np.expm1(log_rho * (d + 1.0)) / np.expm1(log_rho),
     )
 
 
 def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
 
-    Each of the two steps stayed, or was fresh. If both were fresh the split has weight
-    ``q_b^{|u|} q_c^{|D − u|}``: geometric outside 0 … D, and inside with ratio ``ρ = q_b/q_c``. D = 0 may
-    result from two steps that cancel. Weights are divided by ``q_c^{|D|}`` against overflow.
+    If both steps were fresh the split has weight ``q_b^{|u|} q_c^{|D − u|}``: geometric outside 0 … D, and
+    inside with ratio ``ρ = q_b/q_c``. Weights are divided by ``q_c^{|D|}`` against overflow.
     """
     ways = split_weights(d, low, middle, high)
     to_whole = ways.within + ways.whole
@@ -138,10 +115,10 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
 
 
 def _truncated(rng: Rng, decay: float, last: Array) -> Array:
-    """Return numbers from 0 to ``last`` with ``P(k) ∝ e^{−decay·k}``."""
+    """Numbers from 0 to ``last`` with ``P(k) ∝ e^{−decay·k}``."""
     u = rng.random(len(last))
     k = np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay)
-    return np.minimum(k, last)  # rounding of the logarithm may exceed last by one
+    return np.minimum(k, last)
 
 
 GEOMETRIC = Process("geometric", increment, bridge)
@@ -149,10 +126,7 @@ GEOMETRIC = Process("geometric", increment, bridge)
 
 @register
 class GeometricMultilevel(MultilevelLattice):
-    """Multilevel geometric noise: no coalition gains over its best copy.
-
-    Noise and values are whole numbers, so the last bits disclose no value.
-    """
+    """Multilevel geometric noise: no coalition gains over its best copy."""
 
     name = "geometric-multilevel"
     reference = "ghosh2009; xiao2009, section 5.2"
@@ -169,15 +143,9 @@ class Geometric(LatticeScheme, IndependentProcess):
 
 
 def laplace_increment(rng: Rng, low: float, high: float, size: int) -> Array:
-    """Return ``Z_high − Z_low``, shape (size,).
-
-    0 with probability low/high, else Laplace noise of variance ``high``.
-    Variances ``0 ≤ low ≤ high``.
-    """
-    # for near-equal levels the difference is exact, 1 − low/high is not
+    """Return ``Z_high − Z_low``: 0, or Laplace noise of variance ``high``."""
     moves = (high - low) / high if high > 0 else 0.0
-    # One uniform number u is indicator and sign: the increment moves if u < moves, and falls if u <
-    # moves/2.
+    # one uniform number is indicator and sign
     side = rng.random(size) - moves / 2.0
     Z = np.copysign(rng.standard_exponential(size) * np.sqrt(high / 2.0), side)
     return Z * (side < moves / 2.0)
@@ -195,12 +163,11 @@ def laplace_bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -
         exactly D with ``(1 − 2q)·t``,
         beyond D with ``q·t``,                  where ``U − D`` is exponential of rate k.
 
-    One uniform number chooses the side, and one exponential serves all sides. ``D = 0`` gives ``U = 0``.
+    ``D = 0`` gives ``U = 0``.
     """
     b, c = np.sqrt(middle / 2.0), np.sqrt(high / 2.0)
-    apart = (high - middle) / (2.0 * (b + c))  # c − b without cancellation
+    apart = (high - middle) / (2.0 * (b + c))
     S = (middle - low) / (high - low) * (high / middle)
-    # between: 1/l, and beyond: 1/k
     q, beyond, between = apart / (2.0 * c), b * (c / (b + c)), b * (c / apart)
     u, E = rng.random(len(d)), rng.standard_exponential(len(d))
     excess = E - d / between
@@ -218,10 +185,7 @@ are 0 with equal probabilities.
 
 @register
 class LaplaceMultilevel(MultilevelProcess):
-    """Multilevel Laplace noise: no coalition gains over its best copy.
-
-    One process for all copies; a coalition's ε is its best copy's.
-    """
+    """Multilevel Laplace noise: no coalition gains over its best copy."""
 
     name = "laplace-multilevel"
     reference = "koufogiannis2015; xiao2009, section 5.2"
@@ -230,10 +194,7 @@ class LaplaceMultilevel(MultilevelProcess):
 
 @register
 class Laplace(IndependentProcess):
-    """Fresh Laplace noise in every copy. Broken under collusion.
-
-    Each attribute has its own scale.
-    """
+    """Fresh Laplace noise in every copy. Broken under collusion."""
 
     name = "laplace"
     reference = "dwork2006; li2012, section 5.1.1"
@@ -241,7 +202,7 @@ class Laplace(IndependentProcess):
 
 
 def skellam_increment(rng: Rng, low: float, high: float, size: int) -> Array:
-    """Return ``Z_high − Z_low``, shape (size,)."""
+    """Return ``Z_high − Z_low``."""
     v = high - low
     if 0.0 < v <= LARGEST_TABLE:
         return skellam(rng, v, size)
@@ -269,10 +230,7 @@ SKELLAM = Process("skellam", skellam_increment, skellam_bridge)
 
 @register
 class SkellamMultilevel(MultilevelLattice):
-    """Multilevel Skellam noise: no coalition gains over its best copy.
-
-    Noise and values are whole numbers, so the last bits disclose no value.
-    """
+    """Multilevel Skellam noise: no coalition gains over its best copy."""
 
     name = "skellam-multilevel"
     reference = "skellam1946; agarwal2021; xiao2009, section 5.2"
@@ -283,7 +241,7 @@ class SkellamMultilevel(MultilevelLattice):
 class Skellam(LatticeScheme, IndependentProcess):
     """Fresh Skellam noise in every copy. Broken under collusion.
 
-    Whole numbers, the difference of two Poisson numbers.
+    The difference of two Poisson numbers.
     """
 
     name = "skellam"

@@ -24,12 +24,9 @@ from auditor.schemes.replacement.base import UniformScheme
 
 
 def checked_seed(seed: int | None) -> int:
-    """Return the user's seed, or 128 bits of system entropy.
+    """Return the user's seed, or 128 bits of entropy.
 
-    Raises
-    ------
-    AuditorError
-        It is no whole number of at least 0.
+    ``AuditorError`` if invalid.
     """
     if seed is None:
         return secrets.randbits(128)
@@ -41,7 +38,7 @@ def checked_seed(seed: int | None) -> int:
 def secret_of(seed: int | None, fingerprint: str) -> Seed:
     """Return the noise seed of one release: a secret key, or seed and table mixed.
 
-    The seed alone would give two tables equal noise, which their difference would remove.
+    The seed alone would give two tables equal noise.
     """
     if seed is None:
         return ReleaseKey()
@@ -62,8 +59,6 @@ def drawn_blocks(
 
     Parameters
     ----------
-    key : Key
-        From ``key_of``.
     copies : sequence of M ndarrays of n rows, optional
         Destination; the first ``existing`` are only read. By default memory of one block.
     scale : TableMoments, optional
@@ -92,13 +87,7 @@ def drawn_blocks(
 
 
 def check_takes_batches(scheme: Scheme) -> None:
-    """Refuse schemes that cannot perturb later batches like the first.
-
-    Raises
-    ------
-    AuditorError
-        Records are not perturbed one by one, with independent noise.
-    """
+    """Refuse schemes whose records are not perturbed independently."""
     if scheme.engine == "numeric" and not (scheme.adds_noise and scheme.makes_copies):
         why = "its copies are not each record plus noise of its own, so records that come later cannot have theirs drawn alone"
         raise AuditorError(f"{scheme.name}: no records can be appended; {why}")
@@ -115,8 +104,7 @@ def key_of(
 ) -> Key:
     """Return the key and grid of a numeric table's copies.
 
-    Errors as in ``released_grid``. A later batch's noise is always independent: the number of
-    earlier records enters the key.
+    Errors as in ``released_grid``. A later batch has another key, by the number of earlier records.
     """
     secret = secret_of(seed, _after(table.scan.digest, records_before))
     return Key(secret, scheme.name, grid=released_grid(scheme, table, levels, bits, scale))
@@ -131,12 +119,7 @@ def released_grid(
 ) -> tuple[float, ...]:
     """Return the grid of released values by attribute, 0 without noise.
 
-    Empty for a scheme that adds none.
-
-    Raises
-    ------
-    AuditorError
-        A column's noise is too small relative to its values for numbers of this many bits.
+    ``AuditorError`` if a column's noise is too small for numbers of this many bits.
     """
     noise = noise_deviations(scheme, table, levels, scale) if scheme.on_grid else None
     if noise is None:
@@ -158,17 +141,13 @@ def released_grid(
 def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> Array | None:
     """Return the lattice unit of each attribute, shape (N,); None without one.
 
-    Raises
-    ------
-    AuditorError
-        A later batch's values are not whole multiples of the first one's unit.
+    ``AuditorError`` if a later batch's values are not multiples of the first one's unit.
     """
     own = table_moments(table)
     law = scheme.law((), scale or own.scale) if scheme.on_lattice else None
     if not isinstance(law, KroneckerNoise) or law.units is None:
         return None
     if scale is not None:
-        # for start-up: few schemes have a lattice, and theirs imports it
         from auditor.schemes.base.increments import units_of
 
         units_of(
@@ -190,9 +169,9 @@ def whole_columns(
 def noise_deviations(
     scheme: Scheme, table: Table, levels: tuple[float, ...], scale: TableMoments | None = None
 ) -> Array | None:
-    """Return each copy's noise deviation in each attribute, shape (M, N).
+    """Return each copy's noise deviations, shape (M, N).
 
-    None if the scheme states no law.
+    None without a law.
     """
     law = scheme.law(levels, scale or table_moments(table).scale) if scheme.makes_copies else None
     return None if law is None else law.deviations
@@ -205,10 +184,7 @@ def drawn_codes(
     seed: int | None,
     records_before: int = 0,
 ) -> Iterator[tuple[Codes, list[Codes]]]:
-    """Draw categorical copies block by block.
-
-    Yields the block's codes in the table and in every copy.
-    """
+    """Yield each block's codes, and its copies' codes."""
     key = codes_key_of(scheme, table, seed, records_before)
     scheme = scheme.over(table)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
@@ -220,7 +196,7 @@ def drawn_codes(
 def codes_key_of(
     scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int = 0
 ) -> Key:
-    """Return the key of categorical copies; independent for a later batch."""
+    """Return the key of categorical copies."""
     return Key(
         secret_of(seed, "" if seed is None else _after(codes_digest(table), records_before)),
         scheme.name,
@@ -232,10 +208,7 @@ def _after(fingerprint: str, records_before: int) -> str:
 
 
 def codes_digest(table: CategoricalTable) -> str:
-    """Return a SHA-256 over the records' codes.
-
-    Labels do not enter, so the digest is equal in memory and in a file.
-    """
+    """Return a SHA-256 over the records' codes."""
     digest = hashlib.sha256()
     for a, b in row_blocks(table.rows, BLOCK_WIDTH):
         digest.update(np.ascontiguousarray(table.read(a, b)).data)

@@ -13,8 +13,8 @@ equal, skewed or close in meaning (options ℓ, α, h, e and t), and if copies a
 
 ``k-anonymity-multilevel`` nests the classes (lefevre2006): every class of ``P_k`` is a union of classes of
 the next finer copy within one class of the next coarser. So a coalition sees its finest copy's classes
-only (docs/method.md, «Several levels of k»). Classes released before a finer copy may disclose that cuts
-were refused; no attack here uses that.
+only (docs/method.md, «Several levels of k»). Classes released before a finer copy may disclose refused
+cuts; no attack here uses that.
 """
 
 from __future__ import annotations
@@ -55,10 +55,7 @@ from auditor.schemes.generalisation.partition import (
 
 
 class AnonymousScheme(Scheme):
-    """Copies with one range per class in each quasi-identifier.
-
-    Other attributes are released unperturbed.
-    """
+    """Copies with one range per class in each quasi-identifier."""
 
     family = "k-anonymity"
     needs_table = True
@@ -132,13 +129,8 @@ class AnonymousScheme(Scheme):
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
         """Return the classes of copies ``existing + 1 … M``; ``levels`` of all M.
 
-        Or of all M, if new copies derive from earlier copies; these are then compared
-        with the release.
-
-        Raises
-        ------
-        AuditorError
-            No generalisation satisfies the rules.
+        Or of all M, if new copies derive from earlier copies, to compare with the release.
+        ``AuditorError`` if no generalisation satisfies the rules.
         """
 
     def check_table(self, table: Table, asked: DataUse) -> None:
@@ -164,10 +156,6 @@ class AnonymousScheme(Scheme):
                 self.rules(k, self.table)
 
     def output_width(self, width: int) -> int:
-        """Return the number of released columns.
-
-        Two bounds per quasi-identifier, one column per other attribute, and one suppression flag.
-        """
         return width + len(self.parameters.quasi) + 1
 
     def blank(self, rows: int, width: int) -> ClassRecords:
@@ -185,13 +173,6 @@ class AnonymousScheme(Scheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> AnonymousSampler:
-        """Return the sampler of the copies, which are deterministic.
-
-        Raises
-        ------
-        AuditorError
-            An attribute does not exist, or no generalisation satisfies the rules.
-        """
         whole = self.whole_table
         self._check(whole)
         made = [
@@ -226,10 +207,7 @@ class AnonymousScheme(Scheme):
     def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
         """Return quasi-identifiers (n, q), sensitive codes (n,) and class rules.
 
-        Raises
-        ------
-        AuditorError
-            Not even the whole table satisfies the rules.
+        ``AuditorError`` if not even the whole table satisfies them.
         """
         given = self.parameters
         values, codes = np.unique(
@@ -260,13 +238,9 @@ class AnonymousScheme(Scheme):
         return [attributes.index(name) for name in self.parameters.quasi]
 
     def _confidential(self, table: Table) -> list[float]:
-        """Return the confidential values, or their places in a hierarchy.
+        """Confidential values, or their places in a hierarchy.
 
-        Raises
-        ------
-        AuditorError
-            One is no number, or not among the declared leaves. Whether a record has it stays
-            secret.
+        No message says whether a record has one.
         """
         name, wanted = self.parameters.sensitive, self.parameters.confidential
         if name in table.hierarchies:
@@ -301,13 +275,6 @@ class AnonymousSampler(NamedTuple):
     quasi: Sequence[int]
 
     def block(self, index: int, x: Array, out: Sequence[ClassRecords], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``.
-
-        Raises
-        ------
-        AuditorError
-            Earlier copies differ from the source of the new copies.
-        """
         a, b = self.bounds[index]
         for number, copy in enumerate(self.copies, start=self.before):
             if number >= existing:
@@ -323,10 +290,7 @@ class AnonymousSampler(NamedTuple):
 
 @register
 class KAnonymity(AnonymousScheme):
-    """Quasi-identifiers generalised to classes of k records (level = k).
-
-    Sensitive values stay unperturbed, without any promise by k alone.
-    """
+    """Quasi-identifiers generalised to classes of k records (level = k)."""
 
     name = "k-anonymity"
     claims = (
@@ -398,10 +362,7 @@ class KAnonymity(AnonymousScheme):
 
 @register
 class KAnonymityMultilevel(AnonymousScheme):
-    """Nested classes of k records: no coalition gains over its finest copy.
-
-    Each coarser copy merges classes of a finer one (level = k).
-    """
+    """Nested classes of k records: no coalition gains over its finest copy."""
 
     name = "k-anonymity-multilevel"
     nested = True
@@ -419,8 +380,6 @@ class KAnonymityMultilevel(AnonymousScheme):
             )
             if finer is not None:
                 made.append(merged(finer, rules.k, coarser))
-            # the finest so far: Mondrian cuts of the table, or of each class of the finest copy
-            # before it
             else:
                 made.append(
                     bounds(
@@ -433,7 +392,7 @@ class KAnonymityMultilevel(AnonymousScheme):
 
 
 def neighbours(k: float, levels: Sequence[float]) -> tuple[int | None, int | None]:
-    """Return the places of the next finer and the next coarser level.
+    """Return the places of the next finer and coarser level.
 
     An existing level is both.
 

@@ -8,7 +8,7 @@
 | ``Z_i`` | 0, or white noise ``σ_i² (tr K_X/N) I``, fresh or corner-wave | (N,) | li2012, section 5 |
 | ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) or (n',) | |
 
-Each copy has its own matrix, or all copies share the first's. Records are rows; in liu2008 columns.
+Each copy has its own matrix, or all copies share the first's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TransformScheme(Scheme):
 
     @abstractmethod
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        """Return the transform of one copy, from that copy's own stream."""
+        """Return the transform of one copy."""
 
     def default_levels(self) -> tuple[float, ...]:
         return (0.0,) * int(self.parameters.copies)
@@ -59,10 +59,7 @@ class TransformScheme(Scheme):
     def transformed(
         self, levels: Sequence[float], table: TableMoments, key: Key
     ) -> Transformed | None:
-        """Return the matrices and the law before them; None unless square.
-
-        For the audit only.
-        """
+        # square only; for the audit
         if self.output_width(table.mean.size) != table.mean.size:
             return None
         law = KroneckerNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
@@ -85,7 +82,7 @@ class TransformScheme(Scheme):
         return None
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
-        """Return each copy's transform, from the key and the copy's number alone."""
+        """Return each copy's transform, from key and copy number."""
         seed = key.seed if key.matrices is None else key.matrices
         return [
             self.draw(table, stream(seed, "transform", key.scheme, key.replicate, copy))
@@ -94,7 +91,7 @@ class TransformScheme(Scheme):
 
 
 class TransformSampler(NamedTuple):
-    """Adds noise, if any, in the table's coordinates; multiplies by every copy's matrix."""
+    """Adds noise, if any, in the table's coordinates; then multiplies."""
 
     transforms: Sequence[Transform]
     additive: Sampler | None
@@ -114,9 +111,8 @@ class TransformSampler(NamedTuple):
 class Rotation(TransformScheme):
     """One secret random rotation, Y = MX. Broken by a few known records.
 
-    Distances are kept, so k-means, nearest neighbours and support vector machines give equal results. N
-    independent known records, or a sample of the population, break it. Without a translation, lengths
-    of records are disclosed too. Pooled copies disclose no more than one.
+    Distances are kept. N independent known records, or a sample of the population, break it. Without a
+    translation, lengths of records are disclosed too. Pooled copies disclose no more than one.
     """
 
     name = "rotation"
@@ -148,9 +144,8 @@ NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
 class RotationNoise(TransformScheme):
     """Secret rotation plus noise, Y = MX + R. Broken by known records.
 
-    Rotated white noise is white, so a copy is ``M_i x + R_i``. Regression on known records breaks it, with
-    the noise's error. Recipients align and average copies of fresh noise. Under corner-wave noise
-    the least noisy copy is sufficient.
+    A copy is ``M_i x + R_i``, as rotated white noise is white. Regression on known records breaks it, with
+    the noise's error. Under corner-wave noise the least noisy copy is sufficient.
     """
 
     name = "rotation-noise"
@@ -199,10 +194,9 @@ class RotationNoise(TransformScheme):
 class RandomProjection(TransformScheme):
     """One secret random projection to n' dimensions. Broken by collusion.
 
-    Distances are kept on average. With n' < N no adversary can invert the map for all records. Each
-    known record removes one dimension of uncertainty, and pooled copies stack to ``Σ n'`` rows.
-    ``matrix: dct`` keeps the n' cosine coefficients with the largest mean square, in a secret order
-    (mukherjee2006).
+    Distances are kept on average. Each known record removes one dimension of uncertainty, and pooled
+    copies stack to ``Σ n'`` rows. ``matrix: dct`` keeps the n' cosine coefficients with the largest mean
+    square, in a secret order (mukherjee2006).
     """
 
     name = "random-projection"
@@ -247,13 +241,6 @@ class RandomProjection(TransformScheme):
         return int(self.parameters.dimensions)
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        """Return the matrix of one copy.
-
-        Raises
-        ------
-        AuditorError
-            A cosine transform has more coefficients than attributes.
-        """
         N, size = table.mean.size, int(self.parameters.dimensions)
         if self.parameters.matrix == "dct":
             return Transform(truncated_dct(table, size, rng), np.zeros(size))
@@ -263,14 +250,9 @@ class RandomProjection(TransformScheme):
 
 
 def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
-    """Return n' rows of the orthonormal DCT-II, shuffled, shape (size, N).
+    """Return n' rows of the orthonormal DCT-II, shuffled, shape (n', N).
 
-    The coefficients of largest mean square.
-
-    Raises
-    ------
-    AuditorError
-        ``size`` is above N.
+    By mean square. ``AuditorError`` if n' exceeds N.
     """
     N = table.mean.size
     if size > N:

@@ -3,8 +3,6 @@
 Copies at levels ``σ_1² < … < σ_M²`` are ``Y_k = X + Z_k`` with
 ``Z_k = Σ_{i ≤ k} sqrt(σ_i² − σ_{i−1}²) · K_0^½ g_i`` (li2012, Algorithm 2). With independent
 standard normal ``g_i`` this is corner-wave noise exactly. A planted case changes ``g`` or ``Z``.
-
-More faults, and the tests that find them, are in ``docs/evidence/faults.md``.
 """
 
 from __future__ import annotations
@@ -35,10 +33,7 @@ class Planted(Case, CornerWave):
     """Share of the records with changed innovations, at random."""
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
-        """Change standard normal innovations in place.
-
-        ``x`` has shape (b, N) and ``g`` shape (M, b, N).
-        """
+        """Change standard normal innovations, (M, b, N), of rows, (b, N)."""
 
     def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
         """Return the noise of the M copies, each of shape (b, N)."""
@@ -168,10 +163,7 @@ class MaxForMin(Case, CornerWave):
 
 
 def draw_from(Sigma: Array) -> list[Step]:
-    """Return steps that draw every copy from the original by a root of Sigma.
-
-    ``Sigma`` has shape (M, M); negative eigenvalues are set to 0.
-    """
+    """Return steps from the original by a root of Sigma, (M, M), clipped at 0."""
     return [
         Step(copy, ((ORIGINAL, 1.0),), tuple(enumerate(row, start=1)))
         for copy, row in enumerate(psd_root(Sigma).tolist(), start=1)

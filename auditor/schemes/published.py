@@ -1,14 +1,12 @@
 """Published copies: files made elsewhere, audited as they are.
 
-No statement about their noise is trusted. Without a stated law, attacks use a law estimated from original and
-copies. With ``law`` (a scheme's name and parameters, or a covariance file) attacks use the stated one, and
-a wrong law appears as a contradiction between theory and measurement. Files match the original row by row,
-or by a `key` column. The records and columns complete in the original and all copies are audited. The
-stated law is of the whole original.
+Without a stated law, attacks use a law estimated from original and copies. With ``law`` (a scheme's name
+and parameters, or a covariance file) they use the stated one; a wrong law appears as a contradiction
+between theory and measurement. Files match the original row by row, or by a `key` column. The records and
+columns complete in the original and all copies are audited. The stated law is of the whole original.
 
 With ``categorical:`` or ``bin:`` the scheme ``published`` means categorical copies, unless it states a law
-of added noise. An estimated law is cross-fitted: estimated on one half of the records, attacked on the
-other.
+of added noise. An estimated law is cross-fitted on two halves of the records.
 """
 
 from __future__ import annotations
@@ -74,11 +72,7 @@ from auditor.schemes.replacement.law import MOST_VALUES, EstimatedLaw, UniformLa
 
 
 class FileScheme(Scheme):
-    """Copies from files, made elsewhere; levels may be unknown.
-
-    The parameters name the files (``copies``) and optionally a ``key`` column that joins files and
-    original.
-    """
+    """Copies from files, made elsewhere; levels may be unknown."""
 
     claims = "The statements of its makers, which the audit tests."
     needs_levels = False
@@ -114,7 +108,7 @@ class FileScheme(Scheme):
             )
 
     def check_join(self, asked: DataUse) -> str:
-        """Refuse data that cannot be joined to the copies by row or by key.
+        """Refuse data that cannot be joined by row or by key.
 
         Returns the description of a record that a longer copy must lack.
         """
@@ -127,11 +121,11 @@ class FileScheme(Scheme):
         )
 
     def files(self, table: Table) -> list[Path]:
-        """Return the files in order of release, read with the blanks of the original."""
+        """Return the files in order of release."""
         return [copy_file(name, self.base, table.source) for name in self.parameters.copies]
 
     def read(self, table: Table, exact: bool = False, why: str = "") -> list[Copy]:
-        """Return the copies of a table as matched to its records; see ``read_copy``."""
+        """Return the copies as matched to a table's records."""
         given = self.parameters.key, exact, why, self.engine == "categorical"
         return [read_copy(path, table, *given) for path in self.files(table)]
 
@@ -152,7 +146,7 @@ class FileScheme(Scheme):
         ]
 
     def warn(self, table: Table, notes: Sequence[str]) -> None:
-        """Warn of the files' notes on reading, and of further notes."""
+        """Warn of the files' notes on reading, and of others."""
         for note in (*chain.from_iterable(map(notes_of, self.files(table))), *notes):
             warnings.warn(AuditorWarning(note), stacklevel=3)
 
@@ -349,10 +343,7 @@ class LawSampler(NamedTuple):
 
 
 def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None:
-    """Raise `AuditorError` if a copy's rows or columns do not match.
-
-    Warn if it is too noisy, or too short, to decide.
-    """
+    """Refuse a copy whose rows or columns do not match; warn if in doubt."""
     blocks = row_blocks(table.rows, table.width)
     head = block_head(
         table.rows, table.width, max(FEWEST_LOOKED_AT, VALUES_LOOKED_AT // table.width)
@@ -540,7 +531,7 @@ class PublishedCategories(FileScheme, UniformScheme):
         return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
 
     def held(self) -> list[Codes]:
-        """Return all copies of the audited records; cached for later passes."""
+        """Return all copies of the audited records, cached."""
         whole = self.audited_table.whole
         stamps = [(str(path), path.stat().st_mtime_ns) for path in self.files(whole)]
         data = categories_of(whole)
@@ -563,8 +554,7 @@ class FileCopies(Copies):
 def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
     """Describe disclosure by missing records or answers; "" if none.
 
-    A column's commonest answer must be commoner among records left out, by `TELLING` and
-    significantly (χ² of two shares).
+    By the commonest answer among records left out (χ² of two shares).
     """
     n, m = len(held), int((~held).sum())
     if not FEWEST_RECORDS <= m <= n - FEWEST_RECORDS:
@@ -585,10 +575,7 @@ def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
 
 
 def _check_codes_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:
-    """Raise `AuditorError` for a shuffled copy; warn if it is unrelated.
-
-    A copy at retention 0 is unrelated to the original.
-    """
+    """Refuse a shuffled copy; warn of an unrelated one."""
     x, y = original.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
     counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(
         MOST_GROUPED, MOST_GROUPED

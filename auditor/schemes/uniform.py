@@ -8,14 +8,14 @@ r"""Retention-replacement: values kept with probability p, else redrawn.
 | ``P(y\|x)`` | ``p·[x = y] + (1 − p)·π_y`` | xiao2009, eq. 1 |
 
 ``uniform`` draws every copy independently: a value that two copies share is probably the original.
-``uniform-multilevel`` observes one replacement process at times ``−ln p``, so the least perturbed copy
-held is sufficient (xiao2009, Theorem 1, for any π). ``replacement: prior`` keeps expected shares and
-publishes them: ``ε = ln(1 + p/((1 − p)·min π))`` is least for uniform π, and infinite if some π is 0.
+``uniform-multilevel`` observes one replacement process at times ``−ln p``: the least perturbed copy is
+sufficient (xiao2009, Theorem 1, for any π). ``replacement: prior`` publishes expected shares:
+``ε = ln(1 + p/((1 − p)·min π))`` is least for uniform π, and infinite if some π is 0.
 
 ``multi-pert`` (Figure 3) stores a tuple's compressed history: its values by falling retention, ``⟨p, Y⟩``
-where the value changes. The value at a released level is the entry of the smallest ``p`` that is at least
-the level. The printed update misses a right neighbour ``⟨p_r, Y_r⟩`` that is *implicit*, equal to the left
-one. Here it is explicit after the update if and only if ``Y_r ≠ Y``.
+where the value changes. The value at a level is the entry of the smallest ``p`` not below it. The printed
+update misses a right neighbour ``⟨p_r, Y_r⟩`` that is *implicit*, equal to the left one. Here it is
+explicit if and only if ``Y_r ≠ Y``.
 
 Fails if tuples are dependent and the adversary knows the dependence.
 """
@@ -100,7 +100,6 @@ class History:
         return cls((), np.empty(0), np.empty(0, code_type(size)), np.zeros(n + 1, dtype=np.int64))
 
     def _place(self, level: float) -> NDArray[np.int64]:
-        """Return the array places of each tuple's element at a released level."""
         held = np.concatenate([[0], np.cumsum(self.p >= level)])
         return self.start[:-1] + held[self.start[1:]] - held[self.start[:-1]] - 1
 
@@ -116,7 +115,7 @@ class History:
         after = self.start[:-1] if high is None else self._place(high) + 1
         explicit = np.zeros(after.size, dtype=bool)
         inside = np.flatnonzero(after < self.start[1:])
-        explicit[inside] = self.p[after[inside]] == low  # False for all if no level is below
+        explicit[inside] = self.p[after[inside]] == low
         left = None if high is None else self.y[after - 1]
         right = None if low is None else self.y[after - ~explicit]
         return Gap(high, low, after, explicit, left, right)
@@ -130,7 +129,7 @@ class History:
         kept = np.ones(self.p.size, dtype=bool)
         kept[gap.after[drop]] = False
         moved = np.concatenate([[0], np.cumsum(explicit.astype(np.int64) + restore - drop)])
-        place = gap.after + moved[:-1]  # of the new element, if any; the restored one follows
+        place = gap.after + moved[:-1]
         new, restored = place[explicit], (place + explicit)[restore]
         start = self.start + moved
         held = np.ones(start[-1], dtype=bool)
@@ -152,8 +151,7 @@ class History:
 class MultiPertCopies(Copies):
     """The paper's algorithm on compressed histories, for levels in any order.
 
-    It also continues a release whose ``copies`` at ``levels`` were made elsewhere: given its
-    neighbours a new copy is independent of all others (xiao2009, Lemma 1).
+    It also continues a release from ``copies`` at ``levels`` (xiao2009, Lemma 1).
     """
 
     history_class = History
@@ -180,10 +178,7 @@ class MultiPertCopies(Copies):
         self.release(level, Draws(rng, self.size, self.pi))
 
     def release(self, level: float, draws: Draws) -> Codes:
-        """Return the copy at a level, shape (n,), and store it.
-
-        A repeated level returns the existing copy.
-        """
+        """Return the copy at a level, shape (n,), and store it."""
         if level not in self.history.levels:
             gap = self.history.gap(level)
             source = self.original if gap.left is None else gap.left
@@ -201,7 +196,7 @@ class MultiPertCopies(Copies):
 
 
 class RetentionReplacement(UniformScheme):
-    """Base of both schemes; replacements may follow the table's shares."""
+    """Base of both schemes."""
 
     class Parameters(PluginParameters):
         """Distribution of the replacements."""
@@ -224,19 +219,11 @@ class RetentionReplacement(UniformScheme):
         return getattr(self.parameters, "replacement", "uniform")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse replacements that do not fit the table's categories.
-
-        Warn of values that are never drawn.
-        """
         super().check_table(table, asked)
         if note := never_drawn(self.over(categories_of(table))._pi):
             warnings.warn(AuditorWarning(f"{self.name}: {note}"), stacklevel=2)
 
     def over(self, table: CategoricalTable) -> Self:
-        """Return the scheme with ``π`` over a table's domain.
-
-        A ``π`` from a first batch is kept.
-        """
         if self._pi is not None:
             return self
         made = copy(self)
@@ -244,13 +231,6 @@ class RetentionReplacement(UniformScheme):
         return made
 
     def replaced_by(self, size: int) -> Array | None:
-        """Return ``π``, shape (s,); None if uniform.
-
-        Raises
-        ------
-        AuditorError
-            It depends on the table's categories, which are missing or different (``over``).
-        """
         if self._stated != "uniform" and (self._pi is None or self._pi.size != size):
             raise AuditorError(
                 "`replacement` is of a table's categories: ask `scheme.over(table)` for copies and law"
@@ -260,10 +240,7 @@ class RetentionReplacement(UniformScheme):
 
 @register
 class Uniform(RetentionReplacement):
-    """Categories kept with probability p or redrawn. Broken under collusion.
-
-    Independent in every copy.
-    """
+    """Categories kept with probability p or redrawn. Broken under collusion."""
 
     name = "uniform"
     held_against = True
@@ -278,10 +255,7 @@ class Uniform(RetentionReplacement):
 
 @register
 class UniformMultilevel(RetentionReplacement):
-    """Multilevel replacement of categories: the best copy is sufficient.
-
-    One replacement process observed at several levels.
-    """
+    """Multilevel replacement of categories: the best copy is sufficient."""
 
     name = "uniform-multilevel"
     held_against = True

@@ -1,7 +1,6 @@
 """Additive schemes: copies drawn step by step from earlier copies.
 
-``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and a plan that draws from exactly that
-law. Released numbers are on a public grid, which hides the originals' last digits.
+``Y_i = X + Z_i``, on a public grid, which hides the originals' last digits.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -10,14 +9,12 @@ law. Released numbers are on a public grid, which hides the originals' last digi
 | ``R`` | ``r_{|t−u|}``, correlation of the noise of records t and u under ``serial`` | (n, n) |
 | ``K_Z`` | ``R ⊗ Sigma ⊗ K_0``: the noise of all records, copies and attributes | (nMN, nMN) |
 
-The possible last bits of a double ``x + z`` depend on ``x``. A multiple of ``g`` far above them is
-reachable from every ``x``. Rounding adds ``g²/12`` to the noise variance: with ``g ≤ 2⁻²⁰ σ`` a share of
-8·10⁻¹⁴.
+The possible last bits of a double ``x + z`` depend on ``x``; multiples of ``g`` far above them do
+not. Rounding adds ``g²/12`` to the noise variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴.
 
 Under ``serial`` every innovation has covariance R along the rows, so li2012, Theorem 4, holds with
-R ⊗ K_0 for K_0. The last p rows of every block have a stream of their own: the next block starts from
-them, and the block itself is conditioned on them. A guarantee uses the noise's deviation given all other
-records.
+R ⊗ K_0 for K_0. The last p rows of every block have a stream of their own, on which the block is
+conditioned and from which the next one starts.
 """
 
 from __future__ import annotations
@@ -79,15 +76,8 @@ class Step:
 def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
     """Refuse a plan that omits a new copy or uses an unavailable input.
 
-    Copies of one request may share innovations. Innovations of earlier requests are not kept, so a
-    step cannot reuse one.
-
-    Raises
-    ------
-    ValueError
-        Naming the step and the missing input.
+    Innovations of earlier requests are not kept. ``ValueError`` names the step.
     """
-    # memory would be released as found
     if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):
         raise ValueError("`plan` must draw every new copy once")
     drawn = set(range(existing + 1))
@@ -116,19 +106,11 @@ def implied_level_covariance(
 ) -> Array:
     """Return the exact ``Sigma`` of a plan, shape (M, M).
 
-    ``Z = A Z + B g`` with A the weights on earlier copies and B the scales. Substitution gives ``Z
-    = C g`` and ``Sigma = C Cᵀ``.
-
-    Parameters
-    ----------
-    steps : sequence of Step
-    copies : int
-        ``M``.
-    before : ndarray of shape (m, m), optional
-        ``Sigma`` of the m existing copies; the steps draw the others.
+    ``Z = A Z + B g`` with A the weights on earlier copies and B the scales: ``Sigma = C Cᵀ`` of
+    ``Z = C g``. ``before`` is ``Sigma`` of the m existing copies, shape (m, m).
     """
     C = np.zeros((copies + 1, copies + 1))
-    if before is not None:  # any root will do: no step may use its innovations
+    if before is not None:
         C[1 : len(before) + 1, 1 : len(before) + 1] = psd_root(before)
     for step in steps:
         for parent, weight in step.parents:
@@ -139,10 +121,7 @@ def implied_level_covariance(
 
 
 def min_covariance(levels: Sequence[float]) -> Array:
-    """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19)).
-
-    The covariance of a process with independent increments.
-    """
+    """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
     s = np.asarray(levels, dtype=np.float64)
     return np.minimum(s[:, None], s[None, :])
 
@@ -161,14 +140,12 @@ def bridge_plan(
 ) -> list[Step]:
     """Return one step per copy, from its two neighbouring levels only.
 
-    In order of release, or in ``order``. The Brownian bridge, equal to li2012 (17)–(18); ``O(log
-    M)`` comparisons per copy.
+    In order of release, or in ``order``. The Brownian bridge, equal to li2012 (17)–(18).
     """
     new = order or range(existing + 1, len(levels) + 1)
-    # six times as fast as np.asarray, which inspects each number
+    # six times as fast as np.asarray
     held = np.fromiter(levels, np.float64, existing)
-    # Only neighbours of new copies are searched for, so the cost does not grow with the number of
-    # existing copies.
+    # only neighbours of new copies are searched for
     ordered, drawn = [0.0, *_next_to(held, [levels[copy - 1] for copy in new])], {0.0: ORIGINAL}
 
     def holder(level: float) -> int:
@@ -186,7 +163,6 @@ def bridge_plan(
 
 
 def _next_to(held: Array, levels: Sequence[float]) -> list[float]:
-    """Return the held levels adjacent or equal to other levels, ascending."""
     if not held.size:
         return []
     place = np.searchsorted(ordered := np.sort(held), levels)
@@ -203,7 +179,7 @@ def _bridge_step(
         return Step(copy, ((holder(s), 1.0),))
     a, b = ordered[place - 1], ordered[place]
     t = (s - a) / (b - a)
-    # (s−a)(b−s)/(b−a) as t·(b−s): no product of two tiny gaps that could underflow
+    # (s−a)(b−s)/(b−a) without underflow
     return Step(
         copy, ((holder(a), 1.0 - t), (holder(b), t)), ((copy, float(np.sqrt(t * (b - s)))),)
     )
@@ -232,12 +208,7 @@ def serial_law(
 ) -> Autoregression | None:
     """Return the autoregression of the noise, or None if independent.
 
-    Independent by default, and for data without an order.
-
-    Raises
-    ------
-    AuditorError
-        The memory is longer than a block of records; a block depends only on the block before.
+    ``AuditorError`` if its memory is longer than a block of records.
     """
     coefficients = (
         yule_walker(*table.autocorrelations)
@@ -251,7 +222,7 @@ def serial_law(
     width = len(table.mean)
     found, rows = Autoregression(coefficients), block_rows(width)
     if found.memory**rows > FORGOTTEN:
-        # rounded up it might be 1, and no stationary series has a root of 1
+        # no stationary series has a root of 1
         longest = floor(FORGOTTEN ** (1 / rows) * 1e6) / 1e6
         raise AuditorError(
             f"serial: noise that fades by a factor of {found.memory:.6g} a record still shows after {rows:,} records, as many as are drawn "
@@ -261,7 +232,7 @@ def serial_law(
 
 
 class SerialRows:
-    """Consecutive rows of one block, read in order like draws of normals."""
+    """Consecutive rows of one block, read in order."""
 
     def __init__(self, rows: Array) -> None:
         self._rows, self._given = rows, 0
@@ -277,17 +248,12 @@ class SerialRows:
         return cls(rows)
 
     def standard_normal(self, shape: tuple[int, ...]) -> Array:
-        """Return the next rows."""
         self._given += shape[0]
         return self._rows[self._given - shape[0] : self._given]
 
 
 def whitened(law: Autoregression, x: Array, copies: Sequence[Array]) -> list[Array]:
-    """Return copies of one block with serially independent noise.
-
-    The innovations ``Sigma ⊗ K_0`` replace the noise. Needs the original; for tests that assume
-    independent records.
-    """
+    """Return copies with innovations ``Sigma ⊗ K_0`` in place of serial noise."""
     return [x + law.innovations(copy - x) for copy in copies]
 
 
@@ -298,10 +264,7 @@ cache.
 
 
 class AdditiveScheme(Scheme):
-    """Base of additive schemes: noise with covariance ``Sigma ⊗ K_0``.
-
-    The noise is jointly Gaussian unless ``distribution`` is overridden.
-    """
+    """Base of additive schemes: noise with covariance ``Sigma ⊗ K_0``."""
 
     family = "additive"
     on_grid = True
@@ -319,7 +282,7 @@ class AdditiveScheme(Scheme):
 
     @abstractmethod
     def level_covariance(self, levels: Sequence[float]) -> Array:
-        """Return ``Sigma``, shape (M, M), for copies at these levels ``σ_i²``."""
+        """Return ``Sigma``, shape (M, M), of levels ``σ_i²``."""
 
     @abstractmethod
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
@@ -330,7 +293,6 @@ class AdditiveScheme(Scheme):
         return self.plan(levels, existing)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
-        """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         follows_data = self.parameters.noise == "data" and not table.of_first_batch
         return KroneckerNoise(
             self.level_covariance(levels),
@@ -341,7 +303,7 @@ class AdditiveScheme(Scheme):
         )
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return the noise's autoregression over records, or None if independent."""
+        """Return the noise's autoregression, or None if independent."""
         return None
 
     def shape(self, table: TableMoments) -> Array:
@@ -374,13 +336,7 @@ class AdditiveScheme(Scheme):
         )
 
     def checked_plan(self, levels: Sequence[float], key: Key, existing: int) -> list[Step]:
-        """Return the checked steps; for a grid if the key has one.
-
-        Raises
-        ------
-        PluginError
-            The plan breaks its contract (``check_plan``).
-        """
+        """Return the plan, for a grid if the key has one, after ``check_plan``."""
         steps = self.released_plan(levels, existing) if key.grid else self.plan(levels, existing)
         try:
             check_plan(steps, len(levels), existing)
@@ -390,20 +346,15 @@ class AdditiveScheme(Scheme):
 
 
 class FreshNoise(AdditiveScheme):
-    """Base of schemes that draw independent noise for every copy.
-
-    Even at a repeated level.
-    """
+    """Base of schemes that draw independent noise for every copy."""
 
     claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
     reference = "li2012, section 5.1.1"
 
     def level_covariance(self, levels: Sequence[float]) -> Array:
-        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
         return np.diag(np.asarray(levels, dtype=np.float64))
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return ``Y_i = X + σ_i g_i`` for every new copy."""
         return [
             Step(copy, ((ORIGINAL, 1.0),), ((copy, float(np.sqrt(level))),) if level > 0 else ())
             for copy, level in enumerate(levels, start=1)
@@ -412,10 +363,7 @@ class FreshNoise(AdditiveScheme):
 
 
 class AdditiveSampler:
-    """Executes a plan block by block on the copies, with ``X`` as level 0.
-
-    Noise is never stored, since the weights of a step sum to 1.
-    """
+    """Executes a plan block by block on the copies, with ``X`` as level 0."""
 
     def __init__(
         self,
@@ -431,7 +379,6 @@ class AdditiveSampler:
         self._serial = serial
         self._steps = steps
         self._uniform = distribution == "uniform"
-        # Rows are multiplied as g·Rᵀ; for independent attributes by their deviations.
         alone = is_diagonal(shape)
         self._root = None if alone else psd_root(shape).T.copy()
         self._size = np.sqrt(np.clip(np.diag(shape), 0.0, None)) if alone else np.ones(len(shape))
@@ -440,10 +387,6 @@ class AdditiveSampler:
         self._grid = np.array(key.grid)
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``.
-
-        Works in chunks that fit the cache.
-        """
         uses = Counter(innovation for step in self._steps for innovation, _ in step.fresh)
         streams = {innovation: self._stream(index, innovation, x.shape) for innovation in uses}
         ahead = self._continued(x) if index == 0 and self._key.past and self._serial else {}
@@ -460,12 +403,11 @@ class AdditiveSampler:
                     y += scale * self._size * drawn[innovation]
                     if uses[innovation] == 1:
                         del drawn[innovation]
-                # rounds the process: later copies are drawn from the released values
+                # later copies are drawn from the released values
                 if self._grid.size and step.fresh:
                     snap(y, self._grid)
 
     def _innovation(self, rng: Rng | SerialRows, shape: tuple[int, ...]) -> Array:
-        """Draw rows of independent numbers of variance 1, coloured by ``K_0``."""
         if not self._uniform:
             g = rng.standard_normal(shape)
         else:
@@ -486,8 +428,7 @@ class AdditiveSampler:
             before = noise_stream(self._key, block, copy, level, "before")
             return law.stationary(before.standard_normal((law.order, N)))
 
-        # Only a whole block has a successor, so only a whole block is conditioned on the rows after
-        # it.
+        # only a whole block has a successor
         end = joint(index + 1) if rows == block_rows(N) else None
         return SerialRows.drawn(law, (rows, N), rng, joint(index), end)
 
@@ -512,8 +453,7 @@ class AdditiveSampler:
 def noise_stream(key: Key, block: int, copy: int, level: float, *part: str) -> Rng:
     """Return the random stream of one copy's noise in one block of rows.
 
-    The level is part of the name, so alternative extensions of one release never share an
-    innovation.
+    The level is in the name: alternative extensions never share an innovation.
     """
     return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(level), block, *part)
 
@@ -546,7 +486,7 @@ def grid_of(
     Parameters
     ----------
     deviations : ndarray of shape (M, N)
-        Standard deviations of the noise.
+        Of the noise.
     largest : ndarray of shape (N,)
         Largest absolute value of the originals.
     bits : int
@@ -554,7 +494,7 @@ def grid_of(
     units : ndarray of shape (N,), optional
         Units of noise on a lattice; they are then the grid.
     farthest : float
-        Number of deviations that no draw exceeds.
+        Deviations that no draw exceeds.
 
     Examples
     --------
@@ -576,8 +516,7 @@ def grid_of(
 def snap(rows: Array, grid: Array) -> None:
     """Round rows, shape (b, N), to the grid in place; grid 0 changes no value.
 
-    At ``1.5·2⁵²·g`` doubles lie ``g`` apart, so the sum is rounded to the grid (half to even) and
-    the difference is exact.
+    Half to even: at ``1.5·2⁵²·g`` doubles lie ``g`` apart.
     """
     shift = 1.5 * 2.0**52 * grid
     rows += shift

@@ -55,14 +55,7 @@ MOST_SUMMED = 10**5
 
 
 def root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root of a function that changes sign, by Brent's method.
-
-    Raises
-    ------
-    ValueError
-        Both ends have equal signs.
-    """
-    # a fifth of a second to import, and audits without bounds do not need it
+    """Return the root between ends of unequal signs, by Brent's method."""
     from scipy.optimize import brentq
 
     return float(brentq(f, low, high, xtol=1e-13, rtol=1e-14))
@@ -85,7 +78,6 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 1.0
     first = scipy.special.log_ndtr(mu / 2.0 - epsilon / mu)
     second = scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu)
-    # a difference of two near numbers would lose a small δ
     return float(-np.exp(first) * np.expm1(min(0.0, epsilon + second - first)))
 
 
@@ -101,12 +93,11 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def shift_mu(noise: NoiseDensity, change: float) -> float:
-    """Return the least μ of one value with discrete or Laplace noise.
+    """Return the least μ of Laplace, geometric or Skellam noise.
 
-    For Laplace, geometric and Skellam noise; infinite above about 74. The test ``y ≥ t`` errs with
-    probabilities ``1 − F(t)`` and ``F(t − Δ)``, so ``μ = max_t z(t) − z(t − Δ)``. Between two
-    lattice tests errors are linear, and Gaussian errors lie below. z is odd and flattens outwards
-    (tails heavier than Gaussian), so the maximum is at the middle, ``t = Δ/2``.
+    Infinite above about 74. The test ``y ≥ t`` errs with probabilities ``1 − F(t)`` and
+    ``F(t − Δ)``, so ``μ = max_t z(t) − z(t − Δ)``. z is odd and flattens outwards (tails heavier than
+    Gaussian), so the maximum is at ``t = Δ/2``.
 
     Parameters
     ----------
@@ -131,28 +122,21 @@ def geometric_rho(pure: float, rate: float = 0.0) -> float:
 
     ``pure`` is its ε; at rate 0 the noise is Laplace. ρ is the divergence of order 1,
     ``ε − (1 − e^{−ε})·λ/sinh λ``, because ``D_α/α`` falls with α. ``E e^{(α − ½)L}`` under the
-    middle measure ``√(pq)`` is a sum of ``cosh`` whose weights never fall up to ``L = ε``, so all
-    its zeros are imaginary (Pólya 1918; Eneström and Kakeya on a lattice). The logarithm of
-    ``Π (1 + u/y_k²)`` is concave in ``u = (α − ½)²``, and ``D_α/α`` is its slope from ``u = ¼``.
+    middle measure ``√(pq)`` has imaginary zeros only (Pólya 1918; Eneström and Kakeya on a lattice).
+    So ``log Π (1 + u/y_k²)`` is concave in ``u = (α − ½)²``, and ``D_α/α`` is its slope from
+    ``u = ¼``.
     """
-    # sinh would overflow
     factor = -2.0 * rate * math.exp(-rate) / math.expm1(-2.0 * rate) if rate > 0.0 else 1.0
     return pure + math.expm1(-pure) * factor
 
 
 def laplace_epsilon(pure: float, delta: float) -> float:
-    """Return the least ε at which Laplace noise is (ε, δ), for one value.
-
-    Exactly ``pure + 2 ln(1 − δ)``, with ``pure`` its ε at δ = 0.
-    """
+    """Return the least ε of Laplace noise: ``pure + 2 ln(1 − δ)``."""
     return max(0.0, pure + 2.0 * math.log1p(-delta))
 
 
 def concentrated_epsilon(rho: float, delta: float) -> float:
-    """Return ε of ρ-zero-concentrated privacy at δ: ``ρ + 2 √(ρ ln 1/δ)``.
-
-    Source: bun2016, Proposition 1.3.
-    """
+    """Return ``ρ + 2 √(ρ ln 1/δ)``, ε at δ (bun2016, Proposition 1.3)."""
     return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
 
 
@@ -162,7 +146,6 @@ def is_summed(d: int, v: float) -> bool:
 
 
 def _skellam(d: int, v: float) -> tuple[Array, Array]:
-    """Return ``ln P(k)`` and ``ln P(k − d)`` of Skellam noise."""
     reach = math.ceil(12.0 * math.sqrt(v)) + d + TAIL_STEPS
     k, noise = np.arange(-reach, reach + 1.0), NoiseDensity("skellam", math.sqrt(v))
     return noise.log_pdf(k), noise.log_pdf(k - d)
@@ -171,30 +154,23 @@ def _skellam(d: int, v: float) -> tuple[Array, Array]:
 def skellam_rho(d: int, v: float) -> float:
     """Return the least ρ of one value with Skellam noise, changed by d units.
 
-    The supremum of ``D_α/α`` over orders α is the limit at order 1, ``Σ_k P(k) ln P(k)/P(k − d)``.
-    No proof is known to us. Verified numerically for d from 1 to 30, v from 0.01 to 9,000 and
-    orders to 100. ``agarwal2021``'s bound lies above.
+    The limit of ``D_α/α`` at order 1, ``Σ_k P(k) ln P(k)/P(k − d)``, taken as the supremum. No proof
+    is known; verified for d from 1 to 30, v from 0.01 to 9,000 and orders to 100. ``agarwal2021``'s
+    bound lies above.
     """
     p, q = _skellam(d, v)
-    # mean of both directions, which are equal: no term is below 0
     return float(0.5 * ((np.exp(p) - np.exp(q)) * (p - q)).sum())
 
 
 def skellam_delta(d: int, v: float, epsilon: float) -> float:
-    """Return the least δ at which Skellam noise is (ε, δ), for one value.
-
-    Changed by d units; exactly ``Σ_k (P(k − d) − e^ε P(k))₊``.
-    """
+    """Return δ of Skellam noise changed by d: ``Σ_k (P(k − d) − e^ε P(k))₊``."""
     q, p = _skellam(d, v)
     return float(-(np.exp(p) * np.expm1(np.minimum(0.0, epsilon + q - p))).sum())
 
 
 @lru_cache(maxsize=2**12)
 def skellam_epsilon(d: int, v: float, delta: float) -> float:
-    """Return the least ε ≥ 0 at which Skellam noise is (ε, δ).
-
-    For one value, changed by d units; see ``skellam_delta``.
-    """
+    """Return the least ε ≥ 0 of ``skellam_delta``."""
     if skellam_delta(d, v, 0.0) <= delta:
         return 0.0
     high = concentrated_epsilon(skellam_rho(d, v), delta)
@@ -208,10 +184,7 @@ BOX = "an upper bound: over the corners of more than 20 attributes the largest l
 
 @dataclass(frozen=True)
 class Length:
-    """Largest Mahalanobis length of a change, and that change.
-
-    ``note`` says if the length is only a bound.
-    """
+    """Largest Mahalanobis length of a change; ``note`` if only a bound."""
 
     value: float
     corner: Array = field(repr=False)
@@ -228,15 +201,13 @@ class Length:
 class Filled:
     """Cells that hold a column's mean, and so move with every present value.
 
-    A change of one record by Δ, to or from a blank as well, moves each filled cell of column j by
-    at most ``Δ_j / present_j``.
+    A change of one record by Δ moves each filled cell of column j by at most ``Δ_j / present_j``.
 
     Attributes
     ----------
     pairs : ndarray of shape (N, N)
-        Number of records whose cells in both columns are filled.
+        Number of records with both cells filled.
     present : ndarray of shape (N,)
-        Number of present values.
     """
 
     pairs: Array = field(repr=False)
@@ -244,22 +215,22 @@ class Filled:
 
     @classmethod
     def of(cls, blanks: NDArray[np.bool_] | None) -> Filled | None:
-        """Return the filled cells, given the indicator of blanks, (n, N)."""
+        """Return the filled cells by indicator of blanks, (n, N)."""
         if blanks is None:
             return None
         cells = blanks.astype(np.float64)
         return cls(cells.T @ cells, len(cells) - cells.sum(axis=0))
 
     def factor(self, records: int) -> Array:
-        """Return the factor of Q for a change of some records, shape (N, N)."""
+        """Return the factor of Q for some records, shape (N, N)."""
         return records + records**2 * self.pairs / np.outer(self.present, self.present)
 
 
 def largest_length(C: Array, spans: Array, factor: Array | float = 1.0) -> Length:
     """Return the largest ``√(Δᵀ C⁻¹ Δ)`` over the box ``|Δ_j| ≤ spans_j``.
 
-    ``factor`` multiplies Q entry by entry. Infinite where C is singular. Eigenvalues are lowered by the rounding error, so that rounding
-    never overstates privacy.
+    ``factor`` multiplies Q entry by entry. Infinite where C is singular. Eigenvalues are lowered by
+    the rounding error, so privacy is never overstated.
     """
     N = len(C)
     scaled, size = in_own_units(C)
@@ -268,7 +239,6 @@ def largest_length(C: Array, spans: Array, factor: Array | float = 1.0) -> Lengt
     if (np.diag(C) <= 0.0).any() or values[0] <= 0.0:
         return Length(math.inf, spans)
     u = spans / size
-    # vᵀ Q v is the squared length of the corner with signs v
     Q = factor * np.outer(u, u) * ((vectors / values) @ vectors.T)
     if N <= MOST_CORNERS:
         signs = _worst_corner(Q)
@@ -283,10 +253,9 @@ def largest_length(C: Array, spans: Array, factor: Array | float = 1.0) -> Lengt
 
 
 def _worst_corner(Q: Array) -> Array:
-    """Return the signs v, shape (N,), with the largest ``vᵀ Q v``.
+    """Signs v, shape (N,), with the largest ``vᵀ Q v``, exhaustively.
 
-    Exhaustive, with the last sign fixed at +1. Signs are split into halves a and b,
-    ``vᵀQv = aᵀQ_aa a + 2 aᵀQ_ab b + bᵀQ_bb b``, so one matrix product evaluates all.
+    In halves a and b, ``vᵀQv = aᵀQ_aa a + 2 aᵀQ_ab b + bᵀQ_bb b``: one matrix product.
     """
     N = len(Q)
     half = N // 2
@@ -306,10 +275,10 @@ def _signs(n: int) -> Array:
 
 
 def _climbed(Q: Array) -> Array:
-    """Return signs of a long corner by coordinate ascent: a lower bound."""
+    """Signs of a long corner by coordinate ascent: a lower bound."""
     v = np.where(Q[int(np.argmax(np.diag(Q)))] < 0, -1.0, 1.0)
     for _ in range(10 * len(Q)):
-        gain = -4.0 * v * (Q @ v) + 4.0 * np.diag(Q)  # gain of flipping each sign
+        gain = -4.0 * v * (Q @ v) + 4.0 * np.diag(Q)
         j = int(np.argmax(gain))
         if gain[j] <= 1e-12 * abs(float(v @ Q @ v)):
             break
@@ -320,8 +289,8 @@ def _climbed(Q: Array) -> Array:
 def combined_noise(R: Array, N: int) -> Array:
     """Return ``C = (Hᵀ K⁺ H)⁻¹``, shape (N, N), from a root ``K = R Rᵀ``.
 
-    K is the noise covariance of k copies and may be singular. C is the residual covariance of the
-    copies' mean noise after regression on the differences of copies.
+    K is the noise covariance of k copies and may be singular. C is the residual covariance of their
+    mean noise after regression on the differences of copies.
     """
     k = len(R) // N
     blocks = R.reshape(k, N, -1)
@@ -334,7 +303,7 @@ def combined_noise(R: Array, N: int) -> Array:
     _, s, Vt = np.linalg.svd(told / np.linalg.norm(told, axis=1)[:, None], full_matrices=False)
     Vt = Vt[s > len(R) * EPS * s[0]]
     rest = mean - (mean @ Vt.T) @ Vt
-    # once more: the first subtraction leaves rounding of the size of the mean
+    # once more, against rounding
     rest -= (rest @ Vt.T) @ Vt
     rest[np.abs(rest) <= BITS * len(R) * EPS * np.abs(mean).max(axis=1, keepdims=True)] = 0.0
     return rest @ rest.T
@@ -355,7 +324,7 @@ WHOLE = 1e-9
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a guarantee, infinite if none; ``note`` explains it."""
+    """One figure of a guarantee, infinite if none."""
 
     value: float
     note: str = ""
@@ -374,13 +343,12 @@ class Guarantees:
     Attributes
     ----------
     law : NoiseLaw
-        Of all copies.
     spans : ndarray of shape (N,)
         Largest change of each attribute, in data units; > 0.
     delta : float
-        δ of the stated (ε, δ); in (0, 1).
+        In (0, 1).
     records : int
-        Most records of one protected unit. Their losses add up: ε, ρ and μ² of independent noise.
+        Most records of one protected unit. Their losses add up.
     """
 
     law: NoiseLaw
@@ -416,10 +384,7 @@ class Guarantees:
 
     @cached_property
     def changes(self) -> Array:
-        """Largest possible change of each attribute, shape (N,).
-
-        Whole units where the noise lies on a lattice.
-        """
+        """Largest possible change of each attribute, (N,), whole on a lattice."""
         units = (
             self.law.units
             if isinstance(self.law, KroneckerNoise) and self.law.distribution in LATTICE
@@ -432,7 +397,7 @@ class Guarantees:
         )
 
     def counted(self, copies: Sequence[int]) -> list[float]:
-        """Return the levels that count: the least of one process, else all."""
+        """Return the levels that count: one process's least, else all."""
         law = self._product
         levels = [float(law.level_covariance[copy - 1, copy - 1]) for copy in copies]
         return [min(levels)] if law.one_process else levels
@@ -443,8 +408,6 @@ class Guarantees:
             return largest_length(self._combined(copies), self.spans, self._factor)
         index = np.asarray(copies, dtype=np.intp) - 1
         _, v = best_unbiased_combination(self.law.level_covariance[np.ix_(index, index)])
-        # An adversary who knows all other records also knows their noise, so the conditional
-        # variance counts.
         left = 1.0 if self.law.serial is None else 1.0 / self.law.serial.precision
         return self._length.over(math.sqrt(max(0.0, left * float(v))))
 
@@ -487,10 +450,7 @@ class Guarantees:
         }
 
     def _values(self, levels: Sequence[float]) -> Guarantee:
-        """Guarantee of Laplace, geometric or Skellam noise.
-
-        Losses of values and copies add up: ε and ρ exactly, μ² as a bound.
-        """
+        """Losses of values and copies add up: ε and ρ exactly, μ² as a bound."""
         moves = [(j, float(change), self.records) for j, change in enumerate(self.changes)]
         if self.filled is not None:  # all records of a unit move a filled cell together
             shifts = self.records * self.changes / self.filled.present
@@ -522,7 +482,6 @@ class Guarantees:
         }
 
     def _one_at_delta(self, level: float, pure: float, bound: float) -> Figure:
-        """Return ε of (ε, δ) for one value, exactly where known."""
         noise = self._product.density_at(level, 0)
         if noise.distribution == "laplace":
             return Figure(laplace_epsilon(pure, self.delta))
@@ -532,15 +491,13 @@ class Guarantees:
         return Figure(bound, BY_VALUE)
 
     def _uniform(self, levels: Sequence[float]) -> Guarantee:
-        """Guarantee of uniform noise, a matrix times independent numbers on ±√3.
+        """Guarantee of a matrix times independent numbers on ±√3.
 
-        Where the outputs of two records overlap they are equally likely; elsewhere the output
-        discloses the record.
+        Overlapping outputs are equally likely; others disclose the record.
         """
         root, apart = psd_root(self._product.shape), 1.0
         if np.linalg.cond(root) < 1.0 / EPS:
             moved = np.abs(np.linalg.inv(root)) @ self.spans / (2.0 * math.sqrt(3.0))
-            # share of each number's range
             shares = np.outer(1.0 / np.sqrt(np.asarray(levels)), moved)
             apart = (
                 float(-np.expm1(self.records * np.log1p(-shares).sum()))
@@ -553,12 +510,9 @@ class Guarantees:
         }
 
 
-@lru_cache(maxsize=2**12)  # a level is in many coalitions
+@lru_cache(maxsize=2**12)
 def loss(noise: NoiseDensity, change: float) -> tuple[float, float, float]:
-    """Return the least ε, μ and ρ of one value, for a change in data units.
-
-    The noise is Laplace, geometric or Skellam.
-    """
+    """Return the least ε, μ and ρ of one value, for a change in data units."""
     mu, rate = shift_mu(noise, change), 0.0
     if noise.distribution == "skellam":
         d, v = round(change / noise.unit), (noise.std / noise.unit) ** 2

@@ -9,11 +9,10 @@
 | ``D`` | ``Z_c − Z_a``, the difference of the two neighbours | (rows,) | |
 | ``unit`` | lattice step of each attribute: its recording step, or a divisor of it; public | (N,) | |
 
-Each copy is the least perturbed one plus independent noise, so that copy is sufficient. Given its two
-neighbours a new copy is ``Y_b = Y_a + U``, U from the law of ``Z_b − Z_a`` given D. Beyond the last copy U
-is an increment. A copy with ``U = D`` is set equal to its upper neighbour, as sums may differ in the last
-bit. Attributes are independent, since only Gaussian noise keeps its law under mixing. On a lattice sums
-are exact, and values beyond 2⁵⁰ units are refused.
+Each copy is the least perturbed one plus independent noise, so that copy is sufficient. A new copy is
+``Y_b = Y_a + U``, U from the law of ``Z_b − Z_a`` given D; beyond the last copy U is an increment. A copy
+with ``U = D`` is set equal to its upper neighbour. Attributes are independent. On a lattice sums are
+exact, and values beyond 2⁵⁰ units are refused.
 """
 
 from __future__ import annotations
@@ -53,20 +52,9 @@ from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 class Process(NamedTuple):
     """A process with independent increments, as two functions of an attribute.
 
-    Attributes
-    ----------
-    distribution : str
-        Distribution of ``Z_v``.
-    increment : callable
-        ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,).
-    bridge : callable
-        ``bridge(rng, gap, low, middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low
-        = gap ≥ 0``, shape (rows,), for variances ``low < middle < high``. Exactly 0, or exactly the
-        gap, if the middle copy equals a neighbour. Laws are symmetric.
-
-    Notes
-    -----
-    On a lattice variances are in squared units, and differences in units.
+    ``increment(rng, low, high, size)`` returns ``Z_high − Z_low``, shape (size,). ``bridge(rng, gap, low,
+    middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low = gap ≥ 0``, shape (rows,), for
+    variances ``low < middle < high``; exactly 0 or the gap if copies are equal. Laws are symmetric.
     """
 
     distribution: Distribution
@@ -85,8 +73,7 @@ class Process(NamedTuple):
 class ProcessSampler:
     """Executes a plan block by block on the copies, with ``X`` as level 0.
 
-    A step is a copy of its one parent, an increment, or a bridge between two parents. ``variances`` is
-    the diagonal of ``K_0``, ``units`` the lattice step of released values.
+    ``variances`` is the diagonal of ``K_0``, ``units`` the lattice step of released values.
     """
 
     in_order = False
@@ -109,10 +96,6 @@ class ProcessSampler:
         self._fraction = as_fraction(np.ones(len(variances)) if units is None else units)
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``.
-
-        Works in chunks that fit the cache.
-        """
         streams = {
             step.copy: noise_stream(self._key, index, step.copy, self._levels[step.copy - 1])
             for step in self._steps
@@ -146,12 +129,11 @@ class ProcessSampler:
     def _gap(self, low: Array, high: Array) -> Array:
         if self._units is None:
             return high - low
-        if self._grid.size:  # released values lie on the lattice, also where a blank was imputed
+        if self._grid.size:
             return np.rint(high / self._units) - np.rint(low / self._units)
         return np.rint((high - low) / self._units)
 
     def _add(self, low: Array, U: Array, y: Array) -> None:
-        """Write ``Y_low + U`` to ``y``, on the lattice or, if released, the grid."""
         if self._units is None:
             np.add(low, U, out=y)
             if self._grid.size:
@@ -161,7 +143,7 @@ class ProcessSampler:
         k = np.rint(low / self._units)
         np.divide((k + U) * steps, power, out=y)
         np.copyto(y, low, where=self._variances == 0)
-        # an audit, where an imputed mean may be off the lattice; the added noise is whole
+        # an imputed mean may be off the lattice; the added noise is whole
         if not self._grid.size:
             rest = low - k * steps / power
             off = (np.abs(rest) > SLACK * self._units) & (self._variances > 0)
@@ -171,8 +153,7 @@ class ProcessSampler:
 def as_fraction(units: Array) -> tuple[Array, Array]:
     """Return units as ``steps/power``, with a power of ten if possible.
 
-    For units of at most six decimal places, ``k·steps/power`` is the double nearest to k units: 0.3,
-    not 3·0.1. Multiples of powers of two are exact.
+    For units of at most six decimal places, ``k·steps/power`` is the double nearest to k units.
 
     Examples
     --------
@@ -216,7 +197,6 @@ class ProcessScheme(AdditiveScheme):
         return None
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
-        """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         Sigma, K_0 = self.level_covariance(levels), self.shape(table)
         return KroneckerNoise(
             Sigma,
@@ -252,21 +232,13 @@ class MultilevelProcess(ProcessScheme):
     )
 
     def level_covariance(self, levels: Sequence[float]) -> Array:
-        """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M)."""
         return min_covariance(levels)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return one step per copy, from its two neighbouring levels.
-
-        A repeated level returns the existing copy.
-        """
         return bridge_plan(levels, existing)
 
     def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the steps from the lowest new level up.
-
-        Even rounded to a grid, a copy above the last is then a function of it.
-        """
+        # a copy above the last is then a function of it, even rounded to a grid
         return upward_plan(levels, existing)
 
 
@@ -303,13 +275,6 @@ class LatticeScheme(ProcessScheme):
         )
 
     def units(self, table: TableMoments) -> Array:
-        """Return the unit of each attribute's noise, shape (N,).
-
-        Raises
-        ------
-        AuditorError
-            A column's values are not whole multiples of it.
-        """
         return units_of(self.parameters.unit, table.recorded, np.diag(self.shape(table)))
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
@@ -332,25 +297,17 @@ class MultilevelLattice(LatticeScheme, MultilevelProcess):
     """One process of whole numbers for all copies of a request."""
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return steps from the lowest new level up.
-
-        Increments are many times faster to draw than bridges, with an equal joint law.
-        """
+        # increments are many times faster to draw than bridges
         return upward_plan(levels, existing)
 
 
 def units_of(
     stated: float | Mapping[str, float] | None, recorded: Recorded, variances: Array
 ) -> Array:
-    """Return the unit of each attribute, shape (N,).
+    """Return each attribute's unit: stated, else its recording step, else 1.
 
-    As stated, else the recording step, else 1. Attributes without noise are not checked.
-
-    Raises
-    ------
-    AuditorError
-        A column with noise has no recording step, or one that is no whole multiple of its unit; or
-        a unit names no column.
+    ``AuditorError`` if a column with noise has no recording step, or one that is no whole multiple of
+    its unit, or if a unit names no column.
     """
     by_column = stated or {}
     if not isinstance(by_column, Mapping):
@@ -381,14 +338,9 @@ def _unit(name: str, step: float, stated: float | None, noisy: bool) -> float:
 
 
 def check_exact(units: Array, variances: Array, recorded: Recorded) -> None:
-    """Refuse noise whose sums with values would not be exact.
+    """Refuse noise whose sums with values would be inexact (``AuditorError``).
 
     ``variances`` are the largest, in squared data units, shape (N,).
-
-    Raises
-    ------
-    AuditorError
-        Naming the first inexact column.
     """
     v = variances / units**2
     beyond = (v > MOST_VARIANCE) | (recorded.largest / units + FARTHEST * np.sqrt(v) > EXACT)

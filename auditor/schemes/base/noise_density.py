@@ -9,8 +9,7 @@
 | ``skellam`` | ``e^{−v} I_k(v)``, the difference of two Poisson numbers of mean v/2 | ``1/v`` | skellam1946 |
 
 ``s`` is the standard deviation in data units. ``geometric`` and ``skellam`` lie on a lattice:
-``t = k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0 and determined by
-their variance.
+``t = k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ LATTICE: frozenset[Distribution] = frozenset({"geometric", "skellam"})
 def geometric_rate(v: float) -> float:
     """Return ``λ = −ln q`` of two-sided geometric noise of variance v > 0.
 
-    ``v = 2q/(1 − q)²``, in squared units. Solves ``v = 1/(2 sinh²(λ/2))``, which is accurate for q
-    near 0 and near 1.
+    Solves ``v = 2q/(1 − q)² = 1/(2 sinh²(λ/2))``, in squared units, for any q.
 
     Examples
     --------
@@ -103,10 +101,7 @@ class NoiseDensity:
         return self.log_pdf(y - x)
 
     def cdf(self, t: Array) -> Array:
-        """Return the distribution function at t.
-
-        At a lattice point half of its probability is included.
-        """
+        """Return the distribution function at t, with half of a lattice point."""
         if self.distribution == "uniform":
             return np.clip(0.5 + 0.5 * t / self.reach, 0.0, 1.0)
         tail = self._tail(t)
@@ -127,8 +122,7 @@ class NoiseDensity:
         """Return the probability between neighbours of t, along the last axis."""
         if self.distribution == "uniform":
             return -np.diff(self.cdf(t), axis=-1)
-        # F is [t > 0] minus a signed tail beyond |t|: above the mean a difference of two F near 1
-        # would round to 0.
+        # above the mean a difference of two F near 1 would round to 0
         tail = np.copysign(self._tail(t), t)
         found = tail[..., 1:] - tail[..., :-1]
         found += ~np.signbit(t[..., :-1]) & np.signbit(t[..., 1:])
@@ -139,10 +133,7 @@ class NoiseDensity:
 
 
 def excess_kurtosis(distribution: Distribution, v: float) -> float:
-    """Return a distribution's excess kurtosis.
-
-    ``v`` is the variance in squared lattice units.
-    """
+    """Return the excess kurtosis at variance ``v``, in squared lattice units."""
     return {
         "gaussian": 0.0,
         "uniform": -6.0 / 5.0,
@@ -219,13 +210,13 @@ def _log_bessel(k: Array, v: float) -> Array:
 
 
 def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
-    """Return a slow function of whole numbers, evaluated once per value."""
+    """Evaluate a slow function of whole numbers once per value."""
     most = float(k.max(initial=0.0)) + 1.0
     return function(np.arange(most))[k.astype(np.intp)] if k.size > most else function(k)
 
 
 def _multiples(t: Array, unit: float) -> tuple[Array, Array]:
-    """Return t in units, rounded, and whether it is a multiple up to rounding."""
+    """T in units, rounded, and whether it is a multiple up to rounding."""
     scaled = t / unit
     k = np.rint(scaled)
     scaled -= k
@@ -257,9 +248,8 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
 def _saddle_point_tail(k: Array, v: float) -> Array:
     """Return ``P(K > k) + P(K = k)/2`` for k ≥ 0 by the saddle point.
 
-    ``Φ(−w) + φ(w)·(coth(s/2)/(2√κ) − 1/w)`` with ``s = arsinh(k/v)``, ``κ = √(k² + v²)``. Lugannani
-    & Rice 1980; ½·coth(s/2), for their 1/s, is the mean of their lattice forms for ``P(K ≥ k)`` and
-    ``P(K > k)``.
+    ``Φ(−w) + φ(w)·(coth(s/2)/(2√κ) − 1/w)`` with ``s = arsinh(k/v)``, ``κ = √(k² + v²)``: the mean of the
+    lattice forms of Lugannani & Rice 1980 for ``P(K ≥ k)`` and ``P(K > k)``.
     """
     w = _signed_root(k, v)
     far = np.maximum(w, 1e-3)  # closer to 0 both terms equal 1 up to a share of w/v
@@ -272,7 +262,7 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
 
 
 def _signed_root(k: Array, v: float) -> Array:
-    """Return ``w = √(2(k·arsinh(k/v) + v − √(k² + v²)))`` for k ≥ 0."""
+    """``w = √(2(k·arsinh(k/v) + v − √(k² + v²)))`` for k ≥ 0."""
     return np.sqrt(2.0 * np.clip(k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v), 0.0, None))
 
 

@@ -6,8 +6,7 @@
 | ``Sigma`` | covariance across copies (noise multiples, no unit) | (M, M) |
 | ``K_0`` | covariance across attributes, in squared data units | (N, N) |
 
-Every scheme of the papers has ``K_Z = Sigma ⊗ K_0`` (li2012, section 5.4, Lemma 1). ``DenseNoise``
-is for mixed shapes, ``Transformed`` for copies that were multiplied by matrices.
+Every scheme of the papers has ``K_Z = Sigma ⊗ K_0`` (li2012, section 5.4, Lemma 1).
 """
 
 from __future__ import annotations
@@ -49,19 +48,17 @@ class KroneckerNoise:
     shape : ndarray of shape (N, N)
         ``K_0``; positive semi-definite, *not checked*.
     follows_data : bool
-        Whether ``K_0`` is the data's covariance, which adversaries may have to estimate.
+        Whether ``K_0`` is the data's covariance.
     distribution : str
         ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u``, u independent and uniform on ±√3, ``Sigma``
         diagonal. ``laplace``, ``geometric``, ``skellam``: independent attributes, ``K_0`` diagonal.
         ``unstated``: uncorrelated with the data in every row; its size may depend on the values.
-        Errors of linear attacks need second moments only; their spread needs the distribution.
     one_process : bool
-        Whether non-Gaussian copies are one process with independent increments,
-        ``Sigma_ij = min(σ_i², σ_j²)``. Otherwise copies are independent.
+        Whether copies have ``Sigma_ij = min(σ_i², σ_j²)``, not independent noise.
     units : ndarray of shape (N,), optional
         Lattice step of each attribute's noise, in data units.
     serial : Autoregression, optional
-        Serial dependence over records: the noise of all records has covariance ``R ⊗ K_Z``.
+        The noise of all records has covariance ``R ⊗ K_Z``.
     """
 
     level_covariance: Array = field(repr=False)
@@ -74,12 +71,12 @@ class KroneckerNoise:
 
     @property
     def copies(self) -> int:
-        """Number of copies ``M``."""
+        """``M``."""
         return int(self.level_covariance.shape[0])
 
     @property
     def width(self) -> int:
-        """Number of attributes ``N``."""
+        """``N``."""
         return int(self.shape.shape[0])
 
     @cached_property
@@ -89,7 +86,7 @@ class KroneckerNoise:
 
     @property
     def deviations(self) -> Array:
-        """Standard deviation by copy and attribute, shape (M, N)."""
+        """Standard deviations, shape (M, N)."""
         return _deviations(np.outer(np.diag(self.level_covariance), np.diag(self.shape)))
 
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
@@ -98,18 +95,15 @@ class KroneckerNoise:
         return replace(self, level_covariance=self.level_covariance[square(index)])
 
     def applied(self, W: Array) -> Array:
-        """Return ``W K_Z``, shape (..., MN), without forming ``K_Z``."""
+        """Return ``W K_Z``, shape (..., MN)."""
         return _times_kronecker(W, self.level_covariance, self.shape)
 
     def coloured(self, U: Array) -> Array:
-        """Return ``U rootᵀ``, shape (..., MN), without forming ``root``.
-
-        Rows of U are independent components of variance 1.
-        """
+        """Return ``U rootᵀ``, shape (..., MN), of rows of variance 1."""
         return _times_kronecker(U, self._level_root.T, self._shape_root.T)
 
     def of_attributes(self, columns: NDArray[np.intp]) -> KroneckerNoise:
-        """Return the law of some attributes, no longer following the data."""
+        """Return the law of some attributes."""
         units = None if self.units is None else self.units[columns]
         return replace(
             self, shape=self.shape[np.ix_(columns, columns)], follows_data=False, units=units
@@ -122,10 +116,7 @@ class KroneckerNoise:
     def density_at(self, level: float, attribute: int) -> NoiseDensity:
         """Return the law of one attribute's noise at any level σ² > 0.
 
-        Raises
-        ------
-        NotApplicable
-            The distribution is unstated.
+        ``NotApplicable`` if the distribution is unstated.
         """
         if self.distribution == "unstated":
             raise NotApplicable(
@@ -140,8 +131,7 @@ class KroneckerNoise:
     def excess_kurtosis(self) -> Array | None:
         """Excess kurtosis of the components of u, shape (MN,).
 
-        None where all are 0, or unstated. Cumulants of independent increments add: from level a to
-        b it is ``κ₄(b) − κ₄(a)``.
+        None where all are 0, or unstated. Cumulants of increments add.
         """
         distribution = self.distribution
         if distribution == "gaussian" or distribution == "unstated":
@@ -172,14 +162,13 @@ class KroneckerNoise:
     def root(self) -> Array:
         """``Sigma^½ ⊗ K_0^½``, shape (MN, MN): the noise is ``root · u``.
 
-        The components of u are independent with variance 1. For one process ``Sigma^½`` sums
-        increments, since a symmetric root would leave u uncorrelated but dependent.
+        Components of u are independent. For one process ``Sigma^½`` sums increments.
         """
         return np.asarray(np.kron(self._level_root, self._shape_root))
 
     @cached_property
     def _shape_root(self) -> Array:
-        """``K_0^½``, cached: every redraw of the moments uses it."""
+        """``K_0^½``, cached for redraws."""
         return psd_root(self.shape)
 
     @cached_property
@@ -200,7 +189,6 @@ class DenseNoise:
     covariance : ndarray of shape (MN, MN)
         ``K_Z``, positive semi-definite, *not checked*.
     width : int
-        Number of attributes ``N``.
     """
 
     covariance: Array = field(repr=False)
@@ -213,7 +201,7 @@ class DenseNoise:
 
     @cached_property
     def passed_root(self) -> Array:
-        """A root of ``K_Z`` that keeps noise-free combinations (``level_root``)."""
+        """A root of ``K_Z`` (``level_root``)."""
         return level_root(self.covariance)
 
     @cached_property
@@ -223,32 +211,23 @@ class DenseNoise:
 
     @property
     def copies(self) -> int:
-        """Number of copies ``M``."""
         return int(self.covariance.shape[0]) // self.width
 
     def applied(self, W: Array) -> Array:
-        """Return ``W K_Z``, shape (..., MN), for weights on all copies."""
         return (W.reshape(-1, W.shape[-1]) @ self.covariance).reshape(W.shape)
 
     def coloured(self, U: Array) -> Array:
-        """Return ``U rootᵀ``, shape (..., MN).
-
-        Rows of U are independent components of variance 1.
-        """
         return (U.reshape(-1, U.shape[-1]) @ self.root.T).reshape(U.shape)
 
     @property
     def deviations(self) -> Array:
-        """Standard deviation by copy and attribute, shape (M, N)."""
         return _deviations(np.diag(self.covariance).reshape(-1, self.width))
 
     def of(self, copies: Sequence[int]) -> DenseNoise:
-        """Return the law of some copies, by copy numbers from 1."""
         index = attribute_index(copies, self.width)
         return DenseNoise(self.covariance[np.ix_(index, index)], self.width)
 
     def of_attributes(self, columns: NDArray[np.intp]) -> DenseNoise:
-        """Return the law of some attributes, by their places."""
         index = (np.arange(self.copies)[:, None] * self.width + columns).ravel()
         return DenseNoise(self.covariance[np.ix_(index, index)], len(columns))
 
@@ -261,20 +240,16 @@ def _deviations(variances: Array) -> Array:
 
 
 def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
-    """Return ``W (A ⊗ B)``, shape (..., MN), by two products."""
     M, N = len(A), len(B)
     by_copy = (W.reshape(-1, N) @ B).reshape(-1, M, N)
-    if np.count_nonzero(A) == np.count_nonzero(np.diag(A)):  # independent copies: one factor each
+    if np.count_nonzero(A) == np.count_nonzero(np.diag(A)):
         return (by_copy * np.diag(A)[:, None]).reshape(W.shape)
     by_attribute = by_copy.swapaxes(1, 2).reshape(-1, M)
     return (by_attribute @ A).reshape(-1, N, M).swapaxes(1, 2).reshape(W.shape)
 
 
 def _increments(levels: Array) -> tuple[Array, Array]:
-    """Return the levels where each copy's increment begins and ends.
-
-    Of several copies at one level only the first has an increment.
-    """
+    """Levels where each copy's increment begins and ends; one per level."""
     order = np.argsort(levels, kind="stable")
     below = np.empty_like(levels)
     below[order] = np.concatenate([[0.0], levels[order][:-1]])
@@ -299,8 +274,8 @@ def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
 def psd_root(K: Array) -> Array:
     """Return a root R of a positive semi-definite matrix, ``R Rᵀ = K``.
 
-    Symmetric; ``K`` may be singular, and negative eigenvalues from rounding count as 0. Where
-    attributes differ widely in size, the scaled root of the correlations.
+    Negative eigenvalues count as 0. Where attributes differ widely in size, the scaled root of the
+    correlations.
     """
     if widely_scaled(K):
         correlations, size = in_own_units(K)
@@ -311,14 +286,14 @@ def psd_root(K: Array) -> Array:
 def undo_root(K: Array) -> Array:
     """Return the inverse of ``psd_root(K)``, shape (N, N).
 
-    Where K is singular, the pseudo-inverse in units of each attribute.
+    Or the pseudo-inverse.
     """
     size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
     return np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size
 
 
 def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
-    """Whether one copy of a coalition makes all others useless (``makes_useless``)."""
+    """Whether one copy makes all others useless (``makes_useless``)."""
     members = [copy - 1 for copy in copies]
     return any(all(row[j] for j in members) for row in useless[members].tolist())
 
@@ -336,9 +311,9 @@ def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> 
 def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     """Return whether copy b makes copy j useless, for each pair, shape (M, M).
 
-    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` implies that ``Z_j − Z_b`` is independent
-    of ``Z_b`` and ``X``. Then ``Y_j`` is ``Y_b`` plus independent noise, and *no* attack gains from
-    it (li2012, Theorems 1, 2 and 4, and Corollary 1). Other noise needs one process.
+    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` implies that ``Y_j`` is ``Y_b`` plus
+    independent noise, and *no* attack gains from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Other
+    noise needs one process.
     """
     M = law.copies
     if isinstance(law, KroneckerNoise) and law.one_process:
@@ -353,8 +328,7 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     own = np.einsum("abac->abc", blocks)
     variance = np.clip(np.einsum("abab->ab", blocks), 0.0, None)
     deviation = np.sqrt(variance)
-    # Cov(Z_b, Z_j) − Var(Z_b), relative to the deviations compared, so that a large attribute does
-    # not mask a small one.
+    # Cov(Z_b, Z_j) − Var(Z_b), relative to the deviations compared
     gaps = np.abs(blocks - own[:, :, None, :])
     apart = variance[:, None] - 2.0 * np.einsum("abcb->acb", blocks) + variance[None]
     rounding = BITS * EPS * np.maximum(deviation[None], deviation[:, None])
@@ -362,8 +336,7 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
         deviation[:, :, None, None]
         * (UNCORRELATED * np.sqrt(np.clip(apart, 0.0, None)) + rounding)[:, None]
     )
-    # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) must not be negative, as it would be with max in place of
-    # min.
+    # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) must not be negative
     quieter = (deviation[:, None] <= deviation[None] * (1.0 + UNCORRELATED)).all(axis=2)
     return (gaps <= size).all(axis=(1, 3)) & quieter
 
@@ -381,18 +354,14 @@ class IncrementDensity(NamedTuple):
     """Increment of one attribute's noise: 0 with probability ``rest``.
 
     Skellam increments never rest. Laplace and geometric noise have characteristic functions
-    ``1/(1 + v·ψ(u))``, and ``(1 + low·ψ)/(1 + high·ψ) = r + (1 − r)/(1 + high·ψ)`` with
-    ``r = low/high``: an increment rests with probability r, else it is noise of variance ``high``.
+    ``1/(1 + v·ψ(u))``, and ``(1 + low·ψ)/(1 + high·ψ) = r + (1 − r)/(1 + high·ψ)``, ``r = low/high``.
     """
 
     rest: float
     moving: NoiseDensity
 
     def distribution(self, t: Array) -> tuple[Array, Array]:
-        """Return the distribution function and the point probability at t.
-
-        Half of the probability of t itself is included.
-        """
+        """Return the distribution function, with half of t, and ``P(t)``."""
         at = np.asarray(t, dtype=np.float64)
         point = (
             (1.0 - self.rest) * self.moving.pdf(at) if self.moving.on_lattice else np.zeros_like(at)
@@ -406,10 +375,7 @@ class IncrementDensity(NamedTuple):
 def increment_density(
     law: KroneckerNoise, low: float, high: float, attribute: int
 ) -> IncrementDensity:
-    """Return the law of one attribute's ``Z_high − Z_low``, 0 ≤ low < high.
-
-    *Not checked*: that ``is_process`` holds for the law.
-    """
+    """Return the law of one attribute's ``Z_high − Z_low``, 0 ≤ low < high."""
     if law.distribution == "skellam":
         return IncrementDensity(0.0, law.density_at(high - low, attribute))
     return IncrementDensity(low / high, law.density_at(high, attribute))
@@ -438,12 +404,9 @@ class Transform:
         return (y - self.shift) @ self.matrix
 
     def inverse(self, y: Array) -> Array:
-        """Return ``M⁻¹ (y − t)``, shape (b, N), of a square matrix.
+        """Return ``M⁻¹ (y − t)``, shape (b, N).
 
-        Raises
-        ------
-        LinAlgError
-            The matrix is exactly singular; near-singularity is *not checked*.
+        ``LinAlgError`` if M is exactly singular; near-singularity is *not checked*.
         """
         if self.orthogonal:
             return self.undo(y)
@@ -459,14 +422,9 @@ class Transform:
 
 @dataclass(frozen=True)
 class Transformed:
-    """Transforms of one release's copies, and the noise law before them.
+    """Square transforms of a release's copies, and the noise law before them.
 
-    Attributes
-    ----------
-    transforms : tuple of M Transform
-        Square, of the table's width; invertibility is *not checked*.
-    law : NoiseLaw
-        Of ``Z``.
+    Invertibility is *not checked*.
     """
 
     transforms: tuple[Transform, ...] = field(repr=False)
@@ -480,7 +438,7 @@ class Transformed:
 
     @property
     def rigid(self) -> bool:
-        """Whether every transform is rigid: others amplify rounding if undone."""
+        """Whether every transform is rigid: others amplify rounding."""
         return all(transform.orthogonal for transform in self.transforms)
 
     def as_seen(self, moments: Moments) -> Moments:

@@ -27,7 +27,7 @@ class VarianceShape(PluginParameters):
 class AlongTheData(PluginParameters):
     """Noise with the eigenvectors of the data's covariance.
 
-    The covariance of the table, or of the population if its source states one.
+    The table's, or the population's if stated.
     """
 
     of: Literal["table", "population"] = "table"
@@ -54,10 +54,7 @@ class DissimilarShape(AlongTheData):
 
 
 class MatrixShape(PluginParameters):
-    """Noise covariance ``K_0`` as rows of numbers, or as a CSV file.
-
-    The file has no header.
-    """
+    """Noise covariance ``K_0`` as rows, or as a CSV file without header."""
 
     matrix: str | list[list[float]]
 
@@ -116,8 +113,6 @@ def noise_shape(
     ----------
     shape : 'white', 'data', 'bounds' or a shape model
         ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``.
-    K_X : ndarray of shape (N, N)
-        The data's covariance.
     base : Path, optional
         Folder that a matrix file's path is relative to.
     spans : ndarray of shape (N,), optional
@@ -160,14 +155,9 @@ ProductShape = Literal["white", "data", "bounds"] | VarianceShape | VariancesSha
 
 
 def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -> Array:
-    """Return a diagonal ``K_0``, shape (N, N).
+    """Return a diagonal ``K_0``, (N, N), by the diagonals of ``noise_shape``.
 
-    ``data`` is ``diag K_X``, ``variances`` are as given, the others as in ``noise_shape``.
-
-    Raises
-    ------
-    AuditorError
-        The number of variances is not N.
+    ``AuditorError`` if the number of variances is not N.
     """
     if shape == "data":
         return np.diag(np.clip(np.diag(K_X), 0.0, None))
@@ -183,22 +173,8 @@ def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -
 def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:
     """Return noise eigenvalues of a chosen dissimilarity, shape (N,).
 
-    From the data's (0) over equal eigenvalues (0.5) to the data's reversed (1).
-
-    Parameters
-    ----------
-    values : ndarray of shape (N,)
-        The data's eigenvalues, ascending or descending; only their proportions count.
-    dissimilar : float
-        In [0, 1].
-    variance : float
-        Mean of the result, in squared data units.
-
-    Notes
-    -----
-    huang2005, section 8.2, changes the noise's eigenvalues and keeps the data's eigenvectors; it
-    gives no formula. In its Fig. 4, noise left of white is on the principal components, and right
-    of white on the others.
+    From the data's (0) over equal eigenvalues (0.5) to the data's reversed (1), of any order; their
+    mean is ``variance``. huang2005, section 8.2, gives no formula.
 
     Examples
     --------
@@ -217,17 +193,8 @@ def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Ar
 def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
     """Return the correlation dissimilarity of data and noise.
 
-    ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)`` (huang2005, Definition 8.1, with ERRATA's root).
-
-    Parameters
-    ----------
-    C_X, C_R : ndarrays of shape (N, N)
-        Correlation coefficients, N ≥ 2.
-
-    Returns
-    -------
-    float
-        From 0 (equal correlations) to 2.
+    ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)`` of correlations, N ≥ 2, from 0 (equal) to 2 (huang2005,
+    Definition 8.1, with ERRATA's root).
 
     Examples
     --------
@@ -240,14 +207,9 @@ def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
 
 
 def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
-    """Return a matrix from a CSV file without a header.
+    """Return a matrix from a CSV file without a header, relative to ``base``.
 
-    The path is relative to ``base``, else to the current folder.
-
-    Raises
-    ------
-    AuditorError
-        The file is missing, or is no matrix of numbers.
+    ``AuditorError`` if the file is missing, or is no matrix of numbers.
     """
     path = next((path for path in located(name, base) if path.is_file()), None)
     if path is None:

@@ -35,11 +35,10 @@ class TableMoments:
     covariance : ndarray of shape (N, N)
         ``K_X`` with divisor n: the table is the population.
     rows : int
-        ``n``.
     spans : ndarray of shape (N,), optional
         ``Δ``, largest change of one record in each attribute, in data units; None if unstated.
     first : TableMoments or None
-        Of the first batch, where records arrived in batches.
+        Of the first batch.
     of_first_batch : bool
         Whether later batches follow.
     """
@@ -64,12 +63,11 @@ class TableMoments:
         return self if self.first is None else self.first
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only, since schemes and attacks receive them."""
         seal(self.mean, self.covariance)
 
     @cached_property
     def recorded(self) -> Recorded:
-        """Recording steps of the columns; none if only moments are known."""
+        """Recording steps of the columns, if known."""
         if self.steps is not None:
             return self.steps()
         none = np.full(len(self.mean), np.nan)
@@ -79,21 +77,12 @@ class TableMoments:
 
     @cached_property
     def autocorrelations(self) -> tuple[Array, int]:
-        """Autocorrelations of the records (``data_autocorrelations``).
-
-        Zero if only moments are known.
-        """
+        """Autocorrelations of the records (``data_autocorrelations``), or 0."""
         return (np.ones(1), 0) if self.lags is None else self.lags()
 
     @cached_property
     def population_covariance(self) -> Array:
-        """Covariance of the population that records were drawn from, shape (N, N).
-
-        Raises
-        ------
-        AuditorError
-            The table's source states none.
-        """
+        """Covariance of the population, (N, N); ``AuditorError`` if unstated."""
         K = None if self.population is None else self.population()
         if K is None:
             raise AuditorError(
@@ -117,14 +106,12 @@ class Key:
 
     Attributes
     ----------
-    seed, scheme, replicate
-        Of the release.
     block : int
         Number of the block of records, for categorical schemes.
     grid : tuple of N floats
-        Grid of released values, by attribute; empty in audits.
+        Grid of released values; empty in audits.
     past : tuple of ndarrays
-        Last records before a later batch, originals first; serial noise continues from them.
+        Last records before a later batch, originals first.
     matrices : int or ReleaseKey, optional
         Seed of secret matrices, if not ``seed``: an extension keeps the first copies' matrices.
     """
@@ -139,7 +126,7 @@ class Key:
 
     @property
     def audit_seed(self) -> int:
-        """Seed of an audited release; a real release has a secret key instead."""
+        """Seed of an audited release."""
         assert isinstance(self.seed, int), "audits draw from seeds"
         return self.seed
 
@@ -167,17 +154,14 @@ class Sampler(Protocol):
         Parameters
         ----------
         index : int
-            Number of the block (``auditor.numerics.blocks.row_blocks``).
         x : ndarray of shape (b, N)
-            The block's original rows.
         out : sequence of M ndarrays, as from ``Scheme.blank``
-            One array per copy, in order of release; the first ``existing`` hold earlier copies and
-            are only read.
+            One per copy, in order of release; the first ``existing`` are only read.
         """
 
 
 class MadeCopies(NamedTuple):
-    """Sampler that returns rows of copies in memory; leaves earlier copies."""
+    """Sampler that returns rows of copies in memory."""
 
     copies: Sequence[Array]
     bounds: Sequence[tuple[int, int]]
@@ -250,13 +234,7 @@ class Scheme(Plugin):
         return self.table
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels the scheme cannot use.
-
-        Raises
-        ------
-        AuditorError
-            With the level and the expected range.
-        """
+        """Refuse levels the scheme cannot use (``AuditorError``)."""
         check_each(
             levels,
             lambda level: bool(np.isfinite(level)) and level >= 0,
@@ -266,32 +244,18 @@ class Scheme(Plugin):
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table the scheme cannot release; accepts any by default.
 
-        Parameters
-        ----------
-        table : Table
-        asked : DataUse
-            The scenario's selection, exclusions and rescaling.
-
-        Raises
-        ------
-        AuditorError
-            Naming the requirement.
+        ``asked`` are the scenario's selection, exclusions and rescaling. ``AuditorError`` names the
+        requirement.
         """
 
     def audited(self, table: Table) -> Audited:
-        """Return the audited part of a table: the part that all copies contain.
-
-        Raises
-        ------
-        AuditorError
-            No record is left.
-        """
+        """Return the part of a table that all copies contain, or ``AuditorError``."""
         return Audited(table)
 
     def handed_in(self, table: Table) -> list[Array]:
         """Return all values of existing copies, if they exceed the audited records.
 
-        Per copy a column for every attribute, then extra columns; NaN where a record has no value.
+        Per copy a column for every attribute, then extra ones; NaN for no value.
         """
         return []
 
@@ -304,37 +268,37 @@ class Scheme(Plugin):
         return []
 
     def redrawn(self, levels: Sequence[float], table: TableMoments) -> Scheme | None:
-        """Return the scheme that draws such copies again; None if they cannot be drawn."""
+        """Return the scheme that draws such copies again, or None."""
         return self if self.makes_copies else None
 
     @property
     def distribution(self) -> str | None:
-        """Distribution of added noise; None if none is added."""
+        """Distribution of added noise, or None."""
         return None
 
     def default_levels(self) -> tuple[float, ...]:
-        """Return the levels of a release that states none; empty by default."""
+        """Return the levels of a release that states none."""
         return ()
 
     def count(self, levels: Sequence[float]) -> int:
-        """Return the number of copies: one per level by default."""
+        """Return the number of copies."""
         return len(levels)
 
     @property
     def public(self) -> dict[str, Any]:
-        """Public description of the scheme: its name and its parameters."""
+        """The scheme's public name and parameters."""
         return {"name": self.name, **self.parameters.model_dump()}
 
     def output_width(self, width: int) -> int:
-        """Return the number of columns of a copy; the table's own by default."""
+        """Return the number of columns of a copy."""
         return width
 
     def blank(self, rows: int, width: int) -> Array:
-        """Return memory for records of a copy: rows of numbers by default."""
+        """Return memory for records of a copy."""
         return np.empty((rows, self.output_width(width)))
 
     def to_columns(self, copy: Array, attributes: Sequence[str]) -> Array:
-        """Return rows of a copy as released columns, shape (b, output_width(N))."""
+        """Return a copy's rows as released columns, (b, output_width(N))."""
         return copy
 
     def from_columns(self, columns: Array, attributes: Sequence[str]) -> Array:
@@ -346,7 +310,7 @@ class Scheme(Plugin):
         """Return the exact noise law of copies at these levels, or None."""
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return seconds per release in addition to a draw per value, one core."""
+        """Return core-seconds per release besides a draw per value."""
         return 0.0
 
     def transformed(
@@ -358,10 +322,9 @@ class Scheme(Plugin):
     def drawn_apart(
         self, levels: Sequence[float], x: Array, copies: Sequence[Array]
     ) -> tuple[Array, list[Array], NoiseLaw] | None:
-        """Return the draws separately from the values, where the law is unstated; else None.
+        """Return draws apart from values, where the law is unstated, or None.
 
-        For tests, on some rows: points of shape (r, N), copies as points plus independent noise, and the
-        law of that noise.
+        For tests: points of shape (r, N), copies as points plus independent noise, and its law.
         """
         return None
 
@@ -374,8 +337,7 @@ class Scheme(Plugin):
     ) -> dict[Coalition, dict[str, float]]:
         """Return, by coalition, measured promises by metric; empty by default.
 
-        A coalition without promises has no entry. ``blocks`` yields the number of a block, its original
-        rows, and all copies' rows.
+        ``blocks`` yields the number of a block, its original rows, and all copies' rows.
         """
         return {}
 
@@ -384,7 +346,7 @@ class Scheme(Plugin):
     ) -> dict[Coalition, bool]:
         """Return, by coalition, whether one copy is sufficient for all others.
 
-        Parameters as in ``promises``. For deterministic schemes, which have no law.
+        As ``promises``, for deterministic schemes, which have no law.
         """
         return {}
 
@@ -396,13 +358,7 @@ class Scheme(Plugin):
 
 
 def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
-    """Return the choice for the scheme's engine.
-
-    Raises
-    ------
-    PluginError
-        The engine is unknown.
-    """
+    """Return the choice for the scheme's engine, or raise ``PluginError``."""
     if scheme.engine not in choices:
         meant = did_you_mean(str(scheme.engine), choices)
         raise PluginError(
@@ -452,8 +408,8 @@ Records = Literal["normal", "lognormal", "heaped", "whole", "categories"]
 class Case(Scheme):
     """A scheme that ``auditor selftest`` audits, honest or leaking by design.
 
-    It states a law, and the audit tests it. A self-test of another scheme inherits both classes:
-    ``class Mine(Case, MyScheme)`` with ``honest = True``. No scenario can name a case.
+    A self-test of another scheme inherits both classes: ``class Mine(Case, MyScheme)`` with
+    ``honest = True``. No scenario can name a case.
     """
 
     kind = "case"
@@ -472,13 +428,7 @@ class Case(Scheme):
 
 
 def check_each(levels: Sequence[float], fits: Callable[[float], bool], what: str) -> None:
-    """Refuse a level outside the scheme's range.
-
-    Raises
-    ------
-    AuditorError
-        Naming the level.
-    """
+    """Refuse a level outside the scheme's range (``AuditorError``)."""
     for number, level in enumerate(levels, start=1):
         if not fits(level):
             raise AuditorError(f"level {number} must be {what}; got {level!r}")
@@ -512,7 +462,7 @@ def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array,
     """Return mean autocorrelations by lag, and the number of values used.
 
     ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), from ``n · rank K_X`` values, with
-    ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``; one pass over the table.
+    ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``.
     """
     most = min(MOST_LAGS, table.rows // 4)
     undo, sums, past = undo_root(K_X), np.zeros(most + 1), np.zeros((most, len(K_X)))

@@ -14,14 +14,13 @@
 | ``e`` | least range of the sensitive values in a class; (k, e) also requires k distinct values | zhang2007 |
 | ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007 |
 
-Earth mover's distance: for unordered values ``½ Σ |P_E − P|`` (all distances 1). For numbers,
-ranked 1 … m, neighbours have distance 1/(m−1): ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a
-hierarchy, the distance is the height of the lowest common ancestor over the tree's.
+Earth mover's distance: for unordered values ``½ Σ |P_E − P|``. For numbers, ranked 1 … m, ``Σ_i |Σ_{j≤i}
+(P_E − P)(j)| / (m−1)``. With a hierarchy, distances are heights of the lowest common ancestor over the
+tree's.
 
-A copy is a structured array of records: ``class`` (−1: suppressed), and the range ``low`` to ``high``,
-shapes (N,), of each attribute. In a suppressed record quasi-identifiers range over the whole domain,
-and other values are the table's means. Records that every copy held suppresses are in no class.
-``anonymity_size`` is the mean size of a record's class.
+A copy is a structured array: ``class`` (−1: suppressed), and ranges ``low`` to ``high``, shapes (N,). A
+suppressed record has the whole domain as quasi-identifiers, and means of other values. Records that
+every copy held suppresses are in no class. ``anonymity_size`` is the mean size of a record's class.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from auditor.base.types import Array, Block, ClassRecords, Coalition, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:
-    """Return memory for records of ``width`` attributes."""
+    """Return memory for a copy."""
     return np.empty(
         rows,
         dtype=[("class", np.intp), ("low", np.float64, (width,)), ("high", np.float64, (width,))],
@@ -47,16 +46,9 @@ def blank(rows: int, width: int) -> ClassRecords:
 def compose(
     values: Array, quasi: Sequence[int], numbers: Indices, low: Array, high: Array
 ) -> ClassRecords:
-    """Return a copy.
+    """Return a copy from released values, (n, N), classes, and ranges, (n, q).
 
-    Parameters
-    ----------
-    values : ndarray of shape (n, N)
-        Released values of attributes other than the q quasi-identifiers at ``quasi``.
-    numbers : ndarray of shape (n,)
-        Class of each record.
-    low, high : ndarrays of shape (n, q)
-        Its range in each quasi-identifier.
+    Values at ``quasi`` are not released.
     """
     copy = blank(*values.shape)
     copy["class"], copy["low"], copy["high"] = numbers, values, values
@@ -65,10 +57,7 @@ def compose(
 
 
 def to_columns(copy: ClassRecords, quasi: Sequence[int]) -> Array:
-    """Return the released table, shape (n, q + N + 1).
-
-    Lower bounds, upper bounds, other attributes, suppression flag.
-    """
+    """Return lower bounds, upper bounds, other attributes, suppression flag."""
     low, high = copy["low"], copy["high"]
     return np.hstack(
         [low[:, quasi], high[:, quasi], np.delete(low, quasi, axis=1), copy["class"][:, None] < 0]
@@ -76,7 +65,7 @@ def to_columns(copy: ClassRecords, quasi: Sequence[int]) -> Array:
 
 
 def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
-    """Return a copy from the released table; see ``to_columns``."""
+    """Invert ``to_columns``."""
     q = len(quasi)
     low, high, others, suppressed = np.split(columns, [q, 2 * q, -1], axis=1)
     values = np.zeros((len(columns), q + others.shape[1]))
@@ -91,14 +80,14 @@ def classes(copies: Sequence[ClassRecords]) -> Indices:
 
 
 def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return an attribute's values, (b,), from the first copy with the record, and if any."""
+    """Return an attribute's values, (b,), and whether a copy has the record."""
     shown = classes(copies) >= 0
     values = np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 
 def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
-    """Return each attribute's range over the copies that have the record, else the first's."""
+    """Return each attribute's range over the copies that have the record."""
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
     low = [
@@ -115,7 +104,6 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
 def tells(one: ClassRecords, other: ClassRecords) -> bool:
     """Whether a copy makes another useless: classes and ranges are nested."""
     mine, theirs = one["class"], other["class"]
-    # place −1, the last, is for suppressed records
     of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)
     of_class[mine] = theirs
     shown = theirs >= 0
@@ -157,8 +145,7 @@ def entropies(P: Array) -> Array:
 def rarer_over_commonest(counts: Array, ell: int) -> Array:
     """Return ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,).
 
-    From counts of shape (classes, V). Recursive (c, ℓ) holds for every c above its inverse; for
-    none where it is 0.
+    From counts of shape (classes, V). Recursive (c, ℓ) holds for every c above its inverse.
 
     Examples
     --------
@@ -170,19 +157,13 @@ def rarer_over_commonest(counts: Array, ell: int) -> Array:
 
 
 def spans(counts: Array, values: Array) -> Array:
-    """Return the range of each class's sensitive values, shape (classes,).
-
-    ``values`` is ascending, of shape (V,).
-    """
+    """Return the range of each class's ascending values, shape (classes,)."""
     held = counts > 0
     return values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)]
 
 
 def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:
-    """Return each class's distance from the table, shape (classes,).
-
-    ``values`` are sorted, in the order of ``P``'s columns.
-    """
+    """Return each class's distance from the table, (classes,); values sorted."""
     gap = P_E - P
     if distance == "equal":
         return 0.5 * np.abs(gap).sum(axis=1)
@@ -195,9 +176,9 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
 def _hierarchical(
     gap: Array, values: Sequence[Hashable], ancestors: Mapping[Hashable, Sequence[Hashable]]
 ) -> Array:
-    """Return the earth mover's distance under a hierarchy (li2007).
+    """``Σ over inner nodes (height/H)·min(surplus, deficit among children)``.
 
-    ``Σ over inner nodes (height/H)·min(surplus, deficit among children)``.
+    Source: li2007.
     """
     total = np.zeros(len(gap))
     for weight, under, children in _floors(tuple((value, *ancestors[value]) for value in values)):
@@ -210,10 +191,7 @@ def _hierarchical(
 
 @lru_cache(maxsize=16)
 def _floors(chains: tuple[tuple[Hashable, ...], ...]) -> list[tuple[float, Array, Array]]:
-    """Return ``height/H``, values' nodes and nodes' parents, per height.
-
-    Cached: a partition evaluates tens of thousands of classes under one hierarchy.
-    """
+    """``height/H``, values' nodes and nodes' parents, per height; cached."""
     found, H = [], len(chains[0]) - 1
     for height in range(1, H + 1):
         below = [*dict.fromkeys(chain[height - 1 :] for chain in chains)]
@@ -238,13 +216,9 @@ def promises(
     Parameters
     ----------
     members : ndarray of shape (m, k)
-        The class, in every copy held, of each record released; m ≥ 1.
-    sensitive : ndarray of shape (m,)
-        Their sensitive values, all among ``whole``'s.
-    whole : ndarray of shape (n,)
-        The original's sensitive values, the reference distribution.
-    confidential : sequence of float
-        Confidential sensitive values; they need not occur.
+        Classes of the released records in every copy held; m ≥ 1.
+    sensitive, whole : ndarrays of shapes (m,) and (n,)
+        Their sensitive values, and the original's.
 
     Examples
     --------
@@ -281,10 +255,7 @@ def by_coalition(
     ground: Ground,
     confidential: Sequence[float] = (),
 ) -> dict[Coalition, dict[str, float]]:
-    """Return every metric of every coalition that has released records.
-
-    ``sensitive`` is the place of the sensitive attribute; see ``promises``.
-    """
+    """Return every metric of every coalition that has released records."""
     seen: list[list[tuple[NDArray[Any], ...]]] = [[] for _ in coalitions]
     whole = []
     for _, x, copies in blocks:

@@ -7,9 +7,8 @@
 | rung | coarseness of a quasi-identifier: bins of one width, or its hierarchy's nodes of one height; last, the domain | samarati2001 |
 | lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
-Numbers only. Categories are places among the leaves of their hierarchy
-(``auditor.data.columns.categorical_table``), so every node is an interval of places. Mondrian's intervals
-need not be nodes.
+Categories are places among the leaves of their hierarchy, so every node is an interval of places.
+Mondrian's intervals need not be nodes.
 """
 
 from __future__ import annotations
@@ -51,19 +50,19 @@ class Rules:
     alpha : float
         Largest share of one sensitive value.
     t : float
-        Largest earth mover's distance from the table.
+        Largest earth mover's distance.
     recursive : (float, int)
-        c and ℓ of recursive diversity; ``ℓ = 1`` and an infinite c mean no rule.
+        c and ℓ; ``ℓ = 1`` and an infinite c mean no rule.
     confidence : float
         Largest share of one confidential value.
     confidential : tuple of int
         Their places among the table's.
     spread : float
-        Least range of the sensitive values, over the table's.
+        Least range of the sensitive values.
     values : tuple of float
-        The table's sensitive values, ascending; needed if ``spread`` is positive.
+        The table's sensitive values, ascending, for ``spread``.
     ground : Ground
-        Distance between sensitive values: by rank, or for each place the ancestors in a hierarchy.
+        By rank, or by each place's ancestors in a hierarchy.
     """
 
     k: int
@@ -79,11 +78,7 @@ class Rules:
     ground: Ground = field(default="ordered", repr=False)
 
     def hold(self, codes: Indices, P: Array) -> bool:
-        """Whether a class satisfies the rules.
-
-        ``codes`` are its sensitive values, as places among the table's; ``P`` is the table's
-        shares.
-        """
+        """Whether a class of sensitive ``codes`` satisfies the rules."""
         if codes.size < self.k:
             return False
         counts = np.bincount(codes, minlength=P.size)[None].astype(np.float64)
@@ -104,15 +99,7 @@ class Rules:
 
 
 class Partition(NamedTuple):
-    """Assignment of records to classes.
-
-    Attributes
-    ----------
-    numbers : ndarray of shape (n,)
-        Class of each record; −1 if it is suppressed.
-    low, high : ndarrays of shape (n, q)
-        Range of its quasi-identifiers.
-    """
+    """Class of each record, −1 if suppressed, and ranges, shapes (n, q)."""
 
     numbers: Indices
     low: Array
@@ -132,14 +119,12 @@ def mondrian(
     Parameters
     ----------
     Q : ndarray of shape (n, q)
-        Quasi-identifiers.
     codes : ndarray of shape (n,)
         Sensitive values as places among the distinct values.
     rules : Rules
-        The whole table must satisfy the rules, *not checked*.
+        The whole table must satisfy them, *not checked*.
     within : sequence of ndarrays, optional
-        Rows of the classes to cut, each of which satisfies the rules (*not checked*); the whole
-        table by default.
+        Rows of classes to cut, which satisfy the rules (*not checked*); by default one.
     """
     P = np.bincount(codes) / len(codes)
     parts = [np.arange(len(Q))] if within is None else within
@@ -156,15 +141,13 @@ def mondrian(
 def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
     """Return a partition that merges classes of a finer one by Mondrian's cuts.
 
-    It depends on the two partitions only. Every union of classes keeps the promises other than k
-    (docs/method.md).
+    Every union of classes keeps the promises other than k (docs/method.md).
 
     Parameters
     ----------
     finer : Partition
         Classes do not overlap, and no record is suppressed.
     k : int
-        From ``finer``'s to ``coarser``'s.
     coarser : Partition, optional
         Unions of ``finer``'s classes, *not checked*; the whole table by default.
     """
@@ -192,9 +175,9 @@ def _divided(
     allowed: Callable[[Indices], bool],
     parts: Sequence[Indices],
 ) -> list[Indices]:
-    """Return the parts of records, or of whole classes, after all cuts.
+    """Parts after all cuts.
 
-    Members have ranges ``low, high``, shapes (m, q), and ``sizes`` records, shape (m,).
+    Members have ranges, (m, q), and ``sizes``, (m,).
     """
     domain = np.ptp(np.vstack([low, high]), axis=0)
     domain = np.where(domain > 0, domain, 1.0)
@@ -230,9 +213,9 @@ def _cuts(
 
 
 def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | None:
-    """Return the ranges below the median cut, or the last possible cut.
+    """Ranges below the median cut, or the last possible one.
 
-    None if every cut crosses a range.
+    None if all cross.
 
     Examples
     --------
@@ -240,7 +223,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
     array([ True,  True,  True, False])
     """
     order = np.argsort(low, kind="stable")
-    reach = np.maximum.accumulate(high[order])  # right end of all ranges left of each cut
+    reach = np.maximum.accumulate(high[order])
     (cuts,) = np.nonzero(reach[:-1] < low[order][1:])
     if not cuts.size:
         return None
@@ -250,7 +233,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
 
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
-    """Return classes as a partition, from each member's range, shapes (m, q)."""
+    """Return classes as a partition, from members' ranges, shapes (m, q)."""
     numbers = np.empty(len(low), dtype=np.intp)
     lowest = np.empty_like(low)
     highest = np.empty_like(high)
@@ -272,15 +255,14 @@ def full_domain(
 ) -> Partition | None:
     """Return the lowest partition of the lattice that satisfies the rules.
 
-    Some records may be suppressed. None if no partition satisfies the rules.
+    None if no partition satisfies the rules.
 
     Parameters
     ----------
     rungs : sequence of q sequences of Rung
-        Of each quasi-identifier, from fine to coarse: bin widths in its unit, or the borders of its
-        hierarchy's nodes.
+        From fine to coarse: bin widths, or the borders of a hierarchy's nodes.
     most_suppressed : float
-        Largest share of suppressed records.
+        Largest share of records.
     """
     P, start = np.bincount(codes) / len(codes), Q.min(axis=0)
     for heights in sorted(

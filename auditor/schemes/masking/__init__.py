@@ -1,7 +1,6 @@
 """Masking methods of official statistics, most without a noise law.
 
-Each scheme is one pure function of the table. Uses ``auditor.schemes.base``, and
-``auditor.schemes.replacement`` for categories.
+Each scheme is one pure function of the table.
 """
 
 from importlib import import_module

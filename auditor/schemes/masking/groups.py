@@ -37,10 +37,7 @@ class GroupScheme(MaskedScheme):
 
 
 def grouping_seconds(rows: int, width: int, k: float) -> float:
-    """Return the approximate time of MDAV, in seconds on one core.
-
-    Groups around random records need half of it.
-    """
+    """Return the approximate seconds of MDAV on one core."""
     return (NEAREST + NEAREST_VALUE * width) * rows**2 / k
 
 
@@ -54,7 +51,7 @@ def mdav(Z: Array, k: int) -> Indices:
     """Return groups by MDAV (domingo2002, fixed size), shape (n,).
 
     Alternately around the record furthest from the mean of the remaining records, and around the
-    record furthest from that one. Every group has k records, except the last, of fewer than 2k.
+    record furthest from that one. The last group has up to 2k − 1 records.
     """
     g, left, made = np.zeros(len(Z), dtype=np.intp), np.arange(len(Z)), 0
 
@@ -79,7 +76,7 @@ def nearest_to_random(Z: Array, k: int, rng: Rng) -> Indices:
     The last few records join their nearest group. Source: aggarwal2004, static condensation.
     """
     order = rng.permutation(len(Z))
-    # sorted once: reads in random memory order are 1.5 times as slow
+    # random memory order is 1.5 times as slow
     Z, left = Z[order], np.arange(len(Z))
     g, centres = np.zeros(len(Z), dtype=np.intp), list[Array]()
     while len(left) >= k:
@@ -93,9 +90,7 @@ def nearest_to_random(Z: Array, k: int, rng: Rng) -> Indices:
 
 
 def runs(x: Array, k: int) -> Indices:
-    """Return groups of one column: runs of k in ascending order, shape (n,).
-
-    The last has fewer than 2k.
+    """Return runs of k in ascending order, the last of up to 2k − 1, (n,).
 
     Examples
     --------
@@ -130,8 +125,7 @@ class Condensation(GroupScheme):
     """Groups of k records (level = k) replaced by draws of their moments.
 
     ``y = m + P Λ^½ u``, with m the group's mean, ``P Λ Pᵀ`` its covariance (divisor its size), and u
-    independent and uniform on ±√3. Draws are in the group's places, in random order. Pooled copies have
-    independent groups and draws, so they average out.
+    independent and uniform on ±√3, in random order. Pooled copies average out.
     """
 
     name = "condensation"
@@ -151,10 +145,7 @@ class Condensation(GroupScheme):
 
 
 def drawn_alike(group: Array, rng: Rng) -> Array:
-    """Return draws with a group's mean and covariance, shape (k, N).
-
-    Divisor: the group size. Uniform along principal components.
-    """
+    """Return draws with a group's mean and covariance (divisor k), (k, N)."""
     values, P = np.linalg.eigh(np.atleast_2d(np.cov(group.T, ddof=0)))
     u = np.sqrt(12.0) * (rng.random(group.shape) - 0.5)
     return group.mean(axis=0) + (u * np.sqrt(np.clip(values, 0.0, None))) @ P.T
@@ -165,8 +156,7 @@ class MicroAggregation(GroupScheme):
     """Records, or each column's values, replaced by means of k (level = k).
 
     ``mdav``: groups of whole records by distance in standard deviations, k-anonymous in all columns.
-    ``univariate``: runs of k ranks of each column, with little protection. Deterministic: copies of two
-    k give two means.
+    ``univariate``: runs of k ranks of each column, with little protection. Copies of two k give two means.
     """
 
     name = "micro-aggregation"

@@ -10,9 +10,9 @@ A copy is a random function of the whole table, without a noise law, except for 
 | ``K_Z`` | ``diag(w_1, …, w_M) ⊗ diag(E[x_j²])``, w the variance of f: v, or ``e^v − 1`` | (MN, MN) | |
 
 Given the table, ``Z = X(f − 1)`` has mean 0 in every row, is uncorrelated with X, and has covariance
-``K_Z``. That suffices for linear attacks. Its size grows with the value, so attacks by densities do not
-apply. Zeros are unperturbed. With ``logs`` every sign is released; without it factors may be negative,
-which kim2003 truncates. Fails under collusion.
+``K_Z``: enough for linear attacks, not for attacks by densities. Zeros are unperturbed. With ``logs``
+every sign is released; without it factors may be negative, which kim2003 truncates. Fails under
+collusion.
 """
 
 from __future__ import annotations
@@ -47,21 +47,14 @@ from auditor.schemes.base.scheme import (
 
 
 class MaskedScheme(Scheme):
-    """Base of the schemes ``Y_i = mask(X, level_i)``.
+    """Base of the schemes ``Y_i = mask(X, level_i)``."""
 
-    Each copy has the table's records and columns, and independent random numbers.
-    """
-
-    # a copy has the original's columns in their units, so attacks on additive noise apply
     family = "additive"
     needs_table = True
 
     @abstractmethod
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return one copy of a table, shape (n, N), rows in place.
-
-        ``X`` is only read.
-        """
+        """Return one copy of a table, shape (n, N), rows in place."""
 
     def least_rows(self, levels: Sequence[float]) -> int:
         """Return the fewest records needed at these levels."""
@@ -73,13 +66,6 @@ class MaskedScheme(Scheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> MadeCopies:
-        """Return the sampler of copies ``existing + 1 … M``.
-
-        Raises
-        ------
-        AuditorError
-            The table is missing, or has too few records.
-        """
         whole = self.whole_table
         self._check_rows(whole, levels[existing:])
         streams = [
@@ -114,8 +100,8 @@ class Rounding(MaskedScheme):
     | ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) |
     | ``y`` | ``o + b·round(t)``, ``t = (x − o)/b``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform |
 
-    A copy discloses an interval of width b: error ``b²/12`` for spread values. Pooled copies disclose
-    the intersection of their intervals. Unbiased rounding keeps expected totals and averages out.
+    A copy discloses an interval of width b: error ``b²/12`` for spread values. Unbiased rounding keeps
+    expected totals and averages out.
     """
 
     name = "rounding"
@@ -149,14 +135,7 @@ class Rounding(MaskedScheme):
 def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Array:
     """Return values rounded to multiples of a base, shape (n, N).
 
-    To the nearest multiple, or unbiased with a generator.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, N)
-    base, origin : ndarrays of shape (N,)
-        In data units; a column of base 0 is unchanged.
-    rng : Generator, optional
+    To the nearest multiple, or unbiased with a generator; a column of base 0 is unchanged.
 
     Examples
     --------
@@ -218,10 +197,7 @@ class TopCoding(MaskedScheme):
 
 
 def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
-    """Return the code of values beyond a quantile, shape (N,).
-
-    The quantile, or their mean in each column that has any.
-    """
+    """Return the quantile, or the mean of values beyond it, shape (N,)."""
     count = beyond.sum(axis=0)
     return np.where(
         mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile
@@ -232,9 +208,8 @@ def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) ->
 class Sampling(MaskedScheme):
     """A random share of records (level) unperturbed. Broken under collusion.
 
-    Rows of all other records hold the sample's mean. A share ``f`` of the records is drawn without
-    replacement, anew for every copy. The expected squared error is ``1 − f`` of the variance. Pooled
-    copies disclose a share ``1 − Π(1 − f_i)``.
+    Rows of all other records hold the sample's mean. Each copy draws a share ``f`` without replacement:
+    error ``1 − f`` of the variance. Pooled copies disclose a share ``1 − Π(1 − f_i)``.
     """
 
     name = "sampling"
@@ -259,8 +234,7 @@ class Resampling(MaskedScheme):
     """Values replaced by means of equal rank in t samples (level = t).
 
     ``y = (1/t) Σ_s x*_s(r)``, with ``x*_s(r)`` the value of the record's rank in sample s of n values,
-    drawn with replacement. Ranks are kept, so large tables are protected only in the tails. Pooled
-    copies average like additional samples.
+    drawn with replacement. Large tables are protected only in the tails. Pooled copies average.
     """
 
     name = "resampling"
@@ -285,8 +259,7 @@ class DataSwapping(MaskedScheme):
     """A share of each column's values (level) swapped between random records.
 
     A share ``s`` of a column's records is paired at random, anew for every column and copy.
-    ``within``: both records of a pair agree in an unperturbed column. Every column keeps its
-    distribution. A share ``1 − s`` of all values is unperturbed.
+    ``within``: both records of a pair agree in an unperturbed column.
     """
 
     name = "data-swapping"
@@ -343,10 +316,7 @@ def rows_by_value(x: Array) -> list[Indices]:
 
 
 def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:
-    """Return random pairs of rows as two arrays, shapes (h,).
-
-    ``h = ⌊share · n / 2⌋``.
-    """
+    """Return ``⌊share · n / 2⌋`` random pairs of rows as two arrays."""
     half = int(share * len(rows) / 2)
     chosen = rng.permutation(rows)[: 2 * half]
     return chosen[:half], chosen[half:]
@@ -360,9 +330,8 @@ SWAP, SHIFT = 5e-7, 2e-11
 class RankSwapping(MaskedScheme):
     """Values swapped with others at most a share p of ranks away (level p).
 
-    From the lowest rank up, a free i is exchanged with a random free j of ``i + 1 … i + ⌊p n⌋``. Every
-    column keeps its distribution; correlations shrink. Pooled copies disclose the intersection of rank
-    intervals.
+    From the lowest rank up, a free i is exchanged with a random free j of ``i + 1 … i + ⌊p n⌋``. Pooled
+    copies disclose the intersection of rank intervals.
     """
 
     name = "rank-swapping"
@@ -387,13 +356,9 @@ class RankSwapping(MaskedScheme):
 
 
 def partners(n: int, window: int, rng: Rng) -> Indices:
-    """Return the rank that every rank is exchanged with, shape (n,).
-
-    At most ``window`` away; its own rank if none is free.
-    """
+    """Return each rank's partner at most ``window`` away, or itself, (n,)."""
     other, u = np.arange(n), rng.random(n).tolist()
-    # Free ranks, ascending, from `free[first]` to the end of the window. One list slides over all
-    # ranks: a new search per window is a hundred times as slow for wide windows.
+    # free ranks from `free[first]`: a new search per window is a hundred times as slow
     free, first, end = list[int](), 0, 0
     while first < len(free) or end < n:
         i = free[first] if first < len(free) else end
@@ -414,7 +379,7 @@ FAR_FROM_ZERO = 1e-3
 class MultiplicativeNoise(Scheme):
     """Values times random factors of mean 1. Broken under collusion.
 
-    Fresh in every copy; level = the factor's variance.
+    Level: the factor's variance.
     """
 
     name = "multiplicative-noise"
@@ -444,7 +409,7 @@ class MultiplicativeNoise(Scheme):
     ) -> tuple[Array, list[Array], KroneckerNoise]:
         """Return rows in column units, their sum with ``√v g``, and its law.
 
-        Rows with values near 0 are excluded. The noise is Gaussian and independent of all else.
+        Rows with values near 0 are excluded.
         """
         unit = np.sqrt(np.square(x).mean(axis=0))
         rows = (np.abs(x) > FAR_FROM_ZERO * unit).all(axis=1)
@@ -469,7 +434,7 @@ class MultiplicativeNoise(Scheme):
 
 
 class FactorSampler(NamedTuple):
-    """Multiplies rows by factors, one stream per copy and block."""
+    """Multiplies rows by factors."""
 
     levels: Sequence[float]
     key: Key
@@ -485,9 +450,6 @@ class FactorSampler(NamedTuple):
 
 
 def factors(level: float, shape: tuple[int, ...], rng: Rng, logs: bool) -> Array:
-    """Return factors of mean 1; exactly 1 at level 0.
-
-    ``1 + √v g``, or ``exp(√v g − v/2)`` with ``logs``.
-    """
+    """Return factors ``1 + √v g``, or ``exp(√v g − v/2)`` with ``logs``."""
     noise = np.sqrt(level) * rng.standard_normal(shape)
     return np.exp(noise - level / 2.0) if logs else 1.0 + noise

@@ -10,9 +10,8 @@ The post-randomisation method.
 | ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares: P reversed by Bayes' rule | (s, s) | |
 | ``PQ`` | ``invariant``: replaces P and preserves expected shares, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
 
-Several columns have one matrix each and are perturbed independently. Copies are drawn
-independently: a value that two copies show is probably the original. Estimation of shares needs the
-matrix, so it is public, and an attacker can apply Bayes' rule exactly.
+Columns have one matrix each and are perturbed independently. A value that two copies show is probably
+the original. The matrix is public, so an attacker can apply Bayes' rule exactly.
 """
 
 from __future__ import annotations
@@ -126,10 +125,7 @@ class Pram(UniformScheme):
     def transition(self, level: float, size: int) -> Array:
         """Return ``T(p)``, shape (s, s).
 
-        Raises
-        ------
-        AuditorError
-            The scheme has no table's categories (``over``), or others.
+        ``AuditorError`` before ``over`` a table of these categories.
         """
         if self._P is None or len(self._P) != size:
             raise AuditorError(
@@ -173,5 +169,5 @@ def invariant(P: Array, q: Array) -> Array:
     joint = q[:, None] * P
     shown = joint.sum(axis=0)
     Q = np.divide(joint, shown, out=np.zeros_like(joint), where=shown > 0).T
-    # outputs of probability 0 have no reverse: spread by q
+    # outputs of probability 0 are spread by q
     return P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q)

@@ -1,4 +1,4 @@
 """The replacement process of uniform perturbation: law and samplers.
 
-Uses ``auditor.schemes.base``. Its schemes are in ``auditor.schemes.uniform``.
+Its schemes are in ``auditor.schemes.uniform``.
 """

@@ -1,9 +1,9 @@
 """Base of uniform schemes, the replacement process, and replacements.
 
-At time ``t = −ln p`` replacements arrive at rate 1 per tuple, each from the distribution ``π``. The
-value released at ``p`` is the last one before ``−ln p``, or the original: the Markov chain of xiao2009,
-Lemma 1. Events are in segments of equal length with a snapshot at each start. Below ``exp(−HORIZON)``
-values are found backwards from their time. At p = 0 the copy is independent.
+At time ``t = −ln p`` replacements arrive at rate 1 per tuple, each from ``π``. The value released at
+``p`` is the last one before ``−ln p``, or the original (xiao2009, Lemma 1). Events are in segments of
+equal length with a snapshot at each start; below ``exp(−HORIZON)`` values are found backwards. At
+p = 0 the copy is independent.
 
 | ``replacement`` | ``π`` |
 | --- | --- |
@@ -18,9 +18,9 @@ probability u, ``y_r`` with probability v, else a replacement (xiao2009, eqs. 3 
     ``u = p/p_l``, ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``  where ``y_l = y_r``,
     ``u = (p − p_r)/(p_l − p_r)``, ``v = p_r·(p_l − p) / (p·(p_l − p_r))``  elsewhere.
 
-For any π, with ``ρ_1 = p/p_l``, ``ρ_0 = p_r/p``, ``ρ_2 = ρ_1 ρ_0``, Bayes' rule on the chain gives equal
-u and v where the neighbours differ, and ``v = (1 − ρ_1)·(1 − (1 − ρ_0)·π_c / (ρ_2 + (1 − ρ_2)·π_c))`` where
-both are c. Without a right neighbour ``ρ_0 = 0``.
+For any π, with ``ρ_1 = p/p_l``, ``ρ_0 = p_r/p`` (0 without a right neighbour), ``ρ_2 = ρ_1 ρ_0``, u and v
+are equal where the neighbours differ, and ``v = (1 − ρ_1)·(1 − (1 − ρ_0)·π_c / (ρ_2 + (1 − ρ_2)·π_c))``
+where both are c.
 """
 
 from __future__ import annotations
@@ -72,8 +72,7 @@ def coins(
 ) -> tuple[Coin, Coin]:
     """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r``.
 
-    Source: xiao2009, eqs. 3 and 4. Levels ``high > level > low``; without a right neighbour ``low``
-    is None and both coins are ``(p/p_l, 0)``.
+    Levels ``high > level > low``; without a right neighbour both are ``(p/p_l, 0)``.
 
     Examples
     --------
@@ -88,7 +87,6 @@ def coins(
     if pi is None:
         equal = Coin(u, (1 - u) * (1 - (1 - low / level) / ((size - 1) * low / high + 1)))
     else:
-        # a value never drawn was kept all along: v is 1 − u
         given, some = low / high + (1 - low / high) * pi, pi > 0
         equal = Coin(
             u,
@@ -104,8 +102,7 @@ def replacements(
 ) -> Codes:
     """Return n values drawn uniformly from a domain, or from π, shape (n,).
 
-    From π by inversion at multiples of 2⁻⁵³. Probabilities are exact to 1.1e-16, and a value of
-    probability 0 is never drawn.
+    From π by inversion at multiples of 2⁻⁵³; a value of probability 0 is never drawn.
     """
     kind = code_type(size) if kind is None else kind
     if pi is None:
@@ -120,10 +117,7 @@ def inverse(u: Array, pi: Array) -> NDArray[np.intp]:
 
 
 class Draws:
-    """Random coins and fresh draws for n tuples at once.
-
-    ``pi`` as in ``replacements``.
-    """
+    """Random coins and fresh draws for n tuples at once."""
 
     def __init__(self, rng: Rng, size: int, pi: Array | None = None) -> None:
         self._rng = rng
@@ -131,7 +125,7 @@ class Draws:
         self._pi = pi
 
     def uniforms(self, n: int) -> NDArray[np.float64]:
-        """Return n numbers uniform on [0, 1)."""
+        """Return uniform numbers on [0, 1)."""
         return self._rng.random(n)
 
     def values(self, n: int) -> Codes:
@@ -139,7 +133,7 @@ class Draws:
         return replacements(self._rng, n, self._size, self._pi)
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
-        """Return ``left``, ``right`` or a fresh value per tuple, by the coins."""
+        """Return ``left``, ``right`` or a fresh value, by the coins."""
         n = left.size
         coin = self.uniforms(n)
         out = np.array(left, copy=True)
@@ -158,10 +152,7 @@ class Draws:
 
 
 def sent_through(x: Codes, T: Array, rng: Rng) -> Codes:
-    """Return categories drawn by their rows of a matrix, shape (n,).
-
-    By inversion, with one number per record.
-    """
+    """Return categories drawn by their rows of a matrix, shape (n,)."""
     u, y = rng.random(x.size), np.empty_like(x)
     for value, chances in enumerate(T):
         rows = np.flatnonzero(x == value)
@@ -177,10 +168,7 @@ MOST_COPIES = 50
 
 
 class Between(NamedTuple):
-    """A copy and its neighbours by level among earlier copies.
-
-    ``left`` is 0 if the neighbour is the original.
-    """
+    """A copy and its neighbours by level; left 0 is the original."""
 
     copy: int
     left: int
@@ -188,10 +176,7 @@ class Between(NamedTuple):
 
 
 def between(levels: Sequence[float]) -> list[Between]:
-    """Return every copy with a more perturbed copy before it.
-
-    Without a less perturbed copy X is the left neighbour.
-    """
+    """Return every copy with a more perturbed copy before it."""
     found = []
     for number, level in enumerate(levels[:MOST_COPIES], start=1):
         before = sorted((other, k) for k, other in enumerate(levels[: number - 1], start=1))
@@ -210,9 +195,8 @@ def drawn_between(
 ) -> list[Drawn]:
     """Return each copy's coin with its observed frequencies.
 
-    ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do. The
-    stated coin is a mean over a table with shares ``prior``: neighbours agree on c with probability
-    ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
+    ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do.
+    Neighbours agree on c with probability ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``, q the prior.
     """
     found, levels = [], law.levels
     pi = np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
@@ -231,13 +215,7 @@ def drawn_between(
 
 
 def categories_of(table: Table) -> CategoricalTable:
-    """Return a table's categories.
-
-    Raises
-    ------
-    AuditorError
-        It has none.
-    """
+    """Return a table's categories, or raise ``AuditorError``."""
     if table.categorical is None:
         raise AuditorError(
             "uniform schemes perturb categories: name columns under data.categorical, or cut numbers under data.bin"
@@ -246,10 +224,7 @@ def categories_of(table: Table) -> CategoricalTable:
 
 
 class Copies(ABC):
-    """Copies of one block of records, registered in order and read at will.
-
-    ``pi`` is the distribution of replacements.
-    """
+    """Copies of one block of records, registered in order and read at will."""
 
     def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
         self.original = np.ascontiguousarray(original, dtype=code_type(size))
@@ -258,20 +233,17 @@ class Copies(ABC):
         self._keys: list[Key] = []
 
     def ask(self, level: float, key: Key | None = None) -> Codes:
-        """Return a new copy at a level, shape (n,).
-
-        Drawn from ``key``, or the release's own key.
-        """
+        """Return a new copy at a level, shape (n,), from a key."""
         self.skip(level, key)
         return self.copy(len(self.levels))
 
     def skip(self, level: float, key: Key | None = None) -> None:
-        """Register a copy without reading it; drawn if later copies depend on it."""
+        """Register a copy without reading it."""
         self.levels.append(level)
         self._keys.append(key or self.key)
 
     def warm(self, levels: Sequence[float]) -> None:
-        """Do the set-up of a first request at these levels, for timing."""
+        """Do the set-up of a first request, for timing."""
         return
 
     @abstractmethod
@@ -279,10 +251,7 @@ class Copies(ABC):
         """Return copy ``number`` (from 1), shape (n,)."""
 
     def history_sizes(self) -> NDArray[np.integer[Any]]:
-        """Return the size of each tuple's compressed history, shape (n,).
-
-        1, plus 1 for each change of its value by falling level.
-        """
+        """Return each tuple's changes of value by falling level, plus 1, (n,)."""
         order = sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
         copies = (self.copy(place + 1) for place in order)
         sizes = np.ones(self.original.size, dtype=np.int64)
@@ -292,16 +261,13 @@ class Copies(ABC):
 
 
 def stream_of(key: Key, number: int) -> Rng:
-    """Return the random stream of one copy of one block.
-
-    The first block's stream is also the stream of an unblocked table.
-    """
+    """Return the random stream of one copy of one block."""
     block = (key.block,) if key.block else ()
     return stream(key.seed, key.scheme, key.replicate, "copy", number, *block)
 
 
 class FreshCopies(Copies):
-    """Independent retention-replacement per copy; redrawn, not stored."""
+    """Independent retention-replacement per copy, redrawn on request."""
 
     def copy(self, number: int) -> Codes:
         rng = stream_of(self._keys[number - 1], number)
@@ -320,15 +286,7 @@ def code_blocks(codes: Codes) -> list[Codes]:
 
 
 class BlockedCopies(Copies):
-    """Copies of a column drawn block by block.
-
-    Parameters
-    ----------
-    blocks : sequence of Copies
-        Of each block of records, in order; at least one.
-    key : Key
-        Of the whole.
-    """
+    """Copies of a column drawn block by block."""
 
     def __init__(self, blocks: Sequence[Copies], key: Key) -> None:
         self.blocks, first = list(blocks), blocks[0]
@@ -349,10 +307,7 @@ class BlockedCopies(Copies):
 
 
 class UniformScheme(Scheme):
-    """Base of schemes that keep or redraw categories.
-
-    Levels are retention probabilities.
-    """
+    """Base of schemes that keep or redraw categories."""
 
     family = "uniform"
     engine = "categorical"
@@ -362,23 +317,9 @@ class UniformScheme(Scheme):
     """Whether a level is a retention probability, with replacements from one distribution."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels that are no probabilities.
-
-        Raises
-        ------
-        AuditorError
-            Naming the level.
-        """
         check_each(levels, lambda level: 0 <= level <= 1, "a retention probability from 0 to 1")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse a table without categories.
-
-        Raises
-        ------
-        AuditorError
-            Saying how to declare categories.
-        """
         categories_of(table)
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
@@ -389,32 +330,22 @@ class UniformScheme(Scheme):
         )
 
     def over(self, table: CategoricalTable) -> Self:
-        """Return the scheme fitted to a table's domain; unchanged by default.
-
-        Raises
-        ------
-        AuditorError
-            The scheme's parameters do not fit the table.
-        """
+        """Return the scheme fitted to a table's domain, or raise ``AuditorError``."""
         return self
 
     def replaced_by(self, size: int) -> Array | None:
-        """Return ``π``, the distribution of replacements, shape (s,).
-
-        None if uniform.
-        """
+        """Return ``π``, shape (s,); None if uniform."""
         return None
 
     @abstractmethod
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return the generator of a column's copies, from codes of shape (n,).
 
-        Audits and releases draw one block of 65,536 records at a time, each with its own key
-        (``blocked``). So any block's copies can be drawn separately.
+        A block is 65,536 records with a key of its own (``blocked``).
         """
 
     def blocked(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return the generator of a whole column's copies, drawn per block."""
+        """Return the generator of a column's copies, block by block."""
         blocks = [
             self.copies(part, size, replace(key, block=k))
             for k, part in enumerate(code_blocks(original))
@@ -427,13 +358,6 @@ class UniformScheme(Scheme):
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Refuse: numbers are not categories.
-
-        Raises
-        ------
-        AuditorError
-            Always.
-        """
         raise AuditorError(f"scheme {self.name!r} perturbs categories, not numbers")
 
 
@@ -453,10 +377,7 @@ class Segment(NamedTuple):
 
 
 class ProcessCopies(Copies):
-    """The replacement process of one block of tuples: a copy is a look-up.
-
-    A copy is a function of the key, the block and the level.
-    """
+    """The replacement process of one block of tuples."""
 
     def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
         super().__init__(original, size, key, pi)
@@ -470,10 +391,7 @@ class ProcessCopies(Copies):
         return self.release(self.levels[number - 1])
 
     def release(self, level: float) -> Codes:
-        """Return the copy at a retention probability in [0, 1], shape (b,).
-
-        Any order, any number of times.
-        """
+        """Return the copy at a retention probability in [0, 1], shape (b,)."""
         if level >= 1:
             return self.original.copy()
         if level <= 0:
@@ -492,7 +410,6 @@ class ProcessCopies(Copies):
             self._grow()
         segment, values = self._segments[place], self._snapshots[place].copy()
         stop = int(np.searchsorted(segment.times, time))
-        # numpy assigns in order, so a tuple's last event wins
         values[segment.tuples[:stop]] = segment.values[:stop]
         return values
 
@@ -517,13 +434,10 @@ class ProcessCopies(Copies):
         return values
 
     def _segment(self, place: int) -> Segment:
-        """Draw the events of time ``[place, place + 1)·STEP``.
-
-        A function of seed, name and place alone.
-        """
+        """Events of time ``[place, place + 1)·STEP``, by seed, name and place."""
         rng, n = stream(self.key.seed, *self._name, "segment", place), self.original.size
         count = int(rng.poisson(n * STEP))
-        # Order statistics of uniforms are partial sums of exponentials over the total.
+        # order statistics: partial sums of exponentials over the total
         sums = np.cumsum(rng.standard_exponential(count + 1))
         times = (place + sums[:count] / sums[count]) * STEP
         tuples = rng.integers(0, n, count, dtype=code_type(n))
@@ -538,13 +452,7 @@ ROUNDING = 1e-9
 
 
 def checked(stated: Replacement) -> Replacement:
-    """Return the parameter, if it denotes a distribution.
-
-    Raises
-    ------
-    ValueError
-        A probability is negative, or the sum is not 1.
-    """
+    """Return the parameter; ``ValueError`` if it is no distribution."""
     for name, shares in _columns(stated).items():
         of = f"column {quoted(name)}: " if name else ""
         if min(shares) < 0:
@@ -555,13 +463,7 @@ def checked(stated: Replacement) -> Replacement:
 
 
 def parsed(stated: Any) -> Replacement:
-    """Return the parameter from an unchecked value.
-
-    Raises
-    ------
-    ValueError
-        It has none of the forms, or is no distribution.
-    """
+    """Return the parameter from an unchecked value, or raise ``ValueError``."""
     try:
         form: Replacement = TypeAdapter(Replacement).validate_python(stated, strict=True)
     except ValidationError:
@@ -578,10 +480,7 @@ def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
 def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
     """Return ``π`` over a table's domain, shape (s,); None if uniform.
 
-    Raises
-    ------
-    AuditorError
-        The number of probabilities differs from a column's categories.
+    ``AuditorError`` if a column has another number of categories.
     """
     if stated == "uniform":
         return None
@@ -617,13 +516,7 @@ def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence
 def check_columns(
     held: Iterable[str], names: Sequence[str], what: str, none: str, remedy: str = ""
 ) -> None:
-    """Refuse a parameter by column that lacks or adds a perturbed column.
-
-    Raises
-    ------
-    AuditorError
-        Naming the first unknown or missing column.
-    """
+    """Refuse a parameter that lacks or adds a column (``AuditorError``)."""
     for name in held:
         if name not in names:
             raise AuditorError(

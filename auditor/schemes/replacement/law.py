@@ -9,10 +9,9 @@
 | ``Y_b → Y_w`` | ``T(p_w/p_b)`` for ``p_b ≥ p_w``: the less perturbed copy perturbed further | (s, s) | xiao2009, eq. 10 |
 | ``R_y`` | ``1 + p/((1 − p)π_y)``: ratio of the chances of output y under y itself and under any other original | scalar | |
 
-Copies of one multilevel release, in descending order of ``p``, are a Markov chain that starts at
-the original (Lemma 1). That holds for any π, as ``1πᵀ·1πᵀ = 1πᵀ`` gives ``T(a)T(b) = T(ab)`` (the
-remark that ends section 5.2). For one value y against all others, the paper's results hold with
-``1/π_y`` for s.
+Copies of one multilevel release, in descending order of ``p``, are a Markov chain from the original
+(Lemma 1) for any π, as ``T(a)T(b) = T(ab)`` (remark that ends section 5.2). For one value y against
+all others, the paper's results hold with ``1/π_y`` for s.
 
 Copies drawn independently by stated matrices ``T_i`` (gouweleeuw1998) have the joint law
 ``Π T_i[x, y_i]`` and ``ε = max_{x, x'} Σ_i max_y ln(T_i[x, y] / T_i[x', y])``.
@@ -25,9 +24,8 @@ Copies without a stated law get an estimated one, from matched pairs:
 | ``T_i[x, y]`` | ``(n_xy + w·U[x, y]) / (n_x + w)``, U the uniform law at p | (s, s) |
 | ``w`` | of `RECORDS_BY_LAW` the likeliest, each row being Dirichlet with ``w·U`` (``evidence``) | scalar |
 
-Copy j is *redundant* beside copy i of higher retention if the values of copy i predict it better than the
-originals do, by this evidence. It then does not count. Of one multilevel release only the best copy counts,
-of fresh copies all.
+Copy j is *redundant* given copy i of higher retention, and does not count, if copy i predicts it better
+than the originals do, by this evidence.
 """
 
 from __future__ import annotations
@@ -60,9 +58,7 @@ def fresh_chances(retention: float, size: int, pi: Array | None = None) -> float
 
 
 def transition_matrix(retention: float, size: int, pi: Array | None = None) -> Array:
-    """Return ``T(p) = p·I + (1 − p)·1πᵀ``, shape (s, s).
-
-    Row x, column y (xiao2009, eq. 1); π is uniform by default.
+    """Return ``T(p) = p·I + (1 − p)·1πᵀ``, shape (s, s), π uniform by default.
 
     Examples
     --------
@@ -75,17 +71,17 @@ def transition_matrix(retention: float, size: int, pi: Array | None = None) -> A
 
 
 def step(high: float, low: float) -> float:
-    """Return the retention ``p_w/p_b`` from level ``high`` to ``low ≤ high``.
+    """Return the retention ``p_w/p_b`` from ``high`` to ``low ≤ high``.
 
-    0 from level 0.
+    0 from 0.
     """
     return low / high if high > 0 else 1.0
 
 
 def odds_ratio(retention: float, size: float) -> float:
-    """Return ``R = 1 + s·p/(1 − p)``, with ``1/π_y`` for s if not uniform.
+    """Return ``R = 1 + s·p/(1 − p)``, possibly infinite.
 
-    Infinite at retention 1, and where ``π_y = 0``.
+    ``1/π_y`` for s if π is not uniform.
     """
     if size == 1 or retention == 0:
         return 1.0
@@ -101,11 +97,10 @@ class UniformLaw:
     levels : tuple of float
         Retention probabilities in [0, 1], in the order of the copies.
     size : int
-        ``s``, the number of values in the domain.
     multilevel : bool
-        Whether copies are one replacement process at several levels, or fresh draws.
+        Whether copies are one replacement process, or fresh draws.
     replacement : tuple of s floats, optional
-        ``π``, the distribution of replacements; None: uniform.
+        ``π``; None: uniform.
     """
 
     levels: tuple[float, ...]
@@ -130,13 +125,13 @@ class UniformLaw:
         return self.size if self.replacement is None else _inverse(min(self.replacement))
 
     def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
-        """Return ``(1 − p)·π_y`` of every y, shape (b,); one number if π is uniform."""
+        """Return ``(1 − p)·π_y`` of every y, (b,), or one number."""
         chances = fresh_chances(retention, self.size, self.pi)
         return chances[y] if isinstance(chances, np.ndarray) else chances
 
     @property
     def descending(self) -> list[int]:
-        """Places of the copies by falling retention, ties in order of release."""
+        """Places of the copies by falling retention."""
         return sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
 
     @property
@@ -149,14 +144,8 @@ class UniformLaw:
     ) -> Array:
         """Return P(copy ``target`` | copy ``source`` or original), shape (s, s).
 
-        Rows are the source, or the original if None; copies count from 1. The prior is required if
-        copies are fresh or the target is less perturbed. A row is NaN if the source cannot show its
-        value.
-
-        Raises
-        ------
-        ValueError
-            The prior is required and missing.
+        Copies count from 1; source None is the original. A row is NaN if the source cannot show its
+        value. ``ValueError`` without a prior if copies are fresh or the target is less perturbed.
         """
         high, low = 1.0 if source is None else self.levels[source - 1], self.levels[target - 1]
         if source is None or source == target or (self.multilevel and low <= high):
@@ -178,7 +167,7 @@ class UniformLaw:
             places = range(1, len(self.levels) + 1)
             return independent([self.transition_matrix(None, place) for place in places], self.size)
         joint, high = np.ones(self.size), 1.0
-        for place in self.descending:  # the copy before is the last axis
+        for place in self.descending:
             low = self.levels[place]
             joint = joint[..., None] * transition_matrix(step(high, low), self.size, self.pi)
             high = low
@@ -186,25 +175,24 @@ class UniformLaw:
         return np.transpose(joint, np.argsort(order))
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s), by look-up."""
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
         return np.moveaxis(self.given_original(), 0, -1)[tuple(copies)]
 
     def joint(self, prior: Array) -> Array:
-        """Return the joint law ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
+        """Return ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
         return np.einsum("x,x...->x...", prior, self.given_original())
 
     def epsilon(self) -> float:
         """Return the local differential privacy ``ε`` of all copies together.
 
-        The largest log-ratio of any outcome under two originals:
-        ``max_y ln R_y = ln(1 + p/((1 − p)·min π))``. Fresh copies add up, as all may show that
-        value; of multilevel copies the best alone counts. Infinite if some value is never drawn.
+        ``max_y ln R_y = ln(1 + p/((1 − p)·min π))``, summed over fresh copies; of multilevel copies
+        the best alone counts. Infinite if some value is never drawn.
         """
         each = [math.log(odds_ratio(level, self.rarity)) for level in self.levels]
         return max(each) if self.multilevel else math.fsum(each)
 
     def odds(self) -> float:
-        """Return ``exp(ε)``, the largest factor of posterior odds."""
+        """Return ``exp(ε)``."""
         bits = self.epsilon()
         return math.inf if bits > 700 else math.exp(bits)
 
@@ -223,8 +211,7 @@ class UniformLaw:
     def best_is_sufficient(self) -> bool:
         """Whether ``P(y_j | y_b, x)`` never depends on x, b being the best copy.
 
-        Multilevel copies are a chain from the best one. Fresh copies depend on x alone, by ``p_j``
-        if positive. They do not if ``y_b`` determines x, at ``p_b = 1``.
+        Multilevel copies are a chain. Fresh copies depend on x alone, unless ``y_b`` determines it.
         """
         best, *others = (self.levels[place] for place in self.descending)
         return self.multilevel or self.size == 1 or best == 1.0 or not any(others)
@@ -243,12 +230,10 @@ def independent(transitions: Sequence[Array], size: int) -> Array:
 
 
 def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
-    """Return the expected size of a tuple's compressed history.
+    """Return the expected size of a tuple's compressed history, ``1 + disp``.
 
     ``1 + Σ (1 − Σ_y m_y π_y)·(1 − p_{i+1}/p_i)``, with ``m = p_i q + (1 − p_i)π`` and q the table's
-    shares: below ``1 + ln(p_max/p_min)``. The first factor is ``(s−1)/s`` for uniform π.
-
-    Source: xiao2009, proof of Lemma 2; a history holds ``1 + disp`` elements.
+    shares (xiao2009, proof of Lemma 2). Below ``1 + ln(p_max/p_min)``.
     """
     pi = np.full(prior.size, 1.0 / prior.size) if pi is None else pi
     return 1.0 + math.fsum(
@@ -260,13 +245,9 @@ def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None)
 def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -> float:
     """Return the share of the categories' variance left by one copy.
 
-    By exact Bayes estimates, from the prior q, all above 0, and one retention p.
-
-    Notes
-    -----
-    ``1 − (E Σ_x P(x|y)² − Σ q_x²)/(1 − Σ q_x²)`` with ``P(x, y) = q_x (p·[x = y] + a_y)`` and
-    ``a = (1 − p)π`` (xiao2009, eq. 1). The sum over x of ``P(x, y)²`` is
-    ``a_y² Σ q_x² + q_y² (p² + 2 a_y p)``, so no matrix is needed.
+    ``1 − (E Σ_x P(x|y)² − Σ q_x²)/(1 − Σ q_x²)`` by Bayes estimates from the prior q > 0, with ``P(x,
+    y) = q_x (p·[x = y] + a_y)`` and ``a = (1 − p)π`` (xiao2009, eq. 1). The sum over x of ``P(x, y)²``
+    is ``a_y² Σ q_x² + q_y² (p² + 2 a_y p)``.
 
     Examples
     --------
@@ -276,16 +257,13 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     p, a = retention, fresh_chances(retention, len(prior), pi)
     blind, shown = float((prior**2).sum()), p * prior + a
     squares = a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)
-    # 0 if no value is kept or drawn
     known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())
     return 1.0 - (known - blind) / (1.0 - blind)
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixLaw(UniformLaw):
-    """The law of one tuple's copies given its value.
-
-    Copies of a higher level are less perturbed.
+    """The law of one tuple's copies by matrices; higher levels are better.
 
     Attributes
     ----------
@@ -314,7 +292,6 @@ class MatrixLaw(UniformLaw):
         return super().transition_matrix(source, target, prior)
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s)."""
         found = np.ones((copies[0].size, self.size))
         for T, y in zip(self.transitions, copies, strict=True):
             found *= T.T[y]
@@ -324,9 +301,7 @@ class MatrixLaw(UniformLaw):
         return independent(self.transitions, self.size)
 
     def epsilon(self) -> float:
-        """Return ``ε`` of all copies together, the largest log-ratio of any outcome."""
         total = np.zeros((self.size, self.size))
-        # a value impossible under both originals does not distinguish them
         with np.errstate(divide="ignore", invalid="ignore"):
             for T in self.transitions:
                 logs = np.log(T)
@@ -344,13 +319,13 @@ class MatrixLaw(UniformLaw):
 class EstimatedLaw(MatrixLaw):
     """Estimated law of one tuple's copies given its value.
 
-    ``levels`` are the retentions of the nearest uniform laws. It fits the copies that it was estimated
-    from, so only other records can validate it. *Not estimated*: other dependence between copies.
+    ``levels`` are the retentions of the nearest uniform laws. Only other records can validate it. *Not
+    estimated*: other dependence between copies.
 
     Attributes
     ----------
     redundant : ndarray of shape (k, k)
-        Whether the copy of the column is redundant beside the copy of the row.
+        Whether the column's copy is redundant given the row's.
     """
 
     redundant: Flags = field(default_factory=lambda: np.zeros((0, 0), dtype=bool), repr=False)
@@ -360,7 +335,6 @@ class EstimatedLaw(MatrixLaw):
         return replace(super().of(copies), redundant=self.redundant[np.ix_(held, held)])
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``Π T_i[x, y_i]`` of the copies that count, shape (b, s)."""
         counts = np.flatnonzero(~self.redundant.any(axis=0)).tolist()
         return MatrixLaw.likelihood(
             super().of([place + 1 for place in counts]), [copies[place] for place in counts]
@@ -374,14 +348,9 @@ class EstimatedLaw(MatrixLaw):
 
 
 def estimated(x: Codes, copies: Sequence[Codes], shape: Sequence[int]) -> EstimatedLaw:
-    """Return the law of copies, estimated from records.
+    """Return the law estimated from codes of original and copies, shapes (n,).
 
-    Parameters
-    ----------
-    x, copies : ndarrays of shape (n,)
-        Codes of the original and of every copy.
-    shape : sequence of int
-        Number of values of each attribute.
+    ``shape`` has each attribute's number of values.
     """
     size = math.prod(shape)
     levels = tuple(estimated_retention(x, y, size) for y in copies)
@@ -424,7 +393,7 @@ def estimated_retention(x: Codes, y: Codes, size: int, pi: Array | None = None) 
     """Return the maximum-likelihood retention from r matched pairs.
 
     With replacements by π the mean of ``π_x`` replaces ``1/s``: unbiased, not maximum likelihood. Kept
-    off 1 by half a record, since r agreements do not prove certainty.
+    off 1 by half a record.
     """
     chance = 1 / size if pi is None else float(np.mean(pi[x]))
     if chance >= 1.0:
