@@ -76,7 +76,7 @@ class Workload(NamedTuple):
 def workload(
     here: Scenario, table: Table, use: SchemeUse, copies: int, pooling: bool = False
 ) -> Workload:
-    """Return the work of one release in all its replicates.
+    """Work of one release in all its replicates.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[Try]:
 
 
 def _made(kind: str, use: PluginUse | SchemeUse) -> Any:
-    """Return a plugin; None if it cannot be made, which the audit reports."""
+    """Plugin; None if it cannot be made, which the audit reports."""
     with contained():
         return registry.get(kind, use.name)(use.parameters)
     return None
@@ -137,7 +137,7 @@ def _made(kind: str, use: PluginUse | SchemeUse) -> Any:
 def _seconds(
     here: Scenario, use: SchemeUse, tried: list[Try], n: int, N: int, s: int, M: int
 ) -> float:
-    """Return the seconds of one replicate; ``s`` values of categories, 0 for numbers."""
+    """Seconds of one replicate; ``s`` values of categories, 0 for numbers."""
     scheme: Scheme | None = _made("scheme", use)
     law = None if scheme is None else scheme.distribution
     levels = () if use.levels is None else use.levels.resolve(here.seed)

@@ -85,7 +85,7 @@ class Side(NamedTuple):
 def _sides(
     cell: Cell, bounds: dict[tuple[object, ...], float], rows: int, copies_alone: bool
 ) -> list[Side]:
-    """Return a cell with each bound; ``copies_alone``: without true values."""
+    """Cell with each bound; ``copies_alone``: without true values."""
     first, found = cell[0], list[Side]()
     floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
     if floor is not None and copies_alone:

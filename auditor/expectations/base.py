@@ -54,7 +54,7 @@ class Expectation(Plugin):
 
     @classmethod
     def made(cls, parameters: Any) -> Expectation:
-        """Return an expectation, or a stand-in if its parameters fail."""
+        """Expectation, or a stand-in if its parameters fail."""
         with contained() as failure:
             return cls(parameters)
         assert failure.error is not None
@@ -62,24 +62,24 @@ class Expectation(Plugin):
 
     @abstractmethod
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict with its reason."""
+        """Verdict with its reason."""
 
     def chosen(self, evidence: Evidence, metric: str | None, **kinds: bool) -> list[Measurement]:
-        """Return the measured records that the filter selects; see ``selector``."""
+        """Measured records that the filter selects; see ``selector``."""
         selected = selector(self.parameters, metric, copies_released(evidence), **kinds)
         return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
 
     def measured(self, evidence: Evidence, metric: str, **kinds: bool) -> list[Cell]:
-        """Return the cells of the records that the filter selects."""
+        """Cells of the records that the filter selects."""
         return [*cells(self.chosen(evidence, metric, **kinds)).values()]
 
     def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
-        """Return the releases that the filter covers."""
+        """Releases that the filter covers."""
         p = self.parameters
         return [one for one in evidence.releases if covers(p, one.scheme, one.sweep)]
 
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
-        """Return the verdict as a result record."""
+        """Verdict as a result record."""
         judged = self.judge(evidence)
         if not isinstance(judged, Judgement) or type(judged.why) is not str:
             raise PluginError("the expectation returned no judgement with a reason")
@@ -122,7 +122,7 @@ class Judgement:
 
 
 def worst(statuses: Sequence[Verdict]) -> Verdict:
-    """Return the worst status; ``undecided`` if none is given."""
+    """Worst status; ``undecided`` if none is given."""
     if "fails" in statuses:
         return "fails"
     return "undecided" if "undecided" in statuses or not statuses else "holds"
@@ -138,7 +138,7 @@ def selector(
     pooled_only: bool = False,
     each_attribute: bool = False,
 ) -> Selector:
-    """Return the predicate of a filter.
+    """Predicate of a filter.
 
     Parameters
     ----------
@@ -190,17 +190,17 @@ def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
 
 
 def place(one: Measurement | ReleaseEvidence) -> Place:
-    """Return the sweep point and scheme of a record or release."""
+    """Sweep point and scheme of a record or release."""
     return str(one.sweep), one.scheme
 
 
 def copies_released(evidence: Evidence) -> dict[Place, int]:
-    """Return the number of copies of each scheme."""
+    """Number of copies of each scheme."""
     return {place(release): release.copies for release in evidence.releases}
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list: of one lone value, or empty for None."""
+    """List: of one lone value, or empty for None."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -223,7 +223,7 @@ class Missing(NamedTuple):
 def undecided(
     record: ExpectationRecord, expectation: Any, missing: Sequence[Missing]
 ) -> ExpectationRecord:
-    """Return the verdict if some tasks are missing.
+    """Verdict if some tasks are missing.
 
     It is undecided if any covered task is missing, even if the finished ones refute the claim: tests
     are corrected for all cells covered.

@@ -94,7 +94,7 @@ class Gain(NamedTuple):
     covered: bool = True
 
     def p_values(self, margin: float) -> tuple[float, float]:
-        """Return p-values against a gain of at least, and at most, the margin."""
+        """P-values against a gain of at least, and at most, the margin."""
         if self.noise:
             return share_tests(self.noise, margin)
         if self.insider:
@@ -109,7 +109,7 @@ class Gain(NamedTuple):
         ), above
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
-        """Return the rows that would exclude the margin if there is no gain."""
+        """Rows that would exclude the margin if there is no gain."""
         if self.noise:
             regressors = sum(part.regressors for part in self.noise)
             observations = sum(part.observations for part in self.noise)
@@ -151,7 +151,7 @@ DEGREES = {
 
 
 def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
-    """Return mean, standard error and degrees of freedom over replicates.
+    """Mean, standard error and degrees of freedom over replicates.
 
     The errors are each replicate's own. If some have none, the spread between replicates is used, and
     is infinite for too few.
@@ -188,7 +188,7 @@ def attack_gains(
 
 
 def unpaired(group: Cell) -> tuple[float, float, float]:
-    """Return mean, standard error and degrees of freedom of gains as measured."""
+    """Mean, standard error and degrees of freedom of gains as measured."""
     (mean, error), bar = pooled(group), group[0].error_bar
     if bar == "replicates-needed":
         error = uncertainty(group)

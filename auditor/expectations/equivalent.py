@@ -68,7 +68,7 @@ class Equivalent(Expectation):
 def judge_differences(
     found: Sequence[Found], levels: Sequence[str], margin: float, metric: str
 ) -> Judgement:
-    """Return the verdict on differences."""
+    """Verdict on differences."""
     if any(math.isnan(error) for _, error, _ in found):
         return Judgement("undecided", f"{metric} has no error bar; add replicates", None, margin)
     inside = [

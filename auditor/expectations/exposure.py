@@ -185,7 +185,7 @@ class Exposure(Expectation):
 def shares_unknown(
     measurements: Sequence[Measurement], filters: Filter, asked: Limits, copies: dict[Place, int]
 ) -> list[Measurement]:
-    """Return the judged shares; ``copies`` are the numbers released."""
+    """Judged shares; ``copies`` are the numbers released."""
     # '*' is judged only by request
     whole = filters.attribute is not None
     metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)

@@ -65,7 +65,7 @@ class Bounds(Filter):
         return self
 
     def limits(self) -> tuple[float | None, float | None]:
-        """Return the lower and the upper bound."""
+        """Lower and the upper bound."""
         low, high = self.between or (None, None)
         lows = [bound for bound in (self.at_least, low) if bound is not None]
         highs = [bound for bound in (self.at_most, high) if bound is not None]
@@ -119,7 +119,7 @@ Side = tuple[Cell, float, float]
 def judge_bounds(
     groups: Sequence[Cell], low: float | None, high: float | None, bound: Any, metric: str
 ) -> Judgement:
-    """Return the verdict on cells, each a list of its replicates' records."""
+    """Verdict on cells, each a list of its replicates' records."""
     sides = [
         (cell, limit, sign)
         for cell in groups
@@ -160,7 +160,7 @@ def _p_inside(cell: Cell, limit: float, sign: float) -> float:
 
 
 def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:
-    """Return the p-value against a truth at the limit or beyond, above (side 1) or below (−1).
+    """P-value against a truth at the limit or beyond, above (side 1) or below (−1).
 
     An error is a mean of squares: if the truth were at a limit above the estimate, it would be a
     gamma number with its relative standard error.
@@ -175,7 +175,7 @@ def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:
 
 
 def towards(cell: Cell, side: float) -> float:
-    """Return the standard error upwards (side 1) or downwards (−1).
+    """Standard error upwards (side 1) or downwards (−1).
 
     A 95 % interval from redraws, or of a share, need not be symmetric.
     """
@@ -187,7 +187,7 @@ def towards(cell: Cell, side: float) -> float:
 
 
 def cut_off(cell: Cell, limit: float) -> Cell:
-    """Return the draws of an error, cut off at twice a lower bound.
+    """Draws of an error, cut off at twice a lower bound.
 
     The mean becomes no larger, so if it exceeds the bound the truth does.
     """
@@ -203,7 +203,7 @@ def cut_off(cell: Cell, limit: float) -> Cell:
 
 
 def at_bound(cell: Cell, limit: float) -> float:
-    """Return the factor of an error bar if the truth were at the bound.
+    """Factor of an error bar if the truth were at the bound.
 
     A mean of squares spreads in proportion to its size: 0.6 ± 0.6 from two rows does not exclude 1.5.
     The spread of a gain, a quotient of means, is unknown for very few rows.
@@ -242,7 +242,7 @@ def _why(
 
 
 def measured_at(record: Measurement) -> str:
-    """Return a place, for example ``corner-wave, llse, copies 1–5``."""
+    """Place, for example ``corner-wave, llse, copies 1–5``."""
     held = f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"
     return ", ".join(filter(None, (record.scheme, record.attack, record.knowledge, held)))
 

@@ -123,7 +123,7 @@ class NoCollusionGain(Expectation):
 
 
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
-    """Return cells surely worse than the mean, in every replicate.
+    """Cells surely worse than the mean, in every replicate.
 
     Pooling halves the noise of copies without information.
     """
@@ -141,7 +141,7 @@ def _cell(record: Measurement) -> tuple[object, ...]:
 
 
 def _beside(gain: Gain, margin: float) -> Gain:
-    """Return a gain up to the margin as a guard if one release shows no more.
+    """Gain up to the margin as a guard if one release shows no more.
 
     A proved law decides instead, or the insider learner for copies from files.
     """

@@ -99,7 +99,7 @@ def _label(name: Any) -> str:
 
 
 def judge_pairs(pairs: Sequence[tuple[Cell, Cell]], slack: float, metric: str) -> Judgement:
-    """Return the verdict on ``first ≤ second + slack`` for pairs of cells.
+    """Verdict on ``first ≤ second + slack`` for pairs of cells.
 
     It holds if the difference is below the slack beyond its error bar, if both are equal up to
     rounding, or if theory settles the order and the interval is narrower than the figures. Both share
@@ -133,7 +133,7 @@ def _verdict(test: Difference, refuted: bool, shown: bool) -> Verdict:
 
 
 def _compared(first: Measurement, second: Measurement) -> str:
-    """Return both names: ``llse (perfect) on s ≤ ndr (perfect) on s``."""
+    """Both names: ``llse (perfect) on s ≤ ndr (perfect) on s``."""
     pair = (first, second)
     names = [
         f"{one.attack} ({one.knowledge}) on {one.scheme}" if one.attack else one.scheme
@@ -177,7 +177,7 @@ def _difference(first: Cell, second: Cell, slack: float) -> Difference:
 
 
 def _settled(first: Cell, second: Cell, slack: float) -> Literal["above", "below"] | None:
-    """Return the order that theory settles in every replicate.
+    """Order that theory settles in every replicate.
 
     «Above» refutes. So theory given a draw must agree in enough replicates that chance seldom would.
     """

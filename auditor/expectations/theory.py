@@ -55,7 +55,7 @@ class MatchesTheory(Expectation):
 
 
 def compare(groups: Sequence[Cell], expected: Sequence[float], resolution: float) -> Judgement:
-    """Return the verdict on cells, compared with their theory.
+    """Verdict on cells, compared with their theory.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(group: Cell, truth: float) -> Agreement:
-    """Return the agreement of one cell's replicates with theory.
+    """Agreement of one cell's replicates with theory.
 
     Secret matrices and guesses are drawn once for all records. So replicates are compared with their
     own theory, in pairs, by Student's t. Sign flips must refute errors too, as few outcomes are not
@@ -147,7 +147,7 @@ def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
 
 
 def _differences(group: Cell, truth: float) -> list[Array]:
-    """Return relative differences, if no theory is 0, and differences.
+    """Relative differences, if no theory is 0, and differences.
 
     Large theories dominate absolute differences, and small ones relative differences.
     """
@@ -158,7 +158,7 @@ def _differences(group: Cell, truth: float) -> list[Array]:
 
 
 def sign_flips(differences: Array) -> float:
-    """Return the share of sign choices with a sum at least as far from 0.
+    """Share of sign choices with a sum at least as far from 0.
 
     The p-value is exact for symmetric differences. Beyond ``MOST_FLIPPED`` differences it is 0, since
     their mean is nearly normal.
@@ -226,7 +226,7 @@ class Theorem3(Expectation):
 
 
 def theorem_3(levels: Sequence[float]) -> float:
-    """Return ``(1 + Σ 1/σ_i²)⁻¹``, the error for independent noise.
+    """``(1 + Σ 1/σ_i²)⁻¹``, the error for independent noise.
 
     Source: li2012, Theorem 3, for noise ``σ_i² K_X``. A copy without noise gives 0. It tends to 0 with more copies only if
     ``Σ 1/σ_i²`` grows without bound.

@@ -323,7 +323,7 @@ def exits_refused() -> Iterator[None]:
 
 
 def safe_error(error: BaseException) -> AuditorError:
-    """Return an error without original values; unchanged if from this project."""
+    """Error without original values; unchanged if from this project."""
     if isinstance(error, AuditorError) and is_ours(error):
         return error
     kind = (
@@ -337,7 +337,7 @@ def safe_error(error: BaseException) -> AuditorError:
 
 
 def failure_reason(error: BaseException) -> str:
-    """Return the safe message of an exception."""
+    """Safe message of an exception."""
     if isinstance(error, AuditorError):
         if is_ours(error):
             return str(error)
@@ -355,7 +355,7 @@ def is_ours(error: BaseException) -> bool:
 
 
 def known(kind: type) -> type:
-    """Return a type or its nearest base that is publicly known.
+    """Type or its nearest base that is publicly known.
 
     Other type names may be built at run time.
     """
@@ -388,7 +388,7 @@ def _place(file: str, line: int) -> str:
 
 
 def _spelt_out(error: BaseException) -> str | None:
-    """Return an exception's text if it is a constant in its code, else None."""
+    """Exception's text if it is a constant in its code, else None."""
     if len(error.args) != 1 or type(error.args[0]) is not str:
         return None
     text = error.args[0]

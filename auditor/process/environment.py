@@ -42,7 +42,7 @@ def begin_program() -> None:
 
 
 def may_fork() -> bool:
-    """Return whether this process may fork workers.
+    """Whether this process may fork workers.
 
     Only the program itself on Linux with semaphores may, because its threads are known.
     """
@@ -58,7 +58,7 @@ def may_fork() -> bool:
 
 
 def processors() -> int:
-    """Return the processors available, with limits of shell and container."""
+    """Processors available, with limits of shell and container."""
     from joblib import cpu_count  # a tenth of a second
 
     return int(cpu_count())
@@ -66,7 +66,7 @@ def processors() -> int:
 
 @cache
 def version(package: str) -> str:
-    """Return the version of an installed package, cached.
+    """Version of an installed package, cached.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def keep_freed_memory() -> None:
 
 
 def available() -> int:
-    """Return the usable bytes: the machine's memory, or a lower limit."""
+    """Usable bytes: the machine's memory, or a lower limit."""
     limits = [int(psutil.virtual_memory().total)]
     limits += [
         soft
@@ -131,7 +131,7 @@ def available() -> int:
 
 
 def free() -> int:
-    """Return the bytes free now."""
+    """Bytes free now."""
     return min(available(), int(psutil.virtual_memory().available))
 
 
@@ -147,13 +147,13 @@ def check_room(rows: int, width: int) -> None:
 
 
 def shipped_folder() -> Path:
-    """Return the folder of shipped scenarios, in a package or checkout."""
+    """Folder of shipped scenarios, in a package or checkout."""
     package = Path(__file__).parents[1]
     return next(filter(Path.is_dir, (package / "scenarios", package.parent / "scenarios")))
 
 
 def shipped_scenarios() -> list[Path]:
-    """Return the scenario files, by name."""
+    """Scenario files, by name."""
     return sorted(shipped_folder().glob("*.yaml"))
 
 
@@ -161,7 +161,7 @@ ENTRY_POINT_GROUP = "auditor.plugins"
 
 
 def declared() -> list[EntryPoint]:
-    """Return the entry points of plugin packages, by name."""
+    """Entry points of plugin packages, by name."""
     return sorted(
         entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)
     )

@@ -136,7 +136,7 @@ def check() -> None:
 
 
 def exit_status() -> int | None:
-    """Return 128 plus the received signal's number, or None."""
+    """128 plus the received signal's number, or None."""
     return None if _State.heard is None else 128 + _State.heard
 
 

@@ -88,7 +88,7 @@ class Plugin:
 
     @classmethod
     def summary(cls) -> str:
-        """Return the first line of the class's docstring."""
+        """First line of the class's docstring."""
         return (inspect.getdoc(cls) or "").partition("\n")[0]
 
     def __repr__(self) -> str:
@@ -176,7 +176,7 @@ def _place(cls: type) -> str:
 
 
 def declaring(kind: str, attribute: str) -> list[str]:
-    """Return the names of a kind's plugins whose class sets an attribute.
+    """Names of a kind's plugins whose class sets an attribute.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def discover(*kinds: str) -> None:
 
 
 def has(kind: str, name: str) -> bool:
-    """Return whether a plugin of this kind and name exists."""
+    """Whether a plugin of this kind and name exists."""
     discover(kind)
     return name in _plugins[kind]
 
@@ -223,19 +223,19 @@ def _import(entry_point: str, module: str) -> ModuleType | None:
 
 
 def names(kind: str) -> list[str]:
-    """Return the registered names of one kind, sorted, without aliases."""
+    """Registered names of one kind, sorted, without aliases."""
     discover(kind)
     return sorted(name for name, cls in _plugins[kind].items() if cls.name == name)
 
 
 def spellings(kind: str) -> list[str]:
-    """Return every name that ``get`` accepts for one kind, with aliases."""
+    """Every name that ``get`` accepts for one kind, with aliases."""
     discover(kind)
     return sorted(_plugins[kind])
 
 
 def get(kind: str, name: str) -> type[Any]:
-    """Return the plugin class of a kind and name.
+    """Plugin class of a kind and name.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def get(kind: str, name: str) -> type[Any]:
 
 
 def package(cls: type[Plugin]) -> str:
-    """Return the plugin's distribution, else its top-level package."""
+    """Plugin's distribution, else its top-level package."""
     inside = [
         each.dist.name
         for each in _entries()
@@ -263,7 +263,7 @@ def package(cls: type[Plugin]) -> str:
 
 
 def find(name: str) -> list[type[Plugin]]:
-    """Return the plugins of any kind with a name, for ``auditor show``.
+    """Plugins of any kind with a name, for ``auditor show``.
 
     Raises
     ------
@@ -278,6 +278,6 @@ def find(name: str) -> list[type[Plugin]]:
 
 
 def everything() -> set[str]:
-    """Return every name that ``find`` accepts."""
+    """Every name that ``find`` accepts."""
     discover()
     return {name for kind in KINDS for name in _plugins[kind]}

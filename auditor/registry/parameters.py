@@ -100,7 +100,7 @@ class _Finding(NamedTuple):
 def explain(
     error: ValidationError, model: type[BaseModel], value: Any, known: tuple[str, ...] = ()
 ) -> list[Found]:
-    """Return pydantic's errors as (relative path, message, key at fault).
+    """Pydantic's errors as (relative path, message, key at fault).
 
     Pydantic reports every branch of a union. The intended branch is the one that fits except for its
     content, or has the value's fields. Without one, a message lists all alternatives. ``known`` has
@@ -181,7 +181,7 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
 def _meant(
     place: Path, inside: list[_Finding], tell: Callable[[Any], str]
 ) -> tuple[list[_Finding], list[Found]]:
-    """Return the errors of the intended branch, or one message for all."""
+    """Errors of the intended branch, or one message for all."""
     groups: dict[str | int, list[_Finding]] = {}
     for finding in inside:
         groups.setdefault(finding.within(place) or "", []).append(finding)
@@ -273,7 +273,7 @@ _BOUNDS = {
 
 
 def expected_by(item: ErrorDetails) -> str:
-    """Return the expectation that a value does not meet, without the value."""
+    """Expectation that a value does not meet, without the value."""
     kind, context = item["type"], item.get("ctx", {})
     if kind in _WORDS:
         return _WORDS[kind]
@@ -372,7 +372,7 @@ def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = Non
     found: list[Path] = [] if places is None else places
 
     def changed(here: Any, parent: Any, at: Path, depth: int) -> Any:
-        """Return a value with everything below it set; ``at`` is its numbered path."""
+        """Value with everything below it set; ``at`` is its numbered path."""
         if depth == len(path):
             found.append(at)
             return copy_value(new)
@@ -411,7 +411,7 @@ def copy_value(value: Value) -> Value:
 
 
 def find_item(items: list[Value], name: str) -> list[int]:
-    """Return the numbers of items with an id or, if none, with a name.
+    """Numbers of items with an id or, if none, with a name.
 
     Items are bare names, or mappings with ``name`` and perhaps ``id``.
     """
@@ -422,12 +422,12 @@ def find_item(items: list[Value], name: str) -> list[int]:
 
 
 def shortened(text: str, limit: int = 60) -> str:
-    """Return the beginning of a text, for an error message."""
+    """Beginning of a text, for an error message."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def quoted(text: str) -> str:
-    """Return the beginning of a text, quoted and with controls escaped."""
+    """Beginning of a text, quoted and with controls escaped."""
     start = shortened(text)
     return repr(start) if start.isprintable() else ascii(start)
 
@@ -505,5 +505,5 @@ def _name(item: Value) -> Value:
 
 
 def sentence(found: Iterable[Found]) -> str:
-    """Return errors of fields, each after its path, as one sentence."""
+    """Errors of fields, each after its path, as one sentence."""
     return "; ".join(f"{format_path(path)} {message}".lstrip() for path, message, _ in found)

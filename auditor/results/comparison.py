@@ -205,7 +205,7 @@ def _more_exposed(before: Cells, after: Cells) -> list[str]:
 
 
 def _strongest(measured: Cells) -> dict[tuple[Any, ...], list[Measurement]]:
-    """Return the cell with the least of an attribute unknown, by sweep point and scheme.
+    """Cell with the least of an attribute unknown, by sweep point and scheme.
 
     Adversaries who know attributes are excluded.
     """
@@ -234,7 +234,7 @@ def _leaks(record: Measurement, dropped: set[str]) -> bool:
 
 
 def _scale(metric: str, *values: float) -> float:
-    """Return the size that rounding is relative to; 1 for shares, which may be 0."""
+    """Size that rounding is relative to; 1 for shares, which may be 0."""
     share = METRICS[base(metric)].unit.startswith(("share", "probability"))
     return 1.0 if share else max(map(abs, values))
 
@@ -318,7 +318,7 @@ GONE = "the scenario is not among the new results"
 
 
 def compare_paths(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> list[Comparison]:
-    """Return the changes between two audits, or by scenario between two folders.
+    """Changes between two audits, or by scenario between two folders.
 
     Scenarios match by folder name. One of only the old folder is bad news, as it may be the one that
     leaks.

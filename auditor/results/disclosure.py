@@ -52,7 +52,7 @@ _FIGURE = re.compile(
 
 
 def disclosed(result: Any) -> Any:
-    """Return an ``AuditResult`` for output; already disclosed ones unchanged.
+    """``AuditResult`` for output; already disclosed ones unchanged.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def half_step(value: float, error: float) -> float:
 
 
 def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
-    """Return ``half_step`` of arrays; nonzero values keep at least ``fewest`` steps."""
+    """``half_step`` of arrays; nonzero values keep at least ``fewest`` steps."""
     rounded = np.isfinite(values) & np.isfinite(errors) & (errors > 1e-290)
     half = np.where(rounded, errors, 1.0) / 2.0
     power = np.floor(np.log10(half))
@@ -122,12 +122,12 @@ def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
 
 
 def rounded(value: float, rows: int) -> float:
-    """Return a figure without stated error, with the precision of a variance."""
+    """Figure without stated error, with the precision of a variance."""
     return half_step(value, abs(value) * math.sqrt(2.0 / rows))
 
 
 def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSummary:
-    """Return the table of a sweep point; without one, the most private table."""
+    """Table of a sweep point; without one, the most private table."""
     fits = (table for table in tables if table.sweep.items() <= sweep.items() or len(tables) == 1)
     return next(fits, None) or min(
         tables, key=lambda table: (table.disclosure != "private", table.rows)
@@ -143,15 +143,15 @@ def _too_few(table: DataSummary) -> str:
 def _measurements(
     exact: Measurements, tables: Sequence[DataSummary], bounded: set[str]
 ) -> Measurements:
-    """Return measurements for output; guarantees by stated bounds stay exact."""
+    """Measurements for output; guarantees by stated bounds stay exact."""
     column = dict(exact.columns)
 
     def by(field: str, of: Callable[[Any], Any]) -> Any:
-        """Return a function of a field row by row, shape (n,), called once for each distinct value."""
+        """Function of a field row by row, shape (n,), called once for each distinct value."""
         return np.array([of(value) for value in column[field].values])[column[field].places]
 
     def error(figure: Array) -> Any:
-        """Return the standard errors of figures of ``n`` records, shape (n,)."""
+        """Standard errors of figures of ``n`` records, shape (n,)."""
         return np.where(
             shares,
             np.sqrt(np.abs(figure * (1.0 - figure)) / rows),
@@ -208,7 +208,7 @@ def _measurements(
 
 
 def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary]) -> Array:
-    """Return the secret shift of each row in units of its error, in ±1, shape (n,).
+    """Secret shift of each row in units of its error, in ±1, shape (n,).
 
     The secret is the table's exact moments, so equal tables have equal shifts in all audits.
     """

@@ -45,7 +45,7 @@ Pairs = Annotated[dict[K, V], _AsPairs()]
 
 @lru_cache(maxsize=128)
 def codec(declared: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Return functions that convert values of a type to JSON values and back.
+    """Functions that convert values of a type to JSON values and back.
 
     Types may be made of plain JSON types, Literal, lists, tuples, `Pairs`, NamedTuples, dataclasses and
     TypedDicts. ``decode`` raises ``CodecError`` for values that ``encode`` cannot write.
@@ -107,7 +107,7 @@ class InsiderGain(NamedTuple):
         return tuple(max(r, 0.0) ** 2 for r in self.correlation)
 
     def p_values(self, place: int, margin: float) -> tuple[float, float]:
-        """Return p-values of one attribute against gain ≥ margin and gain ≤ margin."""
+        """P-values of one attribute against gain ≥ margin and gain ≤ margin."""
         r, bound, error, degrees = (
             self.correlation[place],
             math.sqrt(margin),
@@ -117,7 +117,7 @@ class InsiderGain(NamedTuple):
         return one_sided(r, bound, error, degrees), one_sided(-r, -bound, error, degrees)
 
     def p_value(self, bound: float) -> float:
-        """Return the p-value against all gains ≤ bound (Bonferroni over attributes)."""
+        """P-value against all gains ≤ bound (Bonferroni over attributes)."""
         return min(
             1.0,
             len(self.gain) * min(self.p_values(place, bound)[1] for place in range(len(self.gain))),

@@ -37,7 +37,7 @@ class TableFile(type(Path())):  # type: ignore[misc]
 
     @classmethod
     def of(cls, path: Path, reading: Reading) -> Path:
-        """Return a path with a reading."""
+        """Path with a reading."""
         found: Any = cls(path)
         found.reading = reading
         return found  # type: ignore[no-any-return]
@@ -47,12 +47,12 @@ class TableFile(type(Path())):  # type: ignore[misc]
 
 
 def reading_of(path: Path) -> Reading:
-    """Return how to read a file."""
+    """How to read a file."""
     return path.reading if isinstance(path, TableFile) else Reading()
 
 
 def with_reading(name: str, sheet: str | None, blank: Iterable[object] | None) -> str:
-    """Return a file's name with its reading, as ``split_name`` takes it apart.
+    """File's name with its reading, as ``split_name`` takes it apart.
 
     Examples
     --------
@@ -66,13 +66,13 @@ def with_reading(name: str, sheet: str | None, blank: Iterable[object] | None) -
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a file with its reading."""
+    """Name of a file with its reading."""
     reading = reading_of(path)
     return with_reading(str(path), reading.sheet, reading.blank)
 
 
 def split_name(name: str) -> tuple[str, Reading]:
-    """Return a file's name and its reading, which may follow ``#``.
+    """File's name and its reading, which may follow ``#``.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def split_name(name: str) -> tuple[str, Reading]:
 
 
 def located(name: str, base: Path | None = None) -> list[Path]:
-    """Return the paths of a file or folder: in ``base``, then in the current folder.
+    """Paths of a file or folder: in ``base``, then in the current folder.
 
     Empty for impossible names.
 

@@ -46,7 +46,7 @@ class Coded(NamedTuple):
 
     @classmethod
     def of(cls, column: Iterable[Any]) -> Coded:
-        """Return the column of some values."""
+        """Column of some values."""
         known: dict[Any, int] = {}
         values: list[Any] = []
         places = []
@@ -58,13 +58,13 @@ class Coded(NamedTuple):
         return cls(np.array(places, dtype=np.intp), values)
 
     def put(self, rows: Any, value: Any) -> Coded:
-        """Return the column with one value in some rows."""
+        """Column with one value in some rows."""
         places = self.places.copy()
         places[rows] = len(self.values)
         return Coded(places, [*self.values, value])
 
     def expanded(self) -> list[Any]:
-        """Return the value of each row."""
+        """Value of each row."""
         return list(map(self.values.__getitem__, self.places.tolist()))
 
 
@@ -92,7 +92,7 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def of(cls, records: Iterable[Measurement]) -> Measurements:
-        """Return the table of some records."""
+        """Table of some records."""
         if isinstance(records, Measurements):
             return records
         columns = zip(
@@ -109,7 +109,7 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def concatenated(cls, parts: Iterable[Iterable[Measurement]]) -> Measurements:
-        """Return the rows of tables and lists of records, in order."""
+        """Rows of tables and lists of records, in order."""
         tables = [table for part in parts if len(table := cls.of(part))]
         if len(tables) < 2:
             return tables[0] if tables else cls.of([])
@@ -130,7 +130,7 @@ class Measurements(Sequence[Measurement]):
         )
 
     def column(self, field: str) -> list[Any]:
-        """Return a field of all rows as in records: None for missing numbers."""
+        """Field of all rows as in records: None for missing numbers."""
         column = self.columns[field]
         if isinstance(column, Coded):
             return column.expanded()
@@ -158,7 +158,7 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the schema of a table in JSON: its Parquet file in base 64."""
+        """Schema of a table in JSON: its Parquet file in base 64."""
         text = core_schema.str_schema()
         return core_schema.json_or_python_schema(
             core_schema.no_info_after_validator_function(
@@ -174,7 +174,7 @@ class Measurements(Sequence[Measurement]):
         return f"<{len(self):,} measurements>"
 
     def where(self, **wanted: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which rows have these values in non-numeric fields, shape (n,)."""
+        """Which rows have these values in non-numeric fields, shape (n,)."""
         found = np.ones(len(self), dtype=bool)
         for field, value in wanted.items():
             places, values = self.columns[field]
@@ -182,7 +182,7 @@ class Measurements(Sequence[Measurement]):
         return found
 
     def taken(self, rows: Any) -> Measurements:
-        """Return some rows, by index or mask."""
+        """Some rows, by index or mask."""
         return Measurements(
             {
                 field: column[rows]
@@ -193,11 +193,11 @@ class Measurements(Sequence[Measurement]):
         )
 
     def replaced(self, **columns: Column) -> Measurements:
-        """Return the table with some columns replaced."""
+        """Table with some columns replaced."""
         return Measurements(self.columns | columns)
 
     def cells(self, fields: Sequence[str] = CELL) -> Indices:
-        """Return the cell number of each row, from 0 in order of first appearance, shape (n,).
+        """Cell number of each row, from 0 in order of first appearance, shape (n,).
 
         Rows of one cell have equal ``fields``.
         """
@@ -210,7 +210,7 @@ class Measurements(Sequence[Measurement]):
 
 
 def numbers(column: Iterable[float | None]) -> Array:
-    """Return numbers as an array, NaN for None."""
+    """Numbers as an array, NaN for None."""
     return np.array([math.nan if value is None else value for value in column], dtype=np.float64)
 
 
@@ -238,7 +238,7 @@ MOST_NAMED = 2**19
 
 
 def frame(measurements: Measurements) -> pd.DataFrame:
-    """Return a DataFrame, with tuples of copies and levels, and mappings of sweep points."""
+    """DataFrame, with tuples of copies and levels, and mappings of sweep points."""
     return pd.DataFrame(
         {
             name: column.expanded() if isinstance(column, Coded) else column
@@ -248,7 +248,7 @@ def frame(measurements: Measurements) -> pd.DataFrame:
 
 
 def arrow(measurements: Measurements) -> pa.Table:
-    """Return the table with explicit types, also for empty columns; ``sweep`` is JSON text.
+    """Table with explicit types, also for empty columns; ``sweep`` is JSON text.
 
     Names come from files, and must not control the terminal that prints the table. So they are
     escaped, and the metadata have the originals.
@@ -282,7 +282,7 @@ def arrow(measurements: Measurements) -> pa.Table:
 
 
 def parquet(measurements: Measurements) -> bytes:
-    """Return the content of a Parquet file; row groups name at most ``MOST_NAMED`` copies."""
+    """Content of a Parquet file; row groups name at most ``MOST_NAMED`` copies."""
     sink = pa.BufferOutputStream()
     longest = max(map(len, measurements.columns["coalition"].values), default=0)
     rows = max(1, MOST_NAMED // max(1, longest))
@@ -298,7 +298,7 @@ def parquet(measurements: Measurements) -> bytes:
 
 
 def from_parquet(content: bytes) -> Measurements:
-    """Return the table that ``parquet`` wrote.
+    """Table that ``parquet`` wrote.
 
     Raises
     ------

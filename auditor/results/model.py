@@ -214,18 +214,18 @@ class AuditResult(Record):
     __str__ = __repr__
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return the results with fields replaced, without validation."""
+        """Results with fields replaced, without validation."""
         changed = dict(update or {})
         if "measurements" in changed:
             changed["measurements"] = Measurements.of(changed["measurements"])
         return super().model_copy(update=changed, deep=deep)
 
     def frame(self) -> pd.DataFrame:
-        """Return the tidy DataFrame, one row a measurement (`auditor.results.storage`)."""
+        """Tidy DataFrame, one row a measurement (`auditor.results.storage`)."""
         return measurements.frame(self.measurements)
 
     def disclosed(self) -> AuditResult:
-        """Return results that may leave the machine (`auditor.results.disclosure`)."""
+        """Results that may leave the machine (`auditor.results.disclosure`)."""
         found: AuditResult = disclosed(self)
         return found
 
@@ -238,7 +238,7 @@ class AuditResult(Record):
         return str(_display().render([self]))
 
     def to_json(self) -> str:
-        """Return the results as JSON, rounded as for `save`; NaN and infinity become null."""
+        """Results as JSON, rounded as for `save`; NaN and infinity become null."""
         return b"".join(self.disclosed()._json()).decode()
 
     def _json(self, table: dict[str, Any] | None = None) -> Iterator[bytes]:

@@ -35,7 +35,7 @@ MOST = 1 + 1e-9
 
 
 def too_large(value: Any) -> str | None:
-    """Return a message on a number that is too large, without recursion."""
+    """Message on a number that is too large, without recursion."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
         place, value = waiting.pop()
@@ -227,7 +227,7 @@ class DataSummary(Record):
 
 
 def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
-    """Return mean and standard error of one cell over its replicates.
+    """Mean and standard error of one cell over its replicates.
 
     The error is ``sqrt(Σ se²) / R``, also for error bars from the spread of replicates, which are
     those of a single draw. It is None if one is missing. The mean is NaN without values.
@@ -245,7 +245,7 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
 
 
 def uncertainty(records: Sequence[Measurement]) -> float:
-    """Return the standard error for judging one cell.
+    """Standard error for judging one cell.
 
     It is 0 for exact figures, and infinite if replicates are needed.
     """
@@ -258,7 +258,7 @@ def uncertainty(records: Sequence[Measurement]) -> float:
 
 
 def half_interval(degrees: float) -> float:
-    """Return half of a 95 % interval in standard errors, by Student's t."""
+    """Half of a 95 % interval in standard errors, by Student's t."""
     # start-up: only some commands need scipy
     from auditor.numerics.statistics import quantile
 
@@ -266,7 +266,7 @@ def half_interval(degrees: float) -> float:
 
 
 def mean_theory(records: Sequence[Measurement]) -> float | None:
-    """Return the closed form of one cell, averaged over replicates."""
+    """Closed form of one cell, averaged over replicates."""
     values = [record.theory for record in records]
     if not values or any(value is None for value in values):
         return None
@@ -288,7 +288,7 @@ def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurem
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the values of each key, both in order of first appearance."""
+    """Values of each key, both in order of first appearance."""
     groups: dict[K, list[V]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -296,7 +296,7 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 
 
 def describe(coalition: Sequence[int]) -> str:
-    """Return a coalition in short: ``1–5``, or ``1, 3, 4``."""
+    """Coalition in short: ``1–5``, or ``1, 3, 4``."""
     if len(coalition) > 2 and coalition[-1] - coalition[0] == len(coalition) - 1:
         return f"{coalition[0]}–{coalition[-1]}"
     return ", ".join(map(str, coalition))
@@ -316,7 +316,7 @@ WHOLE, PART = "known-attributes(", "; known: "
 
 
 def in_clear(knowledge: str | None) -> list[str]:
-    """Return the names in ``known-attributes(age, salary)`` or after ``; known: ``."""
+    """Names in ``known-attributes(age, salary)`` or after ``; known: ``."""
     label = str(knowledge)
     names = label.removeprefix(WHOLE) if label.startswith(WHOLE) else label.partition(PART)[2]
     return names.removesuffix(")").split(", ") if names else []

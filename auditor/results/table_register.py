@@ -34,7 +34,7 @@ BYTES = 32
 
 
 def fingerprint(digest: str, public: bool = False) -> str:
-    """Return a table's digest if public, otherwise its HMAC-SHA-256."""
+    """Table's digest if public, otherwise its HMAC-SHA-256."""
     return (
         digest
         if public
@@ -43,12 +43,12 @@ def fingerprint(digest: str, public: bool = False) -> str:
 
 
 def key_name() -> str:
-    """Return a name of this machine's key: 16 hexadecimal digits, unrelated to the key."""
+    """Name of this machine's key: 16 hexadecimal digits, unrelated to the key."""
     return fingerprint("name of the key")[:16]
 
 
 def state_folder() -> Path:
-    """Return the key's folder by the system's conventions (XDG, or Windows)."""
+    """Key's folder by the system's conventions (XDG, or Windows)."""
     if stated := os.environ.get("AUDITOR_STATE"):
         return Path(stated)
     system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME")
@@ -113,16 +113,16 @@ class ColumnPrints:
             )
 
     def by_column(self) -> dict[str, str]:
-        """Return each column's fingerprint under the owner's key."""
+        """Each column's fingerprint under the owner's key."""
         return {name: fingerprint(digest.hexdigest()) for name, digest in self._digests.items()}
 
     def of_table(self) -> str:
-        """Return one fingerprint of all columns under the owner's key."""
+        """One fingerprint of all columns under the owner's key."""
         return fingerprint(" ".join(digest.hexdigest() for digest in self._digests.values()))
 
 
 def earlier_release(prints: ColumnPrints) -> str | None:
-    """Return a sentence on the last release of one of these columns, or None."""
+    """Sentence on the last release of one of these columns, or None."""
     names = {mark: name for name, mark in prints.by_column().items()}
     for line in reversed(_lines()):
         with suppress(ValueError, LookupError, TypeError):

@@ -321,5 +321,5 @@ class Verdict:
 
 
 def most_telling(found: list[Verdict]) -> Verdict | None:
-    """Return the verdict with the strongest reconstruction; None if none."""
+    """Verdict with the strongest reconstruction; None if none."""
     return min((one for one in found if one.exposures), key=lambda one: one.left, default=None)

@@ -77,7 +77,7 @@ class Headline:
 
 
 def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
-    """Return the first screen of an audit; of a paper's figure, its claims."""
+    """First screen of an audit; of a paper's figure, its claims."""
     result = reading.result
     if reproduces_a_figure(result):
         return _claims(result)
@@ -143,7 +143,7 @@ def _state(result: AuditResult, found: Sequence[Verdict]) -> State:
 
 
 def _missed(result: AuditResult) -> ExpectationRecord | None:
-    """Return the worst expectation that does not hold."""
+    """Worst expectation that does not hold."""
     missed = [one for one in result.expectations if one.status != "holds"]
     return min(missed, key=lambda one: one.status != "fails", default=None)
 
@@ -294,7 +294,7 @@ def _action(
 
 
 def exposures(reading: Reading, found: Sequence[Verdict]) -> list[Bar]:
-    """Return each scheme's attributes, most exposed first, to the strongest adversary.
+    """Each scheme's attributes, most exposed first, to the strongest adversary.
 
     Adversaries with attributes in clear are excluded if others exist.
     """
@@ -326,7 +326,7 @@ def _least(one: Verdict) -> Bar:
 
 
 def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
-    """Return remedies for schemes that leave less than half unknown."""
+    """Remedies for schemes that leave less than half unknown."""
     lines = []
     for one in found:
         point = reading.points[one.setting.point] if one.setting else {}

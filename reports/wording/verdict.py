@@ -56,12 +56,12 @@ BESIDE_ERRORS = {"anonymity_k": "", "epsilon": "ε", "gaussian_dp": "μ"}
 
 
 def verdicts(reading: Reading) -> list[Verdict]:
-    """Return the verdict on every scheme, in scenario order."""
+    """Verdict on every scheme, in scenario order."""
     return [verdict(reading, scheme) for scheme in reading.schemes]
 
 
 def verdict(reading: Reading, scheme: str) -> Verdict:
-    """Return the verdict on one scheme."""
+    """Verdict on one scheme."""
     setting = strongest(reading, scheme)
     if setting is None:
         return Verdict(scheme, "not-measured", "No attack gave a normalized error for this scheme.")
@@ -74,7 +74,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 
 def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
-    """Return the share that must stay unknown, and the outcome of this expectation."""
+    """Share that must stay unknown, and the outcome of this expectation."""
     found = [
         (float(bound), record.status)
         for record in reading.result.expectations
@@ -216,7 +216,7 @@ class _Judge:
         return replace(base, finding="undecided", sentence=said)
 
     def in_one_attribute(self, decided: Verdict) -> Verdict | None:
-        """Return the verdict that pooling endangers one attribute.
+        """Verdict that pooling endangers one attribute.
 
         The overall error does not show the gain, because other attributes dominate it.
         """
@@ -260,7 +260,7 @@ class _Judge:
         return None
 
     def beside_errors(self, decided: Verdict) -> Verdict | None:
-        """Return the verdict that pooled copies have smaller classes or weaker guarantees.
+        """Verdict that pooled copies have smaller classes or weaker guarantees.
 
         Both are exact, so they count even if no attack measures a gain.
         """
@@ -339,7 +339,7 @@ def _paying(bounds: list[Bound]) -> list[Figure]:
 def _pooled_worse(
     held: list[dict[tuple[int, ...], Figure]], sign: int
 ) -> tuple[Figure, Figure] | None:
-    """Return the worst coalition's figure and its worst member's, if pooling makes it worse."""
+    """Worst coalition's figure and its worst member's, if pooling makes it worse."""
     worse = []
     for figures in held:
         for shown in figures.values():

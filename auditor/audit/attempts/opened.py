@@ -139,7 +139,7 @@ class Opened:
         return independent and self.release.transformed is None
 
     def steadied(self, knowledge: Knowledge) -> bool:
-        """Return whether the table is large, and more records steady an error.
+        """Whether the table is large, and more records steady an error.
 
         Not for adversaries who know some records.
         """
@@ -234,11 +234,11 @@ class Opened:
     def judged(
         self, knowledge: Knowledge, blocks: Blocks | None = None
     ) -> tuple[Blocks, list[list[int]]]:
-        """Return ``RowSelection.judged`` of all blocks, or of the first rows of each."""
+        """``RowSelection.judged`` of all blocks, or of the first rows of each."""
         return self.gathered.rows.judged(knowledge, blocks or self.release.blocks)
 
     def undone(self, blocks: Blocks) -> Blocks:
-        """Return blocks in the coordinates of the moments."""
+        """Blocks in the coordinates of the moments."""
         if (undo := self.release.undo) is None:
             return blocks
         return lambda: ((index, x, undo(copies)) for index, x, copies in blocks())

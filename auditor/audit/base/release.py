@@ -72,7 +72,7 @@ class Release:
         return law
 
     def groups_apart(self, pooling: bool) -> bool:
-        """Return ``ReleasedCopies.apart``; ``pooling``: whether an expectation is about pooling."""
+        """``ReleasedCopies.apart``; ``pooling``: whether an expectation is about pooling."""
         law = self.law if self.transformed is None else self.transformed.law
         return limits.groups_apart(law, pooling)
 
@@ -100,7 +100,7 @@ class Release:
             self._kept = memory
 
     def block(self, index: int, drawn: bool = False) -> NumberBlock:
-        """Return one block with new draws of its copies, which the next block overwrites."""
+        """One block with new draws of its copies, which the next block overwrites."""
         a, b = self._bounds[index]
         x, copies = self.table.read(a, b), [copy[: b - a] for copy in self._block_memory]
         seconds = self._drawing.block(index, x, copies)
@@ -138,7 +138,7 @@ class Release:
             yield index, x[:rows], [copy[:rows] for copy in copies]
 
     def whole_copies(self) -> list[Array]:
-        """Return the copies as recipients get them, arrays of shape (n, columns)."""
+        """Copies as recipients get them, arrays of shape (n, columns)."""
         parts = [[copy.copy() for copy in copies] for _, _, copies in self.columns()]
         return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
@@ -158,7 +158,7 @@ class Release:
         return None if self.transformed is None else self.transformed.undo
 
     def drawing(self) -> Drawing:
-        """Return a generator of this release's copies, with earlier copies first."""
+        """Generator of this release's copies, with earlier copies first."""
         early, scale = already_out(self.use, self.copies), self.moments.scale
         samplers = [(0, self.scheme.sampler(self.levels[:early], scale, self.key))] if early else []
         samplers.append((early, self.scheme.sampler(self.levels, scale, self.key, early)))
@@ -178,7 +178,7 @@ class WhiteRelease(Release):
 
     @classmethod
     def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:
-        """Return a release's innovations."""
+        """Release's innovations."""
         r = release
         same = r.table, r.moments, r.scheme, r.use, r.levels, r.key
         return cls(*same, serial=serial, original=release)
@@ -229,7 +229,7 @@ def open_release(
     levels: tuple[float, ...],
     replicate: int,
 ) -> Release:
-    """Return the release of one scheme; no copy is drawn."""
+    """Release of one scheme; no copy is drawn."""
     scheme = make_scheme(use, scenario.base, table)
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
     grid = released_grid(scheme, table, levels, scale=moments.scale) if use.public_grid else ()
@@ -237,6 +237,6 @@ def open_release(
 
 
 def release_of(request: ReleaseRequest) -> Release:
-    """Return the release that a request asks for; no copy is drawn."""
+    """Release that a request asks for; no copy is drawn."""
     here, table, moments, use = request.scenario, request.table, request.moments, request.use
     return open_release(here, table, moments, use, request.levels, request.replicate)

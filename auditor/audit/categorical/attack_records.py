@@ -121,7 +121,7 @@ def attack_records(
 def _error_bars(
     attacker: Attacker, sums: Mapping[Coalition, Sums], serial: bool, groups: dict[Coalition, Bars]
 ) -> dict[Coalition, Bars]:
-    """Return error bars of an attack without closed forms; empty if one release shows none."""
+    """Error bars of an attack without closed forms; empty if one release shows none."""
     release = attacker.release
     if release.estimated:
         return {} if isinstance(attacker.knowledge, Estimated | KnownRecords) else groups
@@ -133,12 +133,12 @@ def _error_bars(
 
 
 def closed_bars(closed: Forms) -> Bars:
-    """Return the error bars from closed forms."""
+    """Error bars from closed forms."""
     return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
 
 
 def variance(prior: Array, scores: Array | None) -> float:
-    """Return the variance of scores under shares of shape (s,), or of indicators in total."""
+    """Variance of scores under shares of shape (s,), or of indicators in total."""
     return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
 
 
@@ -221,7 +221,7 @@ def gain_record(
     bars: Bars,
     unknown: str = ONE_RELEASE,
 ) -> Measurement:
-    """Return the collusion gain in reconstruction error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``."""
+    """Collusion gain in reconstruction error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``."""
     singles, gain, theory = [(copy,) for copy in coalition], 0.0, None
     alone, bar = min(float(sums[one].errors.sum()) for one in singles), bars.get("collusion_gain")
     if alone > 0:
@@ -249,7 +249,7 @@ class Gap(NamedTuple):
 
 
 def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list[Codes]]:
-    """Return the originals and copies of the first records."""
+    """Originals and copies of the first records."""
     blocks = [index for index, (a, _) in enumerate(release.bounds) if a < MOST_COUNTED]
     x, copies = release.heads(coalition, blocks, MOST_COUNTED)
     return x, list(copies.values())
@@ -258,7 +258,7 @@ def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list
 def belief_gap(
     x: Codes, copies: Sequence[Codes], law: UniformLaw, together: Inference, alone: Inference
 ) -> Gap:
-    """Return the gap.
+    """Gap.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def belief_gap(
 
 
 def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
-    """Return every outcome; None if there are too many, or if some are impossible."""
+    """Every outcome; None if there are too many, or if some are impossible."""
     k, s = len(law.levels), law.size
     tied = max(law.levels) >= 1 or (law.multilevel and len(set(law.levels)) < k)
     if s**k > MOST_OUTCOMES or tied or math.isinf(law.rarity):
@@ -303,7 +303,7 @@ def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
 
 
 def _distances(together: Inference, copies: Sequence[Codes], f: Array, best: int) -> Array:
-    """Return the squared distance of the two posteriors for each outcome, shape (u,)."""
+    """Squared distance of the two posteriors for each outcome, shape (u,)."""
     found = np.empty(copies[0].size)
     for a in range(0, found.size, AT_ONCE):
         part = [copy[a : a + AT_ONCE] for copy in copies]

@@ -51,7 +51,7 @@ class Binned:
 
     @classmethod
     def of(cls, table: Table) -> Binned:
-        """Return the column that exists as numbers and in bins.
+        """Column that exists as numbers and in bins.
 
         Raises
         ------
@@ -85,7 +85,7 @@ def binned_records(
     context: CellContext,
     knowledge: Knowledge,
 ) -> list[Measurement]:
-    """Return the records of the exact posterior of the bins.
+    """Records of the exact posterior of the bins.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def binned_records(
 def infer(
     binned: Binned, blocks: Blocks, law: KroneckerNoise, needed: Sequence[Coalition]
 ) -> tuple[Found, dict[Coalition, dict[str, Expected]]]:
-    """Return measured sums and closed forms for every coalition's best combination.
+    """Measured sums and closed forms for every coalition's best combination.
 
     Coalitions share two passes if their posteriors fit into memory together.
     """
@@ -193,13 +193,13 @@ class _Grid:
         return expected(given, prior, self._posterior, self._frame, self._data.rows)
 
     def measure(self, copies: Array, codes: Indices, group: Indices, groups: int) -> Sums:
-        """Return the sums over the records of one block, with copies of shape (k, b)."""
+        """Sums over the records of one block, with copies of shape (k, b)."""
         place = np.clip(self._place(self._weights @ copies), *self._reached)
         found = measured(self._posterior, self._frame, place, codes)
         return Sums.of(found, codes, group, self._data.size, groups)
 
     def _likelihood(self) -> Array:
-        """Return ``P(T in cell | bin)``, shape (s, cells)."""
+        """``P(T in cell | bin)``, shape (s, cells)."""
         reach = int(np.ceil(REACH * self._std / self._width))
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
         spread = scipy.signal.fftconvolve(self._counts, kernel[None] / kernel.sum(), axes=1)

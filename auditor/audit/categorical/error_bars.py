@@ -42,7 +42,7 @@ GROUPS = 32
 
 
 def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
-    """Return jackknife error bars of every mean, over row groups, with estimates held fixed."""
+    """Jackknife error bars of every mean, over row groups, with estimates held fixed."""
     return {
         coalition: {
             name: Bar.normal(float(jackknife_error(each[1:])), "jackknife", each.size - 2)
@@ -54,7 +54,7 @@ def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
 
 
 def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]]:
-    """Return every mean and the gain: of all records, then without each row group, (1 + G,)."""
+    """Every mean and the gain: of all records, then without each row group, (1 + G,)."""
 
     def left_out(each: Sums, groups: Array) -> Array:
         return groups.sum() - np.append(0.0, groups[each.sizes > 0])
@@ -77,7 +77,7 @@ def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]
 def redrawn_bars(
     attacker: Attacker, sums: Mapping[Coalition, Sums], serial: bool
 ) -> dict[Coalition, Bars]:
-    """Return error bars of all figures of an attack, by coalition.
+    """Error bars of all figures of an attack, by coalition.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _redrawn(
     rng: np.random.Generator,
     panel: tuple[Codes, list[Codes]] | None,
 ) -> Mapping[Coalition, Sums]:
-    """Return the sums of one redraw, fitted anew without ``fits``."""
+    """Sums of one redraw, fitted anew without ``fits``."""
     view, data, rows = attacker.view, attacker.release.data, 0
     known = view.knowledge
     if isinstance(known, Estimated | KnownRecords):
@@ -154,7 +154,7 @@ def _redrawn(
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
-    """Return copies of values x, shape (b,), drawn by a law."""
+    """Copies of values x, shape (b,), drawn by a law."""
     if not law.by_retention:  # fresh copies, each by its own matrix
         matrices = (law.transition_matrix(None, copy + 1) for copy in range(len(law.levels)))
         return [sent_through(x, T, rng) for T in matrices]

@@ -72,7 +72,7 @@ class Counted:
         self.seconds += other.seconds
 
     def of(self, source: int, copy: int) -> Pairs:
-        """Return records by value of a source and of a copy."""
+        """Records by value of a source and of a copy."""
         counts = self.pairs[source, copy].tocoo()
         return Pairs(counts.row, counts.col, counts.data)
 
@@ -108,7 +108,7 @@ class CountJob(Job[Counted]):
     exact = drawn = True
 
     def begin(self) -> Counted:
-        """Return an empty result."""
+        """Empty result."""
         none = np.zeros((len(self.between), 2), dtype=np.int64)
         return Counted(self.draws, none, np.zeros(self.copies + 1, dtype=np.int64))
 
@@ -150,13 +150,13 @@ def _stated(release: UniformRelease) -> bool:
 
 
 def _between(release: UniformRelease) -> list[Between]:
-    """Return the copies between two others, whose random draws are tested."""
+    """Copies between two others, whose random draws are tested."""
     levels = release.law.levels
     return between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
 
 
 def count(release: UniformRelease) -> Counted:
-    """Return the counts of one release."""
+    """Counts of one release."""
     scenario, law, data, singles = release.scenario, release.law, release.data, release.singles
     replicate, stated = release.key.replicate, _stated(release)
     scored = tuple(scored_copies(singles, data.rows)) if stated and replicate == 1 else ()
@@ -176,7 +176,7 @@ def count(release: UniformRelease) -> Counted:
 
 
 def facts(release: UniformRelease, counted: Counted) -> Facts:
-    """Return the tests of single copies, and of copies between two others.
+    """Tests of single copies, and of copies between two others.
 
     A single copy's test has its number, level, p-value and degrees of freedom.
     """
@@ -190,7 +190,7 @@ def facts(release: UniformRelease, counted: Counted) -> Facts:
 
 
 def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
-    """Return the tests of the stated law, if any."""
+    """Tests of the stated law, if any."""
     data, singles, key = release.data, release.singles, release.key
     if not _stated(release) or not singles:
         return []
@@ -206,7 +206,7 @@ def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
 
 
 def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
-    """Return p-value and degrees of freedom of the chi-square test of a copy's law.
+    """P-value and degrees of freedom of the chi-square test of a copy's law.
 
     Notes
     -----

@@ -65,7 +65,7 @@ class Features(NamedTuple):
 def fitted_category_records(
     release: UniformRelease, shown: Sequence[ShownColumn]
 ) -> list[Measurement]:
-    """Return errors of single copies and of all together, by attribute, for copies from files."""
+    """Errors of single copies and of all together, by attribute, for copies from files."""
     data, scheme = release.data, release.scheme
     if not isinstance(scheme, PublishedCategories) or data.rows < FEWEST_ROWS:
         return []
@@ -102,7 +102,7 @@ def predicted(
     beside: Sequence[ShownColumn],
     rows: Indices,
 ) -> Array:
-    """Return cross-fitted probabilities of an attribute's values, shape (len(rows), size).
+    """Cross-fitted probabilities of an attribute's values, shape (len(rows), size).
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def features_of(
     beside: Sequence[ShownColumn],
     n: int,
 ) -> Features:
-    """Return the columns that trees see; parameters as of ``predicted``."""
+    """Columns that trees see; parameters as of ``predicted``."""
     found = list[tuple[Any, bool]]()
     for copy, rows in zip(held, others, strict=True):
         found += [(column, True) for cells in (copy, *rows) for column in cells]
@@ -190,7 +190,7 @@ def features_of(
 
 
 def of_others(groups: Indices, codes: Indices) -> Indices:
-    """Return the commonest code of the other records in each record's group, shape (n,)."""
+    """Commonest code of the other records in each record's group, shape (n,)."""
     size = int(codes.max()) + 1
     counts = np.bincount(groups * size + codes, minlength=(groups.max() + 1) * size)
     others = counts.reshape(-1, size)[groups]
@@ -233,7 +233,7 @@ def _records(
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
-    """Return cells of other rows that show records, or share their noise, shape (n,) each.
+    """Cells of other rows that show records, or share their noise, shape (n,) each.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
 
 
 def file_records(release: UniformRelease) -> list[Measurement]:
-    """Return figures of an insider who learns from all columns of the copies' files.
+    """Figures of an insider who learns from all columns of the copies' files.
 
     With the shown columns that nobody used.
     """
@@ -268,7 +268,7 @@ def file_records(release: UniformRelease) -> list[Measurement]:
 def numbers_beside(
     release: UniformRelease, table: Table, shown: Sequence[ShownColumn]
 ) -> list[Measurement]:
-    """Return figures of the audited table's columns of numbers that the copies' files show."""
+    """Figures of the audited table's columns of numbers that the copies' files show."""
     scheme = release.scheme
     copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
     cells = np.zeros((len(copies), *X.shape))

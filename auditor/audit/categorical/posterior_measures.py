@@ -62,14 +62,14 @@ class Frame:
     parts: Mapping[str, Indices] = field(default_factory=dict)
 
     def combinations(self) -> list[Flags | None]:
-        """Return the values of each combination of known attributes; None for all values."""
+        """Values of each combination of known attributes; None for all values."""
         if self.known is None:
             return [None]
         return [np.asarray(self.known == c) for c in np.unique(self.known)]
 
 
 def restricted(P: Array, possible: Flags) -> Array:
-    """Return probabilities given that a value is possible; shapes (u, s) that broadcast.
+    """Probabilities given that a value is possible; shapes (u, s) that broadcast.
 
     If no possible value has a positive probability, all are equally likely.
     """
@@ -89,7 +89,7 @@ class Measured(NamedTuple):
 def measured(
     P: Array, frame: Frame, u: Indices, x: Indices, possible: Flags | None = None
 ) -> Measured:
-    """Return all measures of records.
+    """All measures of records.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def measured(
 
 
 def error_without_copies(prior: Array, frame: Frame) -> float:
-    """Return the mean squared error from the adversary's prior and known attributes alone.
+    """Mean squared error from the adversary's prior and known attributes alone.
 
     Records are drawn from ``prior``, shape (s,).
     """
@@ -150,7 +150,7 @@ def error_without_copies(prior: Array, frame: Frame) -> float:
 
 
 def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
-    """Return where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
+    """Where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
     return ((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1))
 
 
@@ -177,7 +177,7 @@ class Sums:
 
     @classmethod
     def of(cls, found: Measured, x: Indices, group: Indices, size: int, groups: int) -> Sums:
-        """Return the sums over records with true values x and row groups, shape (m,)."""
+        """Sums over records with true values x and row groups, shape (m,)."""
 
         def total(index: Indices, values: Array | None, length: int) -> Array:
             return np.bincount(index, values, length).astype(np.float64)
@@ -206,11 +206,11 @@ class Sums:
         return self.sizes - self.by_group["reconstruction_probability"]
 
     def mean(self, name: str) -> float:
-        """Return the mean over records."""
+        """Mean over records."""
         return float(self.by_group[name].sum() / self.sizes.sum())
 
     def most_believed(self, prior: Array) -> tuple[float, float] | None:
-        """Return the largest growth of belief in a true value, with its standard error.
+        """Largest growth of belief in a true value, with its standard error.
 
         ``(E[P(v)|v] − q_v)/(1 − q_v)``, maximal over values v with ``FEWEST`` records or more; None
         if there are none. By Bayes it is the known share of the variance of v's indicator, which a
@@ -235,7 +235,7 @@ class Expected(NamedTuple):
 
 
 def expected(given: Array, prior: Array, P: Array, frame: Frame, rows: int) -> dict[str, Expected]:
-    """Return the exact mean and standard error of every measure.
+    """Exact mean and standard error of every measure.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def expected(given: Array, prior: Array, P: Array, frame: Frame, rows: int) -> d
 
 
 def worst_growth(prior: Array, odds: float | Array) -> float:
-    """Return the exact δ-growth of any single value.
+    """Exact δ-growth of any single value.
 
     All copies show the value, which multiplies its odds by ``odds``, a number or shape (s,).
     """
@@ -277,7 +277,7 @@ def worst_growth(prior: Array, odds: float | Array) -> float:
 
 
 def growth_bound(odds: float) -> float:
-    """Return the largest growth of any statement under any prior.
+    """Largest growth of any statement under any prior.
 
     ``(√R − 1)/(√R + 1)``, attained at prior ``1/(1 + √R)``.
 
@@ -290,7 +290,7 @@ def growth_bound(odds: float) -> float:
 
 
 def largest_retention_for_growth(delta: float, size: float) -> float:
-    """Return the largest retention at which no belief grows by ``delta`` or more.
+    """Largest retention at which no belief grows by ``delta`` or more.
 
     ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` if replacements are not
     uniform (``UniformLaw.rarity``).
@@ -299,7 +299,7 @@ def largest_retention_for_growth(delta: float, size: float) -> float:
 
 
 def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> float:
-    """Return the largest retention without a ρ1-to-ρ2 breach under any prior.
+    """Largest retention without a ρ1-to-ρ2 breach under any prior.
 
     ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p; ``size`` as above.
     """

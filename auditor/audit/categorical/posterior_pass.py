@@ -47,7 +47,7 @@ class Attacker:
     def of(
         cls, release: UniformRelease, counted: Counted, use: AttackUse, knowledge: Knowledge
     ) -> Attacker:
-        """Return an attacker who sees every copy that some coalition holds.
+        """Attacker who sees every copy that some coalition holds.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Attacker:
         return self.use.id, self.knowledge.label
 
     def fit(self, view: CategoricalView, coalition: Coalition) -> Fit:
-        """Return the attack fitted to a coalition of a view.
+        """Attack fitted to a coalition of a view.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class Attacker:
         )
 
     def fitted(self, coalitions: Sequence[Coalition]) -> list[Fitted]:
-        """Return the attack fitted once, or with the estimated law of each half of the records."""
+        """Attack fitted once, or with the estimated law of each half of the records."""
 
         def one(view: CategoricalView, hidden: Draw | None) -> Fitted:
             return Fitted({each: self.fit(view, each) for each in coalitions}, hidden)
@@ -123,7 +123,7 @@ class Attacker:
 
 
 def given_rows(knowledge: Knowledge, size: int, x: Codes, *copies: Codes) -> Given:
-    """Return the data of an adversary who has some rows of all copies, and perhaps originals."""
+    """Data of an adversary who has some rows of all copies, and perhaps originals."""
     if isinstance(knowledge, KnownRecords):
         return KnownPairs(x, copies)
     counts = (np.bincount(copy, minlength=size).astype(np.float64) for copy in copies)
@@ -149,7 +149,7 @@ class Fitted:
         return any(inference.serial for inference, _ in self.fits.values())
 
     def judged(self, first: int, stop: int) -> Indices:
-        """Return the attacked rows in ``[first, stop)``, counted from ``first``."""
+        """Attacked rows in ``[first, stop)``, counted from ``first``."""
         rows = np.arange(stop - first)
         return rows if self.hidden is None else np.delete(rows, self.hidden.within(first, stop)[0])
 
@@ -187,7 +187,7 @@ class MeasureJob(Job[Found]):
     parts: Sequence[Fitted]
 
     def begin(self) -> Found:
-        """Return an empty result."""
+        """Empty result."""
         return Found()
 
     def take(self, block: CodeBlock, into: Found) -> None:
@@ -243,7 +243,7 @@ def posteriors(
 
 
 def group_of(groups: Sequence[tuple[int, int, int]]) -> Indices:
-    """Return the row group of each record of a block, from ``(group, start, stop)``."""
+    """Row group of each record of a block, from ``(group, start, stop)``."""
     return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])
 
 
@@ -268,7 +268,7 @@ def closed_forms(law: UniformLaw, data: CategoricalTable, fit: Fit) -> dict[str,
 
 
 def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, Indices]:
-    """Return the value of each attribute by value of the domain.
+    """Value of each attribute by value of the domain.
 
     None for a single attribute, and if some attributes are known.
     """
@@ -278,12 +278,12 @@ def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, Indices]
 
 
 def shares_of(part: Indices, prior: Array) -> Array:
-    """Return the shares of an attribute's values."""
+    """Shares of an attribute's values."""
     return np.asarray(np.bincount(part, prior), dtype=np.float64)
 
 
 def unknown_shares(data: CategoricalTable, knowledge: Knowledge) -> Array:
-    """Return the shares of the combinations of attributes that are not known."""
+    """Shares of the combinations of attributes that are not known."""
     if not knowledge.in_clear:
         return data.prior
     hidden = [one.name for one in data.attributes if one.name not in knowledge.in_clear]

@@ -67,7 +67,7 @@ class CodeBlock:
 def distinct(
     columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]
 ) -> tuple[Indices, Indices]:
-    """Return the first record of each distinct combination, in order, and each record's place.
+    """First record of each distinct combination, in order, and each record's place.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def distinct(
 
 
 def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-    """Return the common part of the records of a release."""
+    """Common part of the records of a release."""
     names = categories_of(request.table).names
     return request.context(levels, copies, names, np.ones(len(names)))
 
@@ -156,7 +156,7 @@ class UniformRelease:
         return [coalition[0] for coalition in self.needed if len(coalition) == 1]
 
     def halves(self) -> list[tuple[Draw, EstimatedLaw]]:
-        """Return two random halves of the records, each with its law; none for a stated law.
+        """Two random halves of the records, each with its law; none for a stated law.
 
         A law that was estimated from a record knows its noise and flatters an attack on it. So the
         law of one half is used to attack the other.
@@ -170,7 +170,7 @@ class UniformRelease:
         ]
 
     def go_through(self, job: Job[P]) -> P:
-        """Return the result of a job for the whole table."""
+        """Result of a job for the whole table."""
         if self._share is not None:
             return self._share(job)
         return added_up(job, walk(job, self.block, self.data.rows, BLOCK_WIDTH))
@@ -178,13 +178,13 @@ class UniformRelease:
     def heads(
         self, numbers: Sequence[int], blocks: Sequence[int], rows: int
     ) -> tuple[Codes, dict[int, Codes]]:
-        """Return the first records of some blocks: originals, and copies by number."""
+        """First records of some blocks: originals, and copies by number."""
         read = [self.block(index) for index in blocks]
         copies = {k: np.concatenate([block.copy(k)[:rows] for block in read]) for k in numbers}
         return np.concatenate([block.x[:rows] for block in read]), copies
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
-        """Return one block with its copies, and their generators if ``drawn``."""
+        """One block with its copies, and their generators if ``drawn``."""
         a, b = self.bounds[index]
         (x,) = readable([self.data.read(a, b)])
         if index in self._kept and not drawn:
@@ -218,7 +218,7 @@ class UniformRelease:
 
 
 def checked_codes(codes: Any, rows: int, size: int) -> Codes:
-    """Return a copy's values, checked.
+    """Copy's values, checked.
 
     Raises
     ------

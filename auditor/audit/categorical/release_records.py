@@ -130,7 +130,7 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> Iterator
 
 
 def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
-    """Return a copy's squared distance from its law, and its standard error under the law.
+    """Copy's squared distance from its law, and its standard error under the law.
 
     Notes
     -----
@@ -161,7 +161,7 @@ class ShareGap(NamedTuple):
 
 
 def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> ShareGap:
-    """Return the distance of a copy's shares from the original's, by counts of shape (s, s).
+    """Distance of a copy's shares from the original's, by counts of shape (s, s).
 
     Examples
     --------
@@ -178,7 +178,7 @@ def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> Shar
 
 
 def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:
-    """Return ``p̂`` and its standard error; below 0 for copies that avoid the original.
+    """``p̂`` and its standard error; below 0 for copies that avoid the original.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:
 
 
 def off_law(x: Codes, copies: Sequence[Codes], size: int, multilevel: bool) -> float:
-    """Return the distance from the law of fresh copies, or of one multilevel release.
+    """Distance from the law of fresh copies, or of one multilevel release.
 
     The largest difference in the share of records for which two adjacent copies by retention agree,
     either among records that the better copy keeps or among the others.
@@ -209,7 +209,7 @@ def off_law(x: Codes, copies: Sequence[Codes], size: int, multilevel: bool) -> f
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
-    """Return the evidence on the gain of each coalition of two copies or more."""
+    """Evidence on the gain of each coalition of two copies or more."""
     law, several = release.law, [c for c in release.needed if len(c) > 1]
     says = {c: None if release.estimated else law.of(c).best_is_sufficient() for c in several}
 

@@ -117,7 +117,7 @@ class Shown:
         return joint_codes(self.beside)
 
     def group_means(self, attribute: int) -> Array:
-        """Return means of an attribute's first cells by shown code, shape (n, q).
+        """Means of an attribute's first cells by shown code, shape (n, q).
 
         Of all records of a group, and of the others. They need not have helped: a long tail may hide it.
         """
@@ -181,7 +181,7 @@ class Known(NamedTuple):
 
 
 def moved_rows(shown: Shown, x: Array, ranks: Array) -> list[tuple[int, Array]]:
-    """Return copies with the rows where cells equal a record's value, or its rank.
+    """Copies with the rows where cells equal a record's value, or its rank.
 
     One array of shape (n,) for each attribute by which neighbours move together.
     """
@@ -198,7 +198,7 @@ def moved_rows(shown: Shown, x: Array, ranks: Array) -> list[tuple[int, Array]]:
 
 
 def followers(q: Array) -> int:
-    """Return the number of rows that move like the row before, by the commonest distance."""
+    """Number of rows that move like the row before, by the commonest distance."""
     moved = q - np.arange(len(q))
     step = moved[1:] - moved[:-1]
     _, times = np.unique(step[np.isfinite(step) & (moved[1:] != 0)], return_counts=True)
@@ -213,7 +213,7 @@ Columns = Iterator[tuple[str, Column]]
 
 
 def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, Indices]]:
-    """Return the shown codes, of pairs, and of all together, shape (n,), with their names."""
+    """Shown codes, of pairs, and of all together, shape (n,), with their names."""
     single = [(repr(name), v) for name, v in beside if v.dtype.kind in "iu"]
     sets = [*combinations(single[:MOST_PAIRED], 2), single] if len(single) > 1 else []
     found = [*single]
@@ -226,12 +226,12 @@ def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, I
 
 
 def mean(codes: Indices, values: Array) -> Array:
-    """Return the mean of the values with an equal code, shape (n,)."""
+    """Mean of the values with an equal code, shape (n,)."""
     return (np.bincount(codes, values) / np.maximum(np.bincount(codes), 1))[codes]
 
 
 def mean_of_others(codes: Indices, values: Array) -> Array:
-    """Return the mean in other records with an equal code, shape (n,); the total mean without any."""
+    """Mean in other records with an equal code, shape (n,); the total mean without any."""
     counts = np.bincount(codes)[codes]
     others = (mean(codes, values) * counts - values) / np.maximum(counts - 1, 1)
     return np.where(counts > 1, others, values.mean())

@@ -55,7 +55,7 @@ def fitted_records(
     units: Indices | None = None,
     weights: Any = None,
 ) -> list[Measurement]:
-    """Return errors of every copy alone, and of all together.
+    """Errors of every copy alone, and of all together.
 
     None if there are too few records or too many cells.
 
@@ -132,7 +132,7 @@ def predictions(
     keys: Indices | None = None,
     beside: Sequence[tuple[str, NDArray[Any]]] = (),
 ) -> tuple[Array, Array]:
-    """Return cross-fitted predictions of some rows, shapes (len(rows), N).
+    """Cross-fitted predictions of some rows, shapes (len(rows), N).
 
     The first have the least mean square error, the others the least mean error cut off at that of a
     constant.
@@ -162,7 +162,7 @@ def predictions(
 
 
 def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
-    """Return the nearest values that differ by multiples of a step from a known column.
+    """Nearest values that differ by multiples of a step from a known column.
 
     The column, of shape (n, q), with the largest step in the training rows.
     """
@@ -175,7 +175,7 @@ def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
 
 
 def halves_of(rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
-    """Return two halves of places in ``rows``, which no group of an equal rare code spans.
+    """Two halves of places in ``rows``, which no group of an equal rare code spans.
 
     Of several codes, the groups of the one with the fewest.
 

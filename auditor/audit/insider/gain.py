@@ -72,7 +72,7 @@ def insider_gains(
     law: NoiseLaw | None,
     proved: bool = False,
 ) -> dict[Coalition, InsiderGain]:
-    """Return the learner's gain in coalitions of two copies or more.
+    """Learner's gain in coalitions of two copies or more.
 
     Of coalitions with one best copy only the widest is measured: a part cannot gain more. Coalitions
     that gain by law, or with too few rows, are left out.
@@ -107,20 +107,20 @@ def insider_gains(
 
 
 def measured_levels(x: Array, copies: Sequence[Array]) -> Array:
-    """Return each copy's noise in these rows, in units of variance, shape (M,)."""
+    """Each copy's noise in these rows, in units of variance, shape (M,)."""
     own = np.where(x.var(axis=0) > 0, x.var(axis=0), 1.0)
     return np.array([((copy - x).var(axis=0) / own).sum() for copy in copies])
 
 
 def noise_levels(law: NoiseLaw) -> Array:
-    """Return each copy's noise level by law, shape (M,)."""
+    """Each copy's noise level by law, shape (M,)."""
     if isinstance(law, KroneckerNoise):
         return np.diag(law.level_covariance)
     return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
 
 
 def widest(ordered: Mapping[Coalition, Sequence[int]]) -> dict[Coalition, Coalition]:
-    """Return for each coalition the widest one that holds it and has its best copy."""
+    """For each coalition the widest one that holds it and has its best copy."""
     found = {}
     for one, copies in ordered.items():
         holding = [
@@ -145,7 +145,7 @@ def _gain(
 
 
 def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
-    """Return the inverse root of the covariance of copies' differences."""
+    """Inverse root of the covariance of copies' differences."""
     if law is None:
         return undo_root(np.atleast_2d(np.cov(x.T, bias=True)))
     (before, copy), N = next(pairwise(members)), law.width
@@ -167,7 +167,7 @@ def _runs(length: int, wanted: int) -> Indices:
 def correlations(
     x: Array, copies: Sequence[Array], unmix: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Return ``ρ`` by attribute, its standard errors and degrees of freedom, shapes (N,).
+    """``ρ`` by attribute, its standard errors and degrees of freedom, shapes (N,).
 
     0 if the best copy leaves nothing unknown.
 
@@ -214,7 +214,7 @@ def correlations(
 
 
 def judged(w: Array, scale: float, run: int = 1) -> tuple[float, float, float]:
-    """Return ``ρ = Σ w / scale``, its standard error and degrees of freedom.
+    """``ρ = Σ w / scale``, its standard error and degrees of freedom.
 
     Runs of neighbours count as one where that makes a larger error.
     """
@@ -228,12 +228,12 @@ def judged(w: Array, scale: float, run: int = 1) -> tuple[float, float, float]:
 
 
 def _with_another(best: Array, copies: Sequence[Array], shift: int) -> list[Array]:
-    """Return copies with the differences of the record ``shift`` rows before."""
+    """Copies with the differences of the record ``shift`` rows before."""
     return [best, *(best + np.roll(copy - best, shift, axis=0) for copy in copies[1:])]
 
 
 def _by_best(best: Array, x: Array, taught: Indices) -> Array:
-    """Return the prediction of x, shape (n,), from the best copy alone."""
+    """Prediction of x, shape (n,), from the best copy alone."""
     first = least_squares(best, x, taught)
     left = (x - first)[taught]
     return first + grower(WEAK, len(taught)).fit(best[taught], left).predict(best)

@@ -76,7 +76,7 @@ class Encoder(NamedTuple):
     means: Array
 
     def __call__(self, v: Array | Indices) -> Array:
-        """Return a column and its means, shape (n, 2); mean 0 for codes that were not met."""
+        """Column and its means, shape (n, 2); mean 0 for codes that were not met."""
         return np.column_stack(
             [v, self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)]]
         )
@@ -116,7 +116,7 @@ class Task:
 
 
 def edges_of(v: Array | Indices) -> Array | None:
-    """Return edges of about ``BINS`` bins with equal counts; None for codes."""
+    """Edges of about ``BINS`` bins with equal counts; None for codes."""
     if v.dtype.kind in "iu":
         return None
     some, bins = np.sort(v[:: max(1, len(v) // (16 * BINS))]), min(BINS, max(8, len(v) // 100))
@@ -125,12 +125,12 @@ def edges_of(v: Array | Indices) -> Array | None:
 
 
 def binned(v: Array | Indices, edges: Array | None) -> Indices:
-    """Return each value's bin."""
+    """Each value's bin."""
     return np.asarray(v if edges is None else np.searchsorted(edges, v), dtype=np.intp)
 
 
 def bin_means(bins: Indices, r: Array, size: int) -> Array:
-    """Return means of r by bin, shape (size,), shrunk to 0 by their noise."""
+    """Means of r by bin, shape (size,), shrunk to 0 by their noise."""
     counts = np.bincount(bins, minlength=size)
     means = np.bincount(bins, r, size) / np.maximum(counts, 1)
     m, met = len(bins), int(np.count_nonzero(counts))
@@ -142,12 +142,12 @@ def bin_means(bins: Indices, r: Array, size: int) -> Array:
 
 
 def families() -> list[Feature]:
-    """Return one of each registered feature family, in the order of their names."""
+    """One of each registered feature family, in the order of their names."""
     return [registry.get("feature", name)() for name in registry.names("feature")]
 
 
 def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
-    """Return the columns that help each task, best first."""
+    """Columns that help each task, best first."""
     found: list[list[Chosen]] = [[] for _ in tasks]
     for family in families():
         for best, tried in zip(found, _tried(family, shown, tasks), strict=True):
@@ -164,7 +164,7 @@ class Binned(NamedTuple):
 
     @classmethod
     def of(cls, v: Array | Indices) -> Binned:
-        """Return a column with its bins."""
+        """Column with its bins."""
         return cls(v, binned(v, edges := edges_of(v)), edges)
 
 
@@ -188,7 +188,7 @@ def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[Ch
 
 
 def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
-    """Return a column if it helps; its values as learnt from all, and from either part."""
+    """Column if it helps; its values as learnt from all, and from either part."""
     values, bins, edges = zip(*learnt, strict=True)
     size, r = max(int(each.max()) + 1 for each in bins), task.known.left
     if size == 1:
@@ -240,11 +240,11 @@ class Model:
     """Trees of medians, which long tails do not move."""
 
     def predict(self, shown: Shown) -> Array:
-        """Return what the model adds to the first prediction, shape (n,)."""
+        """Addition to the first prediction, shape (n,)."""
         return self.steps(shown)[1]
 
     def steps(self, shown: Shown) -> tuple[Array, ...]:
-        """Return predictions by least squares, with trees, and of medians, shapes (n,)."""
+        """Predictions by least squares, with trees, and of medians, shapes (n,)."""
         chosen = [one.encoder(one.column(shown)) for one in self.chosen]
         values = np.hstack([shown.flat, shown.differences, *chosen])
         linear = self.linear_only(values)
@@ -259,7 +259,7 @@ class Model:
         return *found, self.robust.predict(_for_trees(values, shown, self.attribute))
 
     def linear_only(self, values: Array) -> Array:
-        """Return least squares alone, shape (n,), of columns of shape (n, q)."""
+        """Least squares alone, shape (n,), of columns of shape (n, q)."""
         return np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear
 
 
@@ -272,7 +272,7 @@ def fit(
     first: Array | None = None,
     run: int = 1,
 ) -> list[list[Model]]:
-    """Return a model for each attribute and fold of training rows.
+    """Model for each attribute and fold of training rows.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -
 
 
 def least_squares(values: Array, x: Array, taught: Indices) -> Array:
-    """Return the least-squares prediction of x, shape (n,), fitted to some rows."""
+    """Least-squares prediction of x, shape (n,), fitted to some rows."""
     values = _scaled(values, _scale(values[taught]))
     design = np.column_stack([np.ones(len(values)), values])
     return design @ np.linalg.lstsq(design[taught], x[taught], rcond=1e-10)[0]
@@ -367,7 +367,7 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
 
 
 def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
-    """Return the columns for trees: cells with blanks, columns, differences and place.
+    """Columns for trees: cells with blanks, columns, differences and place.
 
     Shown columns are among them whether or not they helped: a long tail may have hidden it.
     """
@@ -380,7 +380,7 @@ def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
 
 
 def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
-    """Return unfitted trees; equal for any number of threads."""
+    """Unfitted trees; equal for any number of threads."""
     # imported here: it costs a second
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -397,7 +397,7 @@ def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
 
 
 def dealt(n: int, rng: np.random.Generator, run: int = 1, parts: int = 2) -> list[Indices]:
-    """Return parts of n rows, dealt at random in runs of neighbours."""
+    """Parts of n rows, dealt at random in runs of neighbours."""
     runs = -(-n // run)
     part = np.empty(runs, dtype=np.intp)
     part[rng.permutation(runs)] = np.arange(runs) * parts // runs

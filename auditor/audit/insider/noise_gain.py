@@ -35,7 +35,7 @@ moments, whose last bit is 1e-16 of it."""
 def noise_gains(
     coalitions: Sequence[Coalition], total: Moments, law: KroneckerNoise
 ) -> dict[Coalition, NoiseGain]:
-    """Return the share for each coalition of two copies or more.
+    """Share for each coalition of two copies or more.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def noise_gains(
 
 
 def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, Indices]:
-    """Return the share for each coalition, and its number of differences, shapes (B,).
+    """Share for each coalition, and its number of differences, shapes (B,).
 
     ``index``, of shape (B, k), holds each coalition's places in ``Sigma``.
     """
@@ -80,7 +80,7 @@ def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, I
 
 
 def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int) -> set[Coalition]:
-    """Return the coalitions of which some combination of copies is lost in second moments.
+    """Coalitions of which some combination of copies is lost in second moments.
 
     Of ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination
     ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the record away, with ``g²`` of their variance. Attributes

@@ -58,7 +58,7 @@ EXACT = 1e4
 def coincidences(
     X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
 ) -> list[Finding]:
-    """Return a finding for each coalition if copies share noise values.
+    """Finding for each coalition if copies share noise values.
 
     X and each copy have shape (n, N).
     """
@@ -92,7 +92,7 @@ def coincidences(
 
 
 def one_to_one(x: Array, y: Array) -> bool:
-    """Return whether cells are a one-to-one function of repeated originals."""
+    """Whether cells are a one-to-one function of repeated originals."""
     values, which = np.unique(x, return_inverse=True)
     cells, place = np.unique(y, return_inverse=True)
     pairs = np.unique(which.ravel() * len(cells) + place.ravel())
@@ -102,7 +102,7 @@ def one_to_one(x: Array, y: Array) -> bool:
 
 
 def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
-    """Return the least-squares originals, shape (n, N).
+    """Least-squares originals, shape (n, N).
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
 def spanning_tree(
     x: Indices, u: Indices, r: Array, y: Array, nodes: int, longest: int
 ) -> tuple[Array, Array, Indices, Indices]:
-    """Return ``a``, ``b`` and the unknown of each node, and the tree's edges.
+    """``a``, ``b`` and the unknown of each node, and the tree's edges.
 
     Edges are ``v_x + r · v_u = y``. A branch is cut where it is long, or where ``b`` is far from 1;
     its edge is then beyond the tree.
@@ -207,7 +207,7 @@ def spanning_tree(
 
 
 def cause(value: Indices, multiple: Array, coalition: Coalition) -> str:
-    """Return the commonest kind of shared noise in words."""
+    """Commonest kind of shared noise in words."""
     n = value.shape[1]
     order = np.argsort(value.ravel(), kind="stable")
     again = np.flatnonzero(np.diff(value.ravel()[order]) == 0)
@@ -276,7 +276,7 @@ class Arrangement(NamedTuple):
 
 
 def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
-    """Return the arrangement of shared noise, or None without any.
+    """Arrangement of shared noise, or None without any.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
 
 
 def resolutions(Y: Array) -> Array:
-    """Return the largest rounding error of each column, shape (k, N).
+    """Largest rounding error of each column, shape (k, N).
 
     A column is on a lattice if all its values are whole multiples of the smallest distance between
     two of them, counted from the least.
@@ -322,7 +322,7 @@ def resolutions(Y: Array) -> Array:
 
 
 def common_scales(Z: Array, resolution: Array) -> Array:
-    """Return scales, shape (k, N), by which columns of one noise agree.
+    """Scales, shape (k, N), by which columns of one noise agree.
 
     The ratio of two columns' scales is the commonest ratio of their large absolute values. Without
     a common ratio a column has a scale of its own.
@@ -354,20 +354,20 @@ def common_scales(Z: Array, resolution: Array) -> Array:
 
 
 def spreads(columns: Array) -> Array:
-    """Return the standard deviation of each row, 1 for constant rows."""
+    """Standard deviation of each row, 1 for constant rows."""
     found = columns.std(axis=1)
     return np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0)
 
 
 def distinct(sizes: Array, rounding: float) -> Array:
-    """Return the distinct absolute values of a column in ascending order."""
+    """Distinct absolute values of a column in ascending order."""
     ordered = np.sort(sizes)
     kept = ordered[np.diff(ordered, prepend=0.0) > 2.0 * rounding]
     return np.asarray(kept if len(kept) else [np.finfo(float).tiny], dtype=np.float64)
 
 
 def equal_values(U: Array, tolerance: float) -> Indices:
-    """Return pairs of cells with equal absolute values, shape (2, L).
+    """Pairs of cells with equal absolute values, shape (2, L).
 
     Left out are 0 and the frequent values of a discrete law.
     """
@@ -380,7 +380,7 @@ def equal_values(U: Array, tolerance: float) -> Indices:
 
 
 def equal_rows(Z: Array, resolution: Array) -> Indices:
-    """Return pairs of cells in equal rows of noise, up to sign, shape (2, L).
+    """Pairs of cells in equal rows of noise, up to sign, shape (2, L).
 
     There are none if as many rows are equal by chance.
     """
@@ -409,7 +409,7 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
 
 
 def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
-    """Return pairs of cells of columns with one noise at some lag.
+    """Pairs of cells of columns with one noise at some lag.
 
     Lags run forwards and in reverse. The columns' scales, shape (k, N), are returned too.
     """

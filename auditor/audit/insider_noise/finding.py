@@ -45,12 +45,12 @@ class Finding:
 
 
 def line_squares(X: Array, copies: Sequence[Array]) -> Array:
-    """Return squared errors of the regression of X on all cells, shape (n, N)."""
+    """Squared errors of the regression of X on all cells, shape (n, N)."""
     return unbiased_errors(X, np.hstack(copies)) ** 2
 
 
 def copies_in_words(coalition: Sequence[int]) -> str:
-    """Return a few copy numbers in words.
+    """Few copy numbers in words.
 
     >>> copies_in_words([2]), copies_in_words([1, 2, 3, 4, 5])
     ('copy 2', 'copies 1, 2, 3, 4, …')

@@ -88,7 +88,7 @@ STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {
 def known_generators(
     X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
 ) -> list[Finding]:
-    """Return findings if a guessable seed draws the noise of any column.
+    """Findings if a guessable seed draws the noise of any column.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def known_generators(
 
 
 def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
-    """Return mean squared noise beyond known draws, and generators by copy.
+    """Mean squared noise beyond known draws, and generators by copy.
 
     The former has the shape of Z and is infinite without a match. Copies count from 0.
     """
@@ -140,7 +140,7 @@ def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
 
 
 def unpredicted(e: Array, z: Array) -> Array:
-    """Return the part of z that draws e leave, shape (n,): none if z is monotone in e.
+    """Part of z that draws e leave, shape (n,): none if z is monotone in e.
 
     Otherwise by a line or by neighbours in the order of e, as of rounded noise.
     """
@@ -180,7 +180,7 @@ def drawn_again(ranks: Array, noise: Array) -> Iterator[tuple[str, Array]]:
 
 @cache
 def series() -> dict[tuple[str, int], NDArray[np.complex64]]:
-    """Return Fourier transforms of popular seeds' draws, and of all seeds' first draws (seed −1)."""
+    """Fourier transforms of popular seeds' draws, and of all seeds' first draws (seed −1)."""
     found: dict[tuple[str, int], NDArray[Any]] = {
         (stream, -1): E[:, 0] for stream, E in first_draws().items()
     }
@@ -222,7 +222,7 @@ def layouts(
 
 @cache
 def all_seeds() -> Indices:
-    """Return the seeds that are tried, shape (S,)."""
+    """Seeds that are tried, shape (S,)."""
     days = np.arange("2000-01-01", "2031-01-01", dtype="datetime64[D]").astype(str)
     dates = [int(day.replace("-", "")) for day in days.tolist()]
     return np.array([*range(LAST_SEED + 1), *POPULAR, *dates, *NUMBERS])
@@ -230,7 +230,7 @@ def all_seeds() -> Indices:
 
 @cache
 def first_draws() -> dict[str, NDArray[np.float32]]:
-    """Return the first draws of all seeds by stream, shape (S, DRAWS).
+    """First draws of all seeds by stream, shape (S, DRAWS).
 
     A process draws them once.
     """

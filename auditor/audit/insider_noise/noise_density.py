@@ -54,7 +54,7 @@ FOLLOWS = 0.05
 def noise_density(
     X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
 ) -> list[Finding]:
-    """Return findings if the density leaves less than a line.
+    """Findings if the density leaves less than a line.
 
     X and each copy have shape (n, N).
     """
@@ -104,7 +104,7 @@ def noise_density(
 
 
 def _errors_of(fits: Sequence[_Fit], rows: int, from_noise: bool) -> Array:
-    """Return squared errors of the first rows, every second one by the other half's fit."""
+    """Squared errors of the first rows, every second one by the other half's fit."""
     errors = np.empty((min(rows, len(fits[0].x)), fits[0].x.shape[1]))
     for side, fit in enumerate(fits[::-1]):
         errors[side::2] = fit.errors(np.arange(side, len(errors), 2), from_noise)
@@ -118,7 +118,7 @@ def _cause(coalition: Coalition, columns: Sequence[str]) -> str:
 
 
 def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
-    """Return single attributes, then pairs with dependent noise sizes."""
+    """Single attributes, then pairs with dependent noise sizes."""
     n, N = X.shape
     found = [[j] for j in range(N)]
     size = np.array(
@@ -132,7 +132,7 @@ def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
 
 
 def _gains(line: Array, found: Array, sure: float) -> bool:
-    """Return whether squared errors are surely below the line's by ``GAIN``.
+    """Whether squared errors are surely below the line's by ``GAIN``.
 
     Sure is a gain of ``sure`` standard errors, or as many more rows with a gain than half. A few
     outliers can hide the former.
@@ -205,7 +205,7 @@ class _Fit:
         )
 
     def errors(self, rows: Indices, from_noise: bool) -> Array:
-        """Return squared errors by candidates from noise or originals, (m, d)."""
+        """Squared errors by candidates from noise or originals, (m, d)."""
         return np.concatenate(
             [
                 self._errors(part, from_noise)
@@ -235,7 +235,7 @@ class _Fit:
 
 
 def representatives(values: Array) -> Array:
-    """Return quantiles of one column, or evenly spaced rows of several."""
+    """Quantiles of one column, or evenly spaced rows of several."""
     places = ((np.arange(CANDIDATES) + 0.5) / CANDIDATES * len(values)).astype(int)
     return np.sort(values, axis=0)[places] if values.shape[1] == 1 else values[places]
 
@@ -266,7 +266,7 @@ class Density:
     log: Array
 
     def cells(self, values: Array) -> tuple[Indices, ...]:
-        """Return the nearest cell of values, shape (..., d), along each axis."""
+        """Nearest cell of values, shape (..., d), along each axis."""
         places = (np.arcsinh(values / self.scale) - self.low) / self.step
         return tuple(
             np.clip(places[..., axis], 0, self.log.shape[0] - 1).astype(np.intp)
@@ -274,12 +274,12 @@ class Density:
         )
 
     def __call__(self, values: Array) -> Array:
-        """Return the log-density of values, shape (..., d)."""
+        """Log-density of values, shape (..., d)."""
         return self.log[self.cells(values)]
 
 
 def fitted_density(values: Array) -> Density:
-    """Return the density of a sample, shape (m, d), with d 1 or 2.
+    """Density of a sample, shape (m, d), with d 1 or 2.
 
     The width of the smoothing is chosen by the likelihood of every second row, of a density of the
     other rows.

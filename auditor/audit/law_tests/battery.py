@@ -99,7 +99,7 @@ class Scores:
         return np.clip(normal(np.abs(2.0 * self.values - 1.0)), -8.0, 8.0)
 
     def joined(self, other: Scores) -> Scores:
-        """Return the columns of both."""
+        """Columns of both."""
         values, grain, groups = (
             np.concatenate([getattr(one, part) for one in (self, other)], axis=-1)
             for part in ("values", "grain", "groups")
@@ -116,7 +116,7 @@ class Finding(NamedTuple):
     where: str
 
     def as_test(self, statistic: str, tests: int, rows: int, telling: float = NO_SIZE) -> LawTest:
-        """Return it corrected for the number of comparisons (Bonferroni)."""
+        """Test corrected for the number of comparisons (Bonferroni)."""
         p = min(1.0, max(1, tests) * math.exp(-self.x))
         return LawTest(statistic, p, max(1, tests), rows, *self[1:], telling)
 
@@ -127,7 +127,7 @@ NOTHING = Finding(0.0, 0.0, 0.0, "nothing is compared:")
 def largest(
     x: Array, observed: Array, expected: float, where: str, *names: Sequence[str]
 ) -> Finding:
-    """Return the comparison with the largest exponent.
+    """Comparison with the largest exponent.
 
     Parameters
     ----------
@@ -144,23 +144,23 @@ def largest(
 
 
 def normal(u: Array) -> Array:
-    """Return normal scores, finite."""
+    """Normal scores, finite."""
     return scipy.special.ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53))
 
 
 def normal_exponent(z: Array) -> Array:
-    """Return the exponent of N(0, 1) values, two-sided."""
+    """Exponent of N(0, 1) values, two-sided."""
     return -scipy.special.log_ndtr(-np.abs(z)) - math.log(2.0)
 
 
 def chaos_exponent(S: Array, F_squared: Array | float) -> Array:
-    """Return x of ``|S| = 2F√x + 2x``, two-sided."""
+    """X of ``|S| = 2F√x + 2x``, two-sided."""
     root = (np.sqrt(F_squared + 2.0 * np.abs(S)) - np.sqrt(F_squared)) / 2.0
     return np.square(root) - math.log(2.0)
 
 
 def log_p(p: Array | float) -> Array:
-    """Return −ln p."""
+    """−ln p."""
     with np.errstate(divide="ignore"):
         return -np.log(p)
 
@@ -168,7 +168,7 @@ def log_p(p: Array | float) -> Array:
 def battery(
     scores: Scores, originals: Array, names: Sequence[str], own: Scores | None = None
 ) -> list[LawTest]:
-    """Return one test a statistic.
+    """One test a statistic.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def battery(
 
 
 def added_up(scores: Scores, most: int) -> Scores:
-    """Return at most ``most`` columns, more of them added up in groups.
+    """At most ``most`` columns, more of them added up in groups.
 
     A group's normal scores are added up with random signs. The sums are independent and N(0, 1), as
     groups share no column.
@@ -343,7 +343,7 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
 
 
 def sizes_of(names: Sequence[str]) -> list[str]:
-    """Return the names of sizes."""
+    """Names of sizes."""
     return [f"the size of {name}" for name in names]
 
 
@@ -381,7 +381,7 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
 
 
 def _cosines(u: Array) -> NDArray[np.float32]:
-    """Return ``√2 cos(π l u)``, l = 1 … COSINES, by Chebyshev's recurrence."""
+    """``√2 cos(π l u)``, l = 1 … COSINES, by Chebyshev's recurrence."""
     found = np.empty((COSINES + 1, len(u)), dtype=np.float32)
     found[0], found[1] = 1.0, np.cos(math.pi * u)
     for k in range(2, COSINES + 1):
@@ -413,7 +413,7 @@ class Order(NamedTuple):
 
 
 def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
-    """Return the file's order and the order of each original column."""
+    """File's order and the order of each original column."""
     n = len(scores.values)
     while scipy.fft.next_fast_len(n, real=True) > n:
         n -= 1
@@ -579,7 +579,7 @@ def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
 
 
 def dictionary(g: Array, ranks: Array) -> NDArray[np.float32]:
-    """Return features: originals, neighbours, earlier scores and place."""
+    """Features: originals, neighbours, earlier scores and place."""
     n, N = ranks.shape
     R, G = normal(ranks).astype(np.float32), g.astype(np.float32)
     place, bins = np.arange(n, dtype=np.float32)[:, None] / n, np.arange(BINS)

@@ -71,20 +71,20 @@ class Transition(NamedTuple):
         return self.kept * np.eye(self.fresh.shape[1]) + self.fresh
 
     def chance(self, a: Integers, y: Integers) -> Array:
-        """Return ``T[a, y]``, shape (n,)."""
+        """``T[a, y]``, shape (n,)."""
         return self.kept * (y == a) + self.fresh[self.row(a), y]
 
     def below(self, a: Integers, y: Integers) -> Array:
-        """Return ``Σ_(z < y) T[a, z]``, shape (n,)."""
+        """``Σ_(z < y) T[a, z]``, shape (n,)."""
         sums = np.cumsum(self.fresh, axis=1) - self.fresh
         return self.kept * (y > a) + sums[self.row(a), y]
 
     def row(self, a: Integers) -> Integers | int:
-        """Return the row of ``fresh`` for a source value."""
+        """Row of ``fresh`` for a source value."""
         return a if len(self.fresh) > 1 else 0
 
     def expecting(self, of: Array, least: float) -> Pairs:
-        """Return the pairs of values of which at least so many records are expected.
+        """Pairs of values of which at least so many records are expected.
 
         ``of`` has the records of each source value. So few pairs that no matrix is needed.
         """
@@ -109,18 +109,18 @@ class Pairs(NamedTuple):
     records: Integers
 
     def joined(self, other: Pairs, size: int) -> Pairs:
-        """Return the counts with more pairs, which have none of their own."""
+        """Counts with more pairs, which have none of their own."""
         keys = np.concatenate([each.a.astype(np.intp) * size + each.y for each in (self, other)])
         keys, first = np.unique(keys, return_index=True)
         return Pairs(keys // size, keys % size, np.append(self.records, other.records)[first])
 
     def of(self, size: int) -> Array:
-        """Return the records of each source value, shape (s,)."""
+        """Records of each source value, shape (s,)."""
         return np.asarray(np.bincount(self.a, self.records, size), dtype=np.float64)
 
 
 def transitions(law: UniformLaw) -> list[Transition]:
-    """Return the law of each copy given its source, in an order in which sources come first."""
+    """Law of each copy given its source, in an order in which sources come first."""
     pi = np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
     found, source, high = list[Transition](), 0, 1.0
     for copy in (place + 1 for place in law.descending):
@@ -136,7 +136,7 @@ def transitions(law: UniformLaw) -> list[Transition]:
 
 
 def of_original(law: UniformLaw, copy: int) -> Transition:
-    """Return the law of one copy given the original."""
+    """Law of one copy given the original."""
     if not law.by_retention:
         return Transition(copy, 0, 0.0, law.transition_matrix(None, copy))
     p, pi = law.levels[copy - 1], np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
@@ -144,7 +144,7 @@ def of_original(law: UniformLaw, copy: int) -> Transition:
 
 
 def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
-    """Return each copy that has another copy as its source, with that one before it."""
+    """Each copy that has another copy as its source, with that one before it."""
     steps = transitions(law)
     return [(copies[each.source - 1], copies[each.copy - 1]) for each in steps if each.source]
 
@@ -153,14 +153,14 @@ def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
-    """Return the numbers of the copies that are scored: more of a short table."""
+    """Numbers of the copies that are scored: more of a short table."""
     most = min(MOST_COPIES, max(FEWEST_COPIES, SCORED_VALUES // rows))
     places = np.linspace(0, max(0, len(singles) - 1), min(len(singles), most))
     return [singles[int(place)] for place in np.rint(places)]
 
 
 def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
-    """Return the first and last scored runs of a long table, and a second block's first.
+    """First and last scored runs of a long table, and a second block's first.
 
     They show generators that restart with every block, and draws in reverse order.
     """
@@ -175,7 +175,7 @@ def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
 def replacement_scores(
     steps: Sequence[Transition], columns: Sequence[Codes], rng: Rng, from_source: bool = True
 ) -> Array:
-    """Return the scores of copies, shape (n, number of steps).
+    """Scores of copies, shape (n, number of steps).
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def score_tests(
     originals: Mapping[str, Integers],
     rng: Rng,
 ) -> list[LawTest]:
-    """Return the battery's tests of scores counted from the source, and from code 0.
+    """Battery's tests of scores counted from the source, and from code 0.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def score_tests(
 def count_tests(
     law: UniformLaw, copies: Sequence[int], pairs: Callable[[int, int], Pairs], rows: int
 ) -> list[LawTest]:
-    """Return the test of values kept in all, and the test of every pair of values.
+    """Test of values kept in all, and the test of every pair of values.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def count_tests(
 
 
 def least_likely(met: NDArray[Any], of: NDArray[Any], chance: Array, where: str) -> Finding:
-    """Return the least likely of some binomial counts, two-sided; all shapes are (m,)."""
+    """Least likely of some binomial counts, two-sided; all shapes are (m,)."""
     chance = np.where(chance > 1.0 - ROUNDING, 1.0, np.clip(chance, 0.0, 1.0))
     # Chernoff: a tail is at most exp(−n KL). The exact tail is taken of the count where that is
     # least.

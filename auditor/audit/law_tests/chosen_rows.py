@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 
 def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
-    """Return the numbers of the copies that are tested, evenly spread."""
+    """Numbers of the copies that are tested, evenly spread."""
     most = max(1, coordinates // width)
     return sorted(
         {1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()}
@@ -57,12 +57,12 @@ def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
 
 
 def rows_wanted(rows: int, values: int) -> int:
-    """Return the number of rows that are tested, by values in a row."""
+    """Number of rows that are tested, by values in a row."""
     return min(rows, max(FEWEST_ROWS, min(VALUES_AT_MOST // values, SQUARES_AT_MOST // values**2)))
 
 
 def runs(length: int, wanted: int) -> Indices:
-    """Return the rows of a block that are tested: evenly spread runs."""
+    """Rows of a block that are tested: evenly spread runs."""
     if wanted >= length:
         return np.arange(length)
     run = min(length, max(RUN, wanted // RUNS))
@@ -73,7 +73,7 @@ def runs(length: int, wanted: int) -> Indices:
 def rows_of(
     blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[int], on_grid: bool
 ) -> Rows:
-    """Return the rows of some blocks together, of some copies.
+    """Rows of some blocks together, of some copies.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _largest(values: Array) -> Array:
 
 
 def grids(values: Array) -> Array:
-    """Return the spacing of each column's grid, 0 for 0 alone.
+    """Spacing of each column's grid, 0 for 0 alone.
 
     Grids are binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up to
     10⁹, up to the last bit of the column's largest value. Single precision and significant digits count
@@ -130,7 +130,7 @@ def grids(values: Array) -> Array:
 
 
 def _parts(column: Array, eps: float) -> float:
-    """Return the spacing of values that are multiples of 1/q, else 0.
+    """Spacing of values that are multiples of 1/q, else 0.
 
     The least q is taken. Values with a last bit near 1/q are passed over.
     """

@@ -111,7 +111,7 @@ def _added_up(waves: Sequence[NDArray[np.complex64]], most: int) -> NDArray[np.c
 
 
 def _at_all_frequencies(value: Value, c: Array, b: NDArray[np.float32]) -> tuple[Array, Array]:
-    """Return ``t`` at each frequency of a grid, and the frequencies."""
+    """``t`` at each frequency of a grid, and the frequencies."""
     step = float(np.ptp(c)) / (GRID - 1)
     place = ((c - c.min()) / step + 0.5).astype(np.intp)
     F = np.abs(scipy.fft.rfft(np.bincount(place, b, GRID).astype(np.float32)))
@@ -135,7 +135,7 @@ class _Found(NamedTuple):
 def last_digits_test(
     law: NoiseLaw, x: Array, y: Array, names: Sequence[str], chosen: Sequence[int]
 ) -> LawTest | None:
-    """Return the test that released doubles do not show originals by their rounding.
+    """Test that released doubles do not show originals by their rounding.
 
     None if no column has last digits.
 

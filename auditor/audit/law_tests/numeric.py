@@ -30,7 +30,7 @@ from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, is_process
 
 
 def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
-    """Return the tests of a release's noise; none if no law is stated.
+    """Tests of a release's noise; none if no law is stated.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
 def row_tests(
     law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> list[LawTest]:
-    """Return the tests of single rows: cells without noise, scores and low digits.
+    """Tests of single rows: cells without noise, scores and low digits.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def row_tests(
 def in_memory_tests(
     x: Array, copies: Sequence[Array], law: NoiseLaw, names: Sequence[str], on_grid: bool
 ) -> list[LawTest]:
-    """Return the tests of copies that are in memory."""
+    """Tests of copies that are in memory."""
     if not len(x):
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
@@ -139,7 +139,7 @@ def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
 
 
 def null_combinations(K: Array) -> Array:
-    """Return combinations without variance, of standardised coordinates."""
+    """Combinations without variance, of standardised coordinates."""
     own = np.sqrt(np.clip(np.diag(K), 0.0, None))
     loud = np.flatnonzero(own > 0)
     values, vectors = np.linalg.eigh(K[np.ix_(loud, loud)] / np.outer(own[loud], own[loud]))
@@ -149,7 +149,7 @@ def null_combinations(K: Array) -> Array:
 
 
 def _levels(law: KroneckerNoise) -> Array:
-    """Return ``Sigma``, or for a process a matrix with the same ties.
+    """``Sigma``, or for a process a matrix with the same ties.
 
     At levels that are nearly equal a process moves in few rows, but there by all of its noise.
     """
@@ -160,7 +160,7 @@ def _levels(law: KroneckerNoise) -> Array:
 
 
 def law_rows(release: Release) -> int:
-    """Return the number of rows that are tested one by one."""
+    """Number of rows that are tested one by one."""
     n, N = release.table.rows, release.table.width
     return rows_wanted(n, len(some_copies(release.copies, N, MOST_COORDINATES)) * N)
 

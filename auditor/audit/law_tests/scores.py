@@ -82,7 +82,7 @@ class Whitening(NamedTuple):
 
 
 def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
-    """Return the whitening of a covariance K, shape (MN, MN).
+    """Whitening of a covariance K, shape (MN, MN).
 
     Copies are whitened block by block, within a copy by the root that schemes draw with.
 
@@ -150,7 +150,7 @@ class Value(NamedTuple):
 def release_scores(
     law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> tuple[Scores, Scores | None, Sequence[Value]]:
-    """Return independent scores, scores in natural coordinates, and values with low digits.
+    """Independent scores, scores in natural coordinates, and values with low digits.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def release_scores(
 def gaussian_scores(
     K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> tuple[Scores, Scores, list[Value]]:
-    """Return ``Φ(W z)``, ``Φ(c z)`` of natural coordinates, and values, of noise with covariance K.
+    """``Φ(W z)``, ``Φ(c z)`` of natural coordinates, and values, of noise with covariance K.
 
     Natural coordinates are each copy's noise and differences of two copies' noise, as they are and
     in deviations.
@@ -248,7 +248,7 @@ def coordinate_name(
 
 
 def spread_over_cells(rows: Rows) -> Array:
-    """Return the noise, spread over the cells of the grid at random."""
+    """Noise, spread over the cells of the grid at random."""
     V = stream(0, "where in a cell of the grid a value lies").random(rows.noise.shape)
     return rows.noise + (V - 0.5) * rows.grain
 
@@ -256,7 +256,7 @@ def spread_over_cells(rows: Rows) -> Array:
 def uniform_scores(
     law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> Scores:
-    """Return ``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
+    """``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
     sigma = np.sqrt(np.clip(np.diag(law.level_covariance), 0.0, None))
     N, root = law.width, psd_root(law.shape)
     undo = (
@@ -311,7 +311,7 @@ class Increment(NamedTuple):
 
 
 def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
-    """Return the noise of each copy and attribute, or its increments.
+    """Noise of each copy and attribute, or its increments.
 
     ``nested``: the independent increments of one process from level to level.
     """
@@ -330,7 +330,7 @@ def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
 def process_scores(
     steps: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> Scores:
-    """Return randomised distribution functions of increments.
+    """Randomised distribution functions of increments.
 
     A value on a lattice, or at rest, is spread over its atom.
     """
@@ -359,7 +359,7 @@ def process_scores(
 
 
 def increment_scores(one: Increment, rows: Rows) -> Array:
-    """Return ``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
+    """``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
     d = rows.noise[:, one.place, one.attribute] - (
         rows.noise[:, one.below, one.attribute] if one.below >= 0 else 0.0
     )

@@ -75,12 +75,12 @@ class Baseline:
     weights: Array | None = None
 
     def reach(self, scale: Array, x: Array) -> Array:
-        """Return the largest close error, shape (b, 1, N)."""
+        """Largest close error, shape (b, 1, N)."""
         return self.absolute + self.relative * np.abs(x)[:, None, :]
 
 
 def baseline(table: Table, tolerances: Tolerances) -> Baseline:
-    """Return the tolerances of every column, and the success of constant guesses.
+    """Tolerances of every column, and the success of constant guesses.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def baseline(table: Table, tolerances: Tolerances) -> Baseline:
 
 
 def sampled_of(table: Table, values: Any) -> Any:
-    """Return the sampled records' part of one value per record."""
+    """Sampled records' part of one value per record."""
     blocks, stride = row_blocks(table.rows, table.width), max(1, table.rows // ROWS)
     return np.concatenate([values[a:b][::stride] for a, b in blocks])
 
@@ -103,7 +103,7 @@ def sampled_of(table: Table, values: Any) -> Any:
 def of_records(
     X: Array, attributes: Sequence[str], tolerances: Tolerances, stride: int = 1
 ) -> Baseline:
-    """Return the baseline of sampled records X, shape (n, N); see ``baseline``."""
+    """Baseline of sampled records X, shape (n, N); see ``baseline``."""
     low, high = np.quantile(X, (0.25, 0.75), axis=0)
     spread = np.where(high > low, high - low, 1.35 * X.std(axis=0))
     absolute, relative = SHARE_OF_SPREAD * spread, np.zeros(X.shape[1])
@@ -125,7 +125,7 @@ def of_records(
 
 
 def best_constant_share(x: Array, reach: Array, weights: Array | None = None) -> float:
-    """Return the largest share of records x within ``reach`` of one constant.
+    """Largest share of records x within ``reach`` of one constant.
 
     Records may have ``weights`` that sum to 1.
 
@@ -143,7 +143,7 @@ def best_constant_share(x: Array, reach: Array, weights: Array | None = None) ->
 
 
 def least_median_error(x: Array) -> float:
-    """Return half the length of the shortest interval that holds half of the records.
+    """Half the length of the shortest interval that holds half of the records.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def least_median_error(x: Array) -> float:
 
 
 def sampled(scale: Array, base: Baseline) -> Tally:
-    """Return an empty tally for ``closeness_records``; ``scale`` has standard deviations."""
+    """Empty tally for ``closeness_records``; ``scale`` has standard deviations."""
     tally, reach = Tally(scale, (base,), sizes=True), partial(base.reach, scale)
     also: list[GroupTally] = [GroupTally(*one, reach) for one in base.groups]
     if base.units is not None:
@@ -171,7 +171,7 @@ def sampled(scale: Array, base: Baseline) -> Tally:
 
 
 def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measurement]:
-    """Return both metrics of every coalition and attribute, with 95 % intervals.
+    """Both metrics of every coalition and attribute, with 95 % intervals.
 
     ``tally`` is of the sampled records. Hits within the tolerance come first.
     """
@@ -212,7 +212,7 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
 
 
 def wilson(share: Array, n: int) -> tuple[Array, Array]:
-    """Return the centre and standard error of Wilson's interval of a share of n records."""
+    """Centre and standard error of Wilson's interval of a share of n records."""
     z = Z_95
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     error = np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
@@ -249,7 +249,7 @@ class GroupTally:
         self.x.append(x.copy())
 
     def records(self, cells: Cells, best: Callable[..., float]) -> list[Measurement]:
-        """Return both metrics; none if some records were left out.
+        """Both metrics; none if some records were left out.
 
         ``best(x, reach)`` returns the share of records close to one constant.
         """
@@ -329,7 +329,7 @@ class GroupTallies:
 
 
 def group_codes(values: Any) -> Indices:
-    """Return each record's group, numbered by size; −1 for groups below ``FEWEST``.
+    """Each record's group, numbered by size; −1 for groups below ``FEWEST``.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def unused_figures(
 
 
 def _own(text: Any) -> float:
-    """Return the share of texts that occur once, if many differ in letters; 0 for others."""
+    """Share of texts that occur once, if many differ in letters; 0 for others."""
     if text.dtype.kind != "U" or many_alike(
         pd.Series(text).str.replace(r"\d", "", regex=True).to_numpy()
     ):

@@ -54,7 +54,7 @@ BINS = (10, 1000)
 
 
 def attribute_histogram(values: Array) -> tuple[Array, Array]:
-    """Return edges, shape (B + 1,), and masses, shape (B,).
+    """Edges, shape (B + 1,), and masses, shape (B,).
 
     Freedman–Diaconis bins, but at least one in fifty records, up to 100, for clusters. Never
     narrower than the smallest gap between two values, for whole numbers.
@@ -73,7 +73,7 @@ def attribute_histogram(values: Array) -> tuple[Array, Array]:
 
 
 def lattice_histogram(values: Array, unit: float) -> tuple[Array, Array]:
-    """Return edges, (B + 1,), and masses, (B,), of bins about the points of a lattice.
+    """Edges, (B + 1,), and masses, (B,), of bins about the points of a lattice.
 
     Raises
     ------
@@ -96,14 +96,14 @@ def lattice_histogram(values: Array, unit: float) -> tuple[Array, Array]:
 
 
 def entropy(mass: Array, width: float | Array) -> float:
-    """Return ``−Σ p log₂(p/width)``, the entropy in bits of a piecewise constant density."""
+    """``−Σ p log₂(p/width)``, the entropy in bits of a piecewise constant density."""
     held = mass > 0
     p, w = mass[held], np.broadcast_to(width, mass.shape)[held]
     return float(-(p * np.log2(p / w)).sum())
 
 
 def noise_entropy(noise: NoiseDensity) -> float:
-    """Return ``h(Z)`` in bits.
+    """``h(Z)`` in bits.
 
     ``½ log₂(2πe s²)``; ``log₂(2a)`` for uniform and ``log₂(2eb)`` for Laplace noise; a sum on a
     lattice.
@@ -119,7 +119,7 @@ def noise_entropy(noise: NoiseDensity) -> float:
 
 
 def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
-    """Return ``I(X; X + Z)`` in bits for a histogram and independent noise.
+    """``I(X; X + Z)`` in bits for a histogram and independent noise.
 
     ``h(X + Z)`` by convolution on cells of at most an eighth of the noise and half a bin; exactly
     on a lattice (``lattice_histogram``).
@@ -160,7 +160,7 @@ def _reach(noise: NoiseDensity) -> float:
 def entropy_records(
     context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]
 ) -> list[Measurement]:
-    """Return entropy privacy and its loss for every coalition."""
+    """Entropy privacy and its loss for every coalition."""
 
     def withheld(some: Sequence[Coalition], reason: str) -> list[Measurement]:
         cells = Cells.all(context, some)
@@ -195,7 +195,7 @@ def entropy_records(
 def _entropies(
     context: CellContext, table: Table, law: KroneckerNoise, coalitions: Sequence[Coalition]
 ) -> tuple[Array, Array]:
-    """Return ``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
+    """``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
     left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
     levels = [best_unbiased_combination(law.of(one).level_covariance)[1] for one in coalitions]
     for j in range(table.width):
@@ -224,7 +224,7 @@ FINEST = 2**16
 
 
 def entropy_power(nats: Array | float) -> Array:
-    """Return ``e^{2h}/(2πe)``: a normal law's variance, and less than any other law's.
+    """``e^{2h}/(2πe)``: a normal law's variance, and less than any other law's.
 
     Source: cover2006, chapter 8: an estimate's error is at least this, with ``h = h(X|Y)``.
 
@@ -243,7 +243,7 @@ def least_errors(
     law: NoiseLaw,
     coalitions: Sequence[Coalition],
 ) -> Array:
-    """Return each attribute's least mean squared error by coalition, shape (B, N).
+    """Each attribute's least mean squared error by coalition, shape (B, N).
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def least_errors(
 
 
 def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -> Array:
-    """Return ``diag(K_X − K_XY K_Y⁻¹ K_YX)`` by coalition, shape (B, N): li2012 (7)."""
+    """``diag(K_X − K_XY K_Y⁻¹ K_YX)`` by coalition, shape (B, N): li2012 (7)."""
     if isinstance(law, KroneckerNoise):
         pencil = Pencil.of(K_X, law.shape)
         return np.array(
@@ -309,7 +309,7 @@ def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -
 
 
 def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:
-    """Return the levels of sufficient independent copies."""
+    """Levels of sufficient independent copies."""
     Sigma = law.of(coalition).level_covariance
     if law.distribution == "gaussian":
         return [float(best_unbiased_combination(Sigma)[1])]
@@ -317,7 +317,7 @@ def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:
 
 
 def given_others(K: Array) -> Array:
-    """Return the variance of each attribute given all others, ``1/(K⁻¹)_jj``, shape (N,).
+    """Variance of each attribute given all others, ``1/(K⁻¹)_jj``, shape (N,).
 
     Nearly 0 for singular K, still a lower bound.
 
@@ -341,14 +341,14 @@ class _Information:
         self._known: dict[float, float] = {}
 
     def power_left(self, deviations: Sequence[float]) -> float:
-        """Return ``e^{2(h(X) − I)}/(2πe)`` for independent copies with these deviations."""
+        """``e^{2(h(X) − I)}/(2πe)`` for independent copies with these deviations."""
         if min(deviations) <= 0.0:
             return 0.0
         bits = min(math.fsum(map(self._by_one, deviations)), self._at_most(deviations))
         return float(entropy_power((self._entropy - bits) * math.log(2.0)))
 
     def _by_one(self, std: float) -> float:
-        """Return ``I(X; X + Z)`` in bits; infinite if no grid fits."""
+        """``I(X; X + Z)`` in bits; infinite if no grid fits."""
         key = float(f"{std:.12g}")
         if key not in self._known:
             self._known[key] = math.inf
@@ -359,7 +359,7 @@ class _Information:
         return self._known[key]
 
     def _at_most(self, deviations: Sequence[float]) -> float:
-        """Return ``½ log₂(1 + Σ 1/r_i) + Σ J_i``."""
+        """``½ log₂(1 + Σ 1/r_i) + Σ J_i``."""
         lacking = (
             0.5 * math.log2(2.0 * math.pi * math.e * std**2)
             - noise_entropy(replace(self._noise, std=std))
@@ -383,7 +383,7 @@ def floor_records(
     law: NoiseLaw | None,
     coalitions: Sequence[Coalition],
 ) -> list[Measurement]:
-    """Return the least error of any attack on each coalition, or the reason if unknown.
+    """Least error of any attack on each coalition, or the reason if unknown.
 
     Parameters
     ----------
@@ -435,7 +435,7 @@ def attack_bound_records(
     gathered: Gathered,
     coalitions: Sequence[Coalition],
 ) -> list[Measurement]:
-    """Return theorems' bounds on one attack's error over all attributes, by coalition.
+    """Theorems' bounds on one attack's error over all attributes, by coalition.
 
     Raises
     ------

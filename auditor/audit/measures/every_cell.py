@@ -53,7 +53,7 @@ def every_cell_records(
     copies: Sequence[Array],
     asked: Sequence[Coalition],
 ) -> list[Measurement]:
-    """Return errors of every copy alone, and of all; none for too many cells.
+    """Errors of every copy alone, and of all; none for too many cells.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def every_cell_records(
 
 
 def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances: Array) -> Errors:
-    """Return errors with a jackknife's bars, of squared errors by record.
+    """Errors with a jackknife's bars, of squared errors by record.
 
     A group is runs of neighbours from all over the file. Errors that differ between parts of the
     file do not widen the bars.
@@ -95,7 +95,7 @@ def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances
 
 
 def best_alone(copies: Sequence[Array], alone: Sequence[Array]) -> Array:
-    """Return squared errors of the best copy for each pattern of cells, by attribute, shape (n, N).
+    """Squared errors of the best copy for each pattern of cells, by attribute, shape (n, N).
 
     A copy that lacks a record gains by any copy with it. That is no leak.
     """
@@ -108,7 +108,7 @@ def best_alone(copies: Sequence[Array], alone: Sequence[Array]) -> Array:
 
 
 def squared_errors(X: Array, Y: Array) -> Array:
-    """Return ``e_t²``, shape (n, N), of originals X and what is held of them, shape (n, p), NaN where a cell is missing."""
+    """``e_t²``, shape (n, N), of originals X and what is held of them, shape (n, p), NaN where a cell is missing."""
     there = np.isfinite(Y)
     patterns, which, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
     errors, rest = unbiased_errors(X, Y[:, :0]), there.any(axis=1)
@@ -127,7 +127,7 @@ def squared_errors(X: Array, Y: Array) -> Array:
 
 
 def unbiased_errors(X: Array, Y: Array) -> Array:
-    """Return ``e_t``, shape (m, N), of the regression of X, shape (m, N), on Y, shape (m, p), and a constant; m at least 2."""
+    """``e_t``, shape (m, N), of the regression of X, shape (m, N), on Y, shape (m, p), and a constant; m at least 2."""
     left, rest = residuals(X, Y)
     return left / np.sqrt(rest)[:, None]
 

@@ -146,7 +146,7 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
 
 
 def true_groups(found: Inferred, values: Array) -> Indices:
-    """Return the group of each true value, shape (b,); −2 for an impossible value."""
+    """Group of each true value, shape (b,); −2 for an impossible value."""
     place = np.minimum(np.searchsorted(found.values, values), len(found.values) - 1)
     return np.where(found.values[place] == values, found.groups[place], -2)
 
@@ -154,7 +154,7 @@ def true_groups(found: Inferred, values: Array) -> Indices:
 def inference_records(
     context: CellContext, coalition: Coalition, counted: Inferences
 ) -> list[Measurement]:
-    """Return the records of one coalition; none if the attack infers nothing."""
+    """Records of one coalition; none if the attack infers nothing."""
     n = counted.rows
     if not n:
         return []
@@ -306,7 +306,7 @@ class WholeRecords:
 
 
 def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
-    """Return that many empty counters."""
+    """That many empty counters."""
     measure = scenario.measure("records-within")
     return [
         WholeRecords(None if measure is None else float(measure.options["tolerance"]))
@@ -317,7 +317,7 @@ def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
 def whole_record_records(
     context: CellContext, coalition: Coalition, tally: WholeRecords
 ) -> list[Measurement]:
-    """Return the records of one coalition."""
+    """Records of one coalition."""
     found = []
 
     def add(
@@ -391,7 +391,7 @@ class Naming:
         self.rows += likeness.shape[1]
 
     def first(self, k: int) -> Array:
-        """Return the probability that each target's row is among the first k, shape (t,)."""
+        """Probability that each target's row is among the first k, shape (t,)."""
         return np.clip((k - self.above) / (self.equal + 1.0), 0.0, 1.0)
 
 
@@ -452,7 +452,7 @@ def name_rows(
 def _known_values(
     one: Reconstruction, blocks: Blocks, targets: Indices, known: Indices, seed: int
 ) -> Array:
-    """Return the known values of the targets with noise, shape (t, |K|)."""
+    """Known values of the targets with noise, shape (t, |K|)."""
     parts = [
         x[targets[(targets >= first) & (targets < first + len(x))] - first][:, known]
         for first, x, _ in _numbered(blocks)
@@ -485,7 +485,7 @@ def _assign(
 
 
 def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS) -> Indices:
-    """Return the rows of the targets.
+    """Rows of the targets.
 
     Examples
     --------
@@ -520,7 +520,7 @@ def _likeness(
 
 
 def naming_records(context: CellContext, coalition: Coalition, naming: Naming) -> list[Measurement]:
-    """Return the records of one coalition; none if the attack names no rows."""
+    """Records of one coalition; none if the attack names no rows."""
     records = []
     for k in (FIRST if naming.right is None else FIRST[:1]) if naming.rows else ():
         share, variant = (

@@ -52,7 +52,7 @@ LABEL = "label"
 
 
 def model(name: str, classes: bool) -> Any:
-    """Return an untrained scikit-learn model, for features of mean 0 and variance 1.
+    """Untrained scikit-learn model, for features of mean 0 and variance 1.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def model(name: str, classes: bool) -> Any:
 
 
 def target_name(scenario: Scenario) -> str:
-    """Return the name of the column to predict."""
+    """Name of the column to predict."""
     assert scenario.utility is not None
     assert scenario.utility.target is not None
     target, source = scenario.utility.target, scenario.data.source
@@ -84,12 +84,12 @@ def target_name(scenario: Scenario) -> str:
 
 
 def target_of(scenario: Scenario, table: Table) -> Labels:
-    """Return the column to predict, shape (n,), from the table or beside it."""
+    """Column to predict, shape (n,), from the table or beside it."""
     return column_of(scenario, table, target_name(scenario))
 
 
 def column_of(scenario: Scenario, table: Table, name: str) -> Labels:
-    """Return any column of the data, shape (n,), in the table's records."""
+    """Any column of the data, shape (n,), in the table's records."""
     if name in table.attributes:
         return table.values[:, table.attributes.index(name)]
     key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, name])
@@ -131,12 +131,12 @@ def utility_problems(
 
 
 def is_class(labels: Labels) -> bool:
-    """Return whether a target is a class rather than a number."""
+    """Whether a target is a class rather than a number."""
     return labels.dtype.kind != "f"
 
 
 def folds_of(labels: Labels, use: UtilityUse, seed: int, replicate: int) -> Folds:
-    """Return (training rows, test rows) of each fold; classes are stratified."""
+    """(training rows, test rows) of each fold; classes are stratified."""
     from sklearn.model_selection import KFold, StratifiedKFold  # a second to import
 
     state = int(stream(seed, "utility", replicate).integers(2**31))
@@ -148,7 +148,7 @@ def folds_of(labels: Labels, use: UtilityUse, seed: int, replicate: int) -> Fold
 def cross_validate(
     name: str, train: Array, train_labels: Labels, test: Array, test_labels: Labels, folds: Folds
 ) -> Array:
-    """Return a model's score on each fold: accuracy for classes, R² for numbers.
+    """Model's score on each fold: accuracy for classes, R² for numbers.
 
     Features are standardised. For a constant truth R² is 1 if it is predicted exactly, otherwise 0.
 
@@ -173,7 +173,7 @@ def cross_validate(
 def utility_records(
     context: CellContext, scenario: Scenario, table: Table, copies: Sequence[Array]
 ) -> list[Measurement]:
-    """Return the utility of every copy of a release.
+    """Utility of every copy of a release.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def utility_records(
 
 
 def statistics_kept(original: Array, copy: Array) -> dict[str, float]:
-    """Return distances of a copy's means, covariances and correlations from the original's.
+    """Distances of a copy's means, covariances and correlations from the original's.
 
     No correlations for one attribute, or for a constant column of the copy.
     """
@@ -255,7 +255,7 @@ CLUSTERS = 4
 def geometry_records(
     context: CellContext, blocks: Callable[[], Iterable[Block]], seed: int
 ) -> list[Measurement]:
-    """Return the figures of every copy, from at most ``MOST_ROWS`` random rows."""
+    """Figures of every copy, from at most ``MOST_ROWS`` random rows."""
     rng, found = stream(seed, "geometry"), []
     for _, x, copies in blocks():
         key = rng.random(len(x))
@@ -271,7 +271,7 @@ def geometry_records(
 
 
 def kept(x: Array, y: Array) -> dict[str, float]:
-    """Return each metric for records ``x``, shape (m, N), and their copy ``y``, shape (m, any).
+    """Each metric for records ``x``, shape (m, N), and their copy ``y``, shape (m, any).
 
     Examples
     --------
@@ -300,7 +300,7 @@ def kept(x: Array, y: Array) -> dict[str, float]:
 
 
 def nearest(before: Array, after: Array) -> Flags:
-    """Return whether each record's nearest neighbour by ``after`` is nearest by ``before``."""
+    """Whether each record's nearest neighbour by ``after`` is nearest by ``before``."""
     D, E = scipy.spatial.distance.squareform(before), scipy.spatial.distance.squareform(after)
     np.fill_diagonal(D, np.inf)
     np.fill_diagonal(E, np.inf)

@@ -67,17 +67,17 @@ class Figure:
     def symmetric(
         cls, value: Array, std_error: Array, quantile: Array | float, theory: Array | None = None
     ) -> Figure:
-        """Return a figure with an interval of ``quantile`` standard errors each way."""
+        """Figure with an interval of ``quantile`` standard errors each way."""
         reach = quantile * std_error
         theory = np.full_like(value, np.nan) if theory is None else theory
         return cls(value, std_error, reach, reach, theory)
 
     def over(self, scale: Array) -> Figure:
-        """Return the figure divided by the attributes' variances."""
+        """Figure divided by the attributes' variances."""
         return Figure(*(getattr(self, each.name) / scale for each in fields(self)))
 
     def root(self) -> Figure:
-        """Return the square root, with a standard error by the delta method; 0 at 0."""
+        """Square root, with a standard error by the delta method; 0 at 0."""
         root = np.sqrt(self.value)
         slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
         # the root of the interval, so coverage is equal for few rows too
@@ -108,11 +108,11 @@ class Errors:
     paired: Paired | None = None
 
     def expecting(self, theory: Array) -> Errors:
-        """Return the errors with this theory of the distortion."""
+        """Errors with this theory of the distortion."""
         return replace(self, distortion=replace(self.distortion, theory=theory))
 
     def under(self, law: Errors | None) -> Errors:
-        """Return the errors with the theory of others, if any."""
+        """Errors with the theory of others, if any."""
         if law is None:
             return self
         gain = replace(self.gain, theory=law.gain.theory)
@@ -120,7 +120,7 @@ class Errors:
 
 
 def holding(coalitions: Sequence[Coalition], copies: int) -> Flags:
-    """Return whether each coalition holds each copy, shape (B, M)."""
+    """Whether each coalition holds each copy, shape (B, M)."""
     sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
     members = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1
     held = np.zeros((len(coalitions), copies), dtype=bool)
@@ -145,7 +145,7 @@ class Members:
 
     @classmethod
     def of(cls, coalitions: Sequence[Coalition]) -> Members:
-        """Return the membership of some coalitions."""
+        """Membership of some coalitions."""
         held = holding(coalitions, max(map(max, coalitions)))
         alone = np.flatnonzero(held.sum(axis=1) == 1)
         numbers = held[alone].argmax(axis=1)
@@ -153,7 +153,7 @@ class Members:
         return cls(alone[order], held[:, numbers[order]])
 
     def best(self, distortion: Array) -> Indices:
-        """Return the place of each coalition's member with the least error, (B, N + 1)."""
+        """Place of each coalition's member with the least error, (B, N + 1)."""
         alone = distortion[self.singles]
         least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
         return np.asarray(self.singles[np.stack(least, axis=1)], dtype=np.intp)
@@ -165,7 +165,7 @@ def with_total(each: Array) -> Array:
 
 
 def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> Indices:
-    """Return the place of each coalition's copy with least noise by law, shape (B,).
+    """Place of each coalition's copy with least noise by law, shape (B,).
 
     A gain over the copy with the least *measured* error would be biased downward.
     """
@@ -184,7 +184,7 @@ def from_groups(
     compared: Indices | None = None,
     bar: ErrorBar = "jackknife",
 ) -> Errors:
-    """Return errors of any attack from its squared errors summed by row group.
+    """Errors of any attack from its squared errors summed by row group.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def from_redraws(
     noisy: bool = True,
     share: float = 1.0,
 ) -> Errors:
-    """Return errors of any attack with error bars from other draws of the release.
+    """Errors of any attack with error bars from other draws of the release.
 
     Draws cut off at the variance, whose mean is no larger, may raise the lower end.
 
@@ -281,7 +281,7 @@ def from_redraws(
         return np.take_along_axis(errors, single, axis=0)
 
     def steady(denominators: Array, gains: Array) -> Array:
-        """Return the spread of gains; NaN if the denominators come too near 0."""
+        """Spread of gains; NaN if the denominators come too near 0."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
         held = held if noisy else held.all(axis=-1, keepdims=True)
         return np.where(held, gains.std(axis=0, ddof=1), np.nan)
@@ -314,14 +314,14 @@ def from_redraws(
 
 
 def redraw_bars(figure: Array, again: Array, share: float) -> tuple[Array, Array, Array]:
-    """Return the standard error and ``reaches`` of a figure; see ``from_redraws``."""
+    """Standard error and ``reaches`` of a figure; see ``from_redraws``."""
     if share < 1.0:
         again = figure + (again - again.mean(axis=0)) * np.sqrt(share)
     return _deviation(again), *reaches(figure, again, share < 1.0)
 
 
 def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, Array]:
-    """Return the distances of 95 % interval ends from a figure, given R redraws, (R, …).
+    """Distances of 95 % interval ends from a figure, given R redraws, (R, …).
 
     ``centred`` redraws show the spread alone; the interval is then ``t_{0.975}(R−1) · s``.
 
@@ -343,7 +343,7 @@ def _deviation(again: Array) -> Array:
 
 
 def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) -> Array:
-    """Return squared errors, with errors of at most their rounding set to 0.
+    """Squared errors, with errors of at most their rounding set to 0.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) ->
 def collusion_gain(
     error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0
 ) -> Array:
-    """Return ``1 − error/alone``, exactly 0 up to rounding, and if the single copy is exact.
+    """``1 − error/alone``, exactly 0 up to rounding, and if the single copy is exact.
 
     Parameters
     ----------

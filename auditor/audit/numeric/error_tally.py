@@ -45,7 +45,7 @@ class Tolerance:
         return f"{self.size:g} {self.of}"
 
     def reach(self, scale: Array, x: Array) -> Array:
-        """Return the largest error; see ``Reach``."""
+        """Largest error; see ``Reach``."""
         if self.of == "relative":
             return self.size * np.abs(x)[:, None, :]
         return self.size * scale if self.of == "std" else np.full_like(scale, self.size)
@@ -55,7 +55,7 @@ class Reach(Protocol):
     """Criterion for a recovered value."""
 
     def reach(self, scale: Array, x: Array) -> Array:
-        """Return the largest error, shape (N,) or (b, 1, N).
+        """Largest error, shape (N,) or (b, 1, N).
 
         ``scale`` has standard deviations, shape (N,), and ``x`` true values, shape (b, N).
         """
@@ -81,7 +81,7 @@ class Rounding:
     steps: Array
 
     def reach(self, scale: Array, x: Array) -> Array:
-        """Return half a step, less a margin for rounding."""
+        """Half a step, less a margin for rounding."""
         return (0.5 - 1e-9) * self.steps
 
 
@@ -203,7 +203,7 @@ class Tally:
 
 
 def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
-    """Return counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells)."""
+    """Counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells)."""
     _, B, N = place.shape
     flat = place.astype(np.int64)
     flat += (np.arange(B * N) * cells).reshape(B, N)
@@ -211,7 +211,7 @@ def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
 
 
 def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
-    """Return shares of records by bin, (..., bins), with bins below ten records merged.
+    """Shares of records by bin, (..., bins), with bins below ten records merged.
 
     Merged bins have the mean share of their run. Every run has ten records or more. The empty bins
     after the last record are a run if the bin before them has ten records.
@@ -237,7 +237,7 @@ def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
 
 
 def reportable(probability: float, rows: int) -> bool:
-    """Return whether a quantile may be reported.
+    """Whether a quantile may be reported.
 
     It needs ten records on either side, and is not among the outermost 5 %.
     """
@@ -246,7 +246,7 @@ def reportable(probability: float, rows: int) -> bool:
 
 
 def size_quantile(counts: NDArray[np.int64], probability: float) -> Array:
-    """Return the quantile of error sizes, shape (...), in standard deviations.
+    """Quantile of error sizes, shape (...), in standard deviations.
 
     From counts of shape (..., cells). Log-linear within a cell, so within 0.6 % of the records'
     quantile; errors below 1e-6 count as 0.

@@ -34,7 +34,7 @@ KEPT_APART = 256
 
 
 def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
-    """Return the numbers of a coalition's copies and of rows for trees.
+    """Numbers of a coalition's copies and of rows for trees.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
 
 
 def groups_apart(law: NoiseLaw | None, pooling: bool) -> bool:
-    """Return whether moments of row groups are needed: for error bars, or for pooling.
+    """Whether moments of row groups are needed: for error bars, or for pooling.
 
     Parameters
     ----------

@@ -93,12 +93,12 @@ class Maps:
         return cls(np.concatenate(weights), offsets, all(one.fixed for one in batch), known)
 
     def at(self, places: Indices | slice) -> Maps:
-        """Return the maps at some places, in that order."""
+        """Maps at some places, in that order."""
         known = None if self.known is None else self.known[places]
         return Maps(self.weights[places], self.offsets[places], self.fixed, known)
 
     def about(self, mean: Array) -> Maps:
-        """Return the maps for rows centred ``mean`` away from the present centre, (N,)."""
+        """Maps for rows centred ``mean`` away from the present centre, (N,)."""
         return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
 
     @property
@@ -122,13 +122,13 @@ class Maps:
         return self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N)
 
     def pieces(self) -> list[slice]:
-        """Return places of the maps in pieces of ``PIECE_WEIGHTS``, to bound memory."""
+        """Places of the maps in pieces of ``PIECE_WEIGHTS``, to bound memory."""
         B, N, MN = self.weights.shape
         step = max(1, PIECE_WEIGHTS // (N * (N + MN)))
         return [slice(start, start + step) for start in range(0, B, step)]
 
     def residual(self, places: slice) -> tuple[Array, Indices | slice]:
-        """Return ``R`` of some maps, shape (b, N, c), without columns of unused copies.
+        """``R`` of some maps, shape (b, N, c), without columns of unused copies.
 
         And the places of the c columns among all d.
         """
@@ -172,14 +172,14 @@ class ClosedForm:
         return np.einsum("bnn->bn", self.lost) + np.einsum("bnn->bn", self.passed)
 
     def variance(self) -> Array:
-        """Return variances of mean squared errors, shape (B, N + 1), the last of their mean."""
+        """Variances of mean squared errors, shape (B, N + 1), the last of their mean."""
         each, total = spread(self.passed, self.lost, self.rows)
         total = (total + self.excess[1]) / each.shape[1] ** 2
         return np.concatenate([each + self.excess[0], total[:, None]], axis=1)
 
 
 def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
-    """Return ``(2 S_jj² + 4 S_jj A_jj)/n``, (B, N), and ``(2 tr S Sᵀ + 4 tr S Aᵀ)/n``, (B,).
+    """``(2 S_jj² + 4 S_jj A_jj)/n``, (B, N), and ``(2 tr S Sᵀ + 4 tr S Aᵀ)/n``, (B,).
 
     The variance of squared errors, or their covariance if S and A are of two estimates crossed. For
     an error ``b + e`` with b fixed and ``e ~ N(0, S)``, ``Cov(|b+e|², |b'+e'|²) = 2 tr S Sᵀ + 4 bᵀ
@@ -192,7 +192,7 @@ def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
 
 
 def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> ClosedForm:
-    """Return theory for pairs of maps with known weights; for equal pairs, of each map.
+    """Theory for pairs of maps with known weights; for equal pairs, of each map.
 
     With ``V = W·root`` the error is ``b + V u``, with u independent of excess kurtoses κ. Fourth
     cumulants add ``Σ_l κ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and by attribute ``Σ_l κ_l V_jl² V'_jl² /
@@ -216,7 +216,7 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> 
 def closed_form(
     maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: Indices | None = None
 ) -> ClosedForm:
-    """Return theory for maps with known weights: exact for any table of covariance ``K_X``.
+    """Theory for maps with known weights: exact for any table of covariance ``K_X``.
 
     ``cancelling`` are places of maps whose weights cancel far larger terms. Their S is ``V Vᵀ``
     with ``V = W·root``, with rounding ``(ε |w|)²`` in place of ``ε |w|²``.
@@ -229,7 +229,7 @@ def closed_form(
 
 
 def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
-    """Return the expected squared errors over the judged records, shape (B, N + 1).
+    """Expected squared errors over the judged records, shape (B, N + 1).
 
     Parameters
     ----------
@@ -246,12 +246,12 @@ def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
-    """Return the sum over rows of each attribute's squared error, shape (B, N)."""
+    """Sum over rows of each attribute's squared error, shape (B, N)."""
     return squared_errors_by_group(maps, [moments])[0]
 
 
 def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
-    """Return ``squared_errors`` of each of G groups of rows, shape (G, B, N)."""
+    """``squared_errors`` of each of G groups of rows, shape (G, B, N)."""
     raw = np.empty((len(groups), *maps.offsets.shape))
     for here in maps.pieces():
         (R, columns), c = maps.residual(here), maps.offsets[here]
@@ -267,7 +267,7 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
 
 
 def resolution(maps: Maps, moments: Moments) -> Array:
-    """Return the rounding error of sums of squared errors, ``ε (|R| diag(P)^½)²``, (B, N).
+    """Rounding error of sums of squared errors, ``ε (|R| diag(P)^½)²``, (B, N).
 
     ``R P Rᵀ`` sums terms ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, with ``|P_ij| ≤ (P_ii
     P_jj)^½``. The rounding remains where large terms cancel, as for noise far larger than an
@@ -320,7 +320,7 @@ def audit_linear(
     why: ErrorBar = "jackknife",
     by_rows: ByRows | None = None,
 ) -> Errors:
-    """Return every coalition's error and gain, with error bars and theory.
+    """Every coalition's error and gain, with error bars and theory.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ def _under_law(
 
 
 def _covariance_with_best(maps: Maps, best: Indices, K_X: Array, law: NoiseLaw, rows: int) -> Array:
-    """Return the covariance of each mean squared error with its best copy's, (B, N + 1).
+    """Covariance of each mean squared error with its best copy's, (B, N + 1).
 
     Attributes usually share their best copy, so one crossing serves them all.
     """
@@ -440,7 +440,7 @@ def _covariance_with_best(maps: Maps, best: Indices, K_X: Array, law: NoiseLaw, 
 def _ratio_error(
     error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array
 ) -> Array:
-    """Return the standard error of ``error/alone`` by the delta method; 0 if alone is 0.
+    """Standard error of ``error/alone`` by the delta method; 0 if alone is 0.
 
     ``Var(a/b) ≈ (Var a + r² Var b − 2 r Cov(a, b)) / b²`` with ``r = a/b``.
     """

@@ -44,7 +44,7 @@ DRAWN_AT_ONCE = 2**12
 
 
 def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> Indices | None:
-    """Return the rows that an adversary knows or estimates from, as drawn; None: none."""
+    """Rows that an adversary knows or estimates from, as drawn; None: none."""
     if isinstance(knowledge, Estimated):
         return _drawn(stream(seed, "estimated", replicate), rows, knowledge.rows)
     if isinstance(knowledge, KnownRecords):
@@ -86,13 +86,13 @@ class Draw:
         return cls(drawn[order], (np.arange(len(drawn)) % min(FOLDS, len(drawn)))[order], clear)
 
     def within(self, first: int, stop: int) -> tuple[Indices, Indices]:
-        """Return the chosen rows in ``[first, stop)``, counted from ``first``, and their folds."""
+        """Chosen rows in ``[first, stop)``, counted from ``first``, and their folds."""
         low, high = np.searchsorted(self.rows, (first, stop))
         return self.rows[low:high] - first, self.fold[low:high]
 
 
 def key_of(knowledge: Knowledge) -> str:
-    """Return the name of a choice of rows, which two states of knowledge may share."""
+    """Name of a choice of rows, which two states of knowledge may share."""
     if isinstance(knowledge, Estimated):
         return f"{Estimated.name} {knowledge.rows}"
     return knowledge.label
@@ -101,7 +101,7 @@ def key_of(knowledge: Knowledge) -> str:
 def draws_of(
     knowledge: Iterable[Knowledge], rows: int, seed: int, replicate: int
 ) -> dict[str, Draw]:
-    """Return the rows that each state of knowledge chooses, by ``key_of``, if it chooses any."""
+    """Rows that each state of knowledge chooses, by ``key_of``, if it chooses any."""
     return {
         key_of(state): Draw.of(drawn, isinstance(state, KnownRecords))
         for state in knowledge
@@ -149,24 +149,24 @@ class RowSelection:
         self._cuts = row_groups(table.rows, table.width)
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a named random stream of this choice."""
+        """Named random stream of this choice."""
         return stream(self._seed, name, self._replicate)
 
     def draw(self, knowledge: Knowledge) -> Draw | None:
-        """Return the rows that an adversary knows or estimates from; None: none."""
+        """Rows that an adversary knows or estimates from; None: none."""
         return self.draws.get(key_of(knowledge))
 
     def given(self, knowledge: Knowledge) -> Indices:
-        """Return the numbers of the known original rows."""
+        """Numbers of the known original rows."""
         draw = self.draw(knowledge)
         return draw.rows if draw is not None and draw.clear else np.empty(0, dtype=np.intp)
 
     def seen(self, knowledge: Knowledge, blocks: Blocks) -> Blocks:
-        """Return the blocks of the rows whose copies an adversary has."""
+        """Blocks of the rows whose copies an adversary has."""
         return self.judged(knowledge, blocks)[0] if isinstance(knowledge, KnownSample) else blocks
 
     def judged(self, knowledge: Knowledge, blocks: Blocks) -> tuple[Blocks, list[list[int]]]:
-        """Return the blocks of the judged rows, and the sizes of row groups by block.
+        """Blocks of the judged rows, and the sizes of row groups by block.
 
         ``blocks`` yields all blocks, or the first rows of every block.
         """
@@ -188,7 +188,7 @@ class RowSelection:
         ]
 
     def originals(self, knowledge: Knowledge) -> tuple[Originals, Originals]:
-        """Return the original rows whose copies an adversary has, and the judged ones."""
+        """Original rows whose copies an adversary has, and the judged ones."""
         judged = Originals(self.table, self.given(knowledge))
         if isinstance(knowledge, KnownSample):
             return judged, judged
@@ -238,7 +238,7 @@ class NumberBlock:
     def of(
         cls, block: Block, joint: bool, undo: Undo | None = None, seconds: float = 0.0
     ) -> NumberBlock:
-        """Return a block; ``joint`` is whether copies have the table's columns."""
+        """Block; ``joint`` is whether copies have the table's columns."""
         parts = [] if not joint else block[2] if undo is None else undo(block[2])
         return cls(*block, parts, seconds)
 
@@ -351,7 +351,7 @@ class MomentJob(Job[Stripe]):
     apart: bool = True
 
     def begin(self) -> Stripe:
-        """Return an empty result."""
+        """Empty result."""
         return Stripe()
 
     def take(self, block: NumberBlock, into: Stripe) -> None:

@@ -72,7 +72,7 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
 
 
 def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
-    """Return the largest number of neighbours that some fitted attacks ask for.
+    """Largest number of neighbours that some fitted attacks ask for.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
 def shown(
     fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int, first: int
 ) -> tuple[Reconstruction, list[Array]]:
-    """Return an attack on a block's own rows, and tables with the necessary neighbours.
+    """Attack on a block's own rows, and tables with the necessary neighbours.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ def shown(
 
 
 def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
-    """Return the copies for an attack, then the original columns that it knows, if any."""
+    """Copies for an attack, then the original columns that it knows, if any."""
     return list(copies) if fitted.in_clear is None else [*copies, x[:, fitted.in_clear]]
 
 
 def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
-    """Return the estimates of all rows, shape (n, N)."""
+    """Estimates of all rows, shape (n, N)."""
     found = []
     for (_, x, _), wide, copies, before, first in with_neighbours(
         blocks, most_neighbours([fitted])

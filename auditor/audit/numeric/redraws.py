@@ -35,12 +35,12 @@ STRIP = 512
 
 
 def seed_of(seed: int, scheme: str, replicate: int, number: int) -> int:
-    """Return the seed of a redraw of a release."""
+    """Seed of a redraw of a release."""
     return int(stream(seed, "redraw", scheme, replicate, number).integers(2**63))
 
 
 def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) -> Moments:
-    """Return moments of ``[X, X + Z_1 … X + Z_M]`` with other noise.
+    """Moments of ``[X, X + Z_1 … X + Z_M]`` with other noise.
 
     ``original`` are moments of X alone, and ``law`` is the law of Z.
     """
@@ -69,7 +69,7 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
 
 
 def wishart(degrees: int, size: int, rng: np.random.Generator) -> Array:
-    """Return a Wishart draw with identity scale, shape (size, size), perhaps singular.
+    """Wishart draw with identity scale, shape (size, size), perhaps singular.
 
     Bartlett's decomposition ``T Tᵀ``: T lower triangular, standard normal below and ``√χ²(degrees −
     i)`` on the diagonal.
@@ -109,7 +109,7 @@ class Redraws:
             self._rows = table.read(0, table.rows) - moments.mean
 
     def one(self, seed: int, transformed: Transformed | None) -> tuple[View, Moments]:
-        """Return an adversary's view, and moments of the judged rows, in another draw."""
+        """Adversary's view, and moments of the judged rows, in another draw."""
         knowledge, rng, law = self._knowledge, stream(seed, "moments"), self._law
         view = replace(self._gathered.view(knowledge), seed=seed)
 

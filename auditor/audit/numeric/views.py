@@ -95,7 +95,7 @@ class EstimatedNoise:
 
 
 def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> EstimatedNoise | None:
-    """Return the noise by moments of ``[X, Y_1 … Y_M]`` by row group; None if too large.
+    """Noise by moments of ``[X, Y_1 … Y_M]`` by row group; None if too large.
 
     Standard errors of levels are by a jackknife over row groups. Every attribute must vary.
     """
@@ -130,7 +130,7 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
 
 
 def with_noise(K: Array, N: int) -> Array:
-    """Return the covariance of ``[X, Y_1 − X, …, Y_M − X]`` from that of ``[X, Y_1, …, Y_M]``.
+    """Covariance of ``[X, Y_1 − X, …, Y_M − X]`` from that of ``[X, Y_1, …, Y_M]``.
 
     Examples
     --------
@@ -145,12 +145,12 @@ def with_noise(K: Array, N: int) -> Array:
 
 
 def noise_levels(K_Z: Array, variances: Array) -> Array:
-    """Return ``σ̂_i²``, shape (M,)."""
+    """``σ̂_i²``, shape (M,)."""
     return (np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1)
 
 
 def _white_levels(K_Z: Array, variances: Array) -> Array:
-    """Return levels of white noise, ``tr K_Zi / tr K_X``, shape (M,)."""
+    """Levels of white noise, ``tr K_Zi / tr K_X``, shape (M,)."""
     return noise_levels(K_Z, np.full_like(variances, variances.mean()))
 
 
@@ -177,7 +177,7 @@ def _largest(off: Array, scale: Array) -> float:
 def _nearest(
     K_Z: Array, laws: Mapping[str, KroneckerNoise], distances: Mapping[str, float], rows: int
 ) -> NoiseLaw:
-    """Return the nearest scheme's shape with ``Σ̂``, if near enough; else ``K̂``."""
+    """Nearest scheme's shape with ``Σ̂``, if near enough; else ``K̂``."""
     near = laws[min(distances, key=lambda name: distances[name])]
     N, M = near.width, near.copies
     inverse = np.linalg.pinv(near.shape, hermitian=True)
@@ -237,7 +237,7 @@ class ReleasedCopies:
 
 
 def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
-    """Return an adversary's moments, ``T P Tᵀ``; unchanged for copies without a matrix."""
+    """Adversary's moments, ``T P Tᵀ``; unchanged for copies without a matrix."""
     return moments if transformed is None or moments.size == 0 else transformed.as_seen(moments)
 
 
@@ -252,12 +252,12 @@ class Shares:
         self._table, self.asked = table, False
 
     def __call__(self, column: int) -> tuple[Array, Array]:
-        """Return the distinct values of a column, and the share of records with each."""
+        """Distinct values of a column, and the share of records with each."""
         self.asked = True
         return self._table.shares(column)
 
     def steps(self) -> Array:
-        """Return the columns' recording steps, shape (N,); NaN for none, or if standardised."""
+        """Columns' recording steps, shape (N,); NaN for none, or if standardised."""
         table = self._table
         return np.full(table.width, np.nan) if table.standardized else table.resolution.steps
 
@@ -311,7 +311,7 @@ class Gathered:
         return self.noise.law if stated is None and self.noise is not None else stated
 
     def view(self, knowledge: Knowledge) -> View:
-        """Return the view of an adversary with every copy."""
+        """View of an adversary with every copy."""
         if knowledge.label not in self._views:
             copies = self.copies
             self._views[knowledge.label] = View(
@@ -388,11 +388,11 @@ class Gathered:
         return as_seen(self.copies.transformed, moments).of_copies(stacked, width)
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
-        """Return the moments of the rows whose copies an adversary has, by row group."""
+        """Moments of the rows whose copies an adversary has, by row group."""
         return self.judged(knowledge) if isinstance(knowledge, KnownSample) else self.groups
 
     def judged(self, knowledge: Knowledge) -> list[Moments]:
-        """Return the moments of the judged rows, by row group; empty groups are left out."""
+        """Moments of the judged rows, by row group; empty groups are left out."""
         if not self.rows.given(knowledge).size:
             return self.groups
         known = self._chosen[key_of(knowledge)].by_group
@@ -403,7 +403,7 @@ class Gathered:
         return [group for group in rest if group.count]
 
     def folds(self, knowledge: Knowledge) -> list[Moments]:
-        """Return the moments of ``[X, Y_1 … Y_M]`` over each fold of the chosen rows."""
+        """Moments of ``[X, Y_1 … Y_M]`` over each fold of the chosen rows."""
         return self._chosen[key_of(knowledge)].folds
 
 
@@ -415,7 +415,7 @@ def _of_copies_alone(copies: ReleasedCopies) -> Moments:
 
 
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection) -> Iterable[Stripe]:
-    """Return the sums of each stripe, from one pass over the copies."""
+    """Sums of each stripe, from one pass over the copies."""
     table, moments = copies.table, copies.moments
     job = MomentJob(
         table.rows, table.width, len(copies.numbers), moments.mean, rows.draws, copies.apart

@@ -37,7 +37,7 @@ class Cells(Feature):
 
 
 def agreed_where_two_agree(j: int, shown: Shown) -> Array:
-    """Return the agreed value less its mean; 0 where no two copies agree."""
+    """Agreed value less its mean; 0 where no two copies agree."""
     value, number = most_shown(shown.filled[:, :, j])
     return np.where(number > 1, value - value.mean(), 0.0)
 
@@ -78,20 +78,20 @@ class Combinations(Feature):
 
 
 def size(c: int, shown: Shown) -> Array:
-    """Return its distance from its median."""
+    """Its distance from its median."""
     v = shown.series[:, c]
     return np.abs(v - np.median(v[:: max(1, len(v) // 1000)]))
 
 
 def length(shown: Shown) -> Array:
-    """Return the length of all differences, each in its own deviations."""
+    """Length of all differences, each in its own deviations."""
     return ((shown.differences / np.maximum(shown.differences.std(axis=0), 1e-300)) ** 2).sum(
         axis=1
     )
 
 
 def ratio(a: int, b: int, shown: Shown) -> Array:
-    """Return the ratio of two cells; 0 where the second is 0 but for rounding."""
+    """Ratio of two cells; 0 where the second is 0 but for rounding."""
     y, z = shown.flat[:, a], shown.flat[:, b]
     return np.divide(y, z, out=np.zeros_like(y), where=np.abs(z) > 1e-12 * np.abs(z).max())
 
@@ -113,7 +113,7 @@ class Blanks(Feature):
 
 
 def pattern(shown: Shown) -> Indices:
-    """Return which cells of a record are blank, as a number."""
+    """Which cells of a record are blank, as a number."""
     blank = np.isnan(shown.cells.reshape(len(shown.cells), -1))
     return np.unique(blank, axis=0, return_inverse=True)[1].ravel()
 
@@ -130,7 +130,7 @@ def special(c: int, shown: Shown) -> Indices:
 
 
 def unfilled(c: int, shown: Shown) -> Array:
-    """Return a cell less its mean, 0 where it is a filling."""
+    """Cell less its mean, 0 where it is a filling."""
     y = shown.flat[:, c]
     return np.where(special(c, shown) > 0, 0.0, y - y.mean())
 
@@ -172,7 +172,7 @@ class Residues(Feature):
 
 
 def remainder(c: int, power: int, shown: Shown) -> Array:
-    """Return the remainder of a column by a power of ten; 0 where a double cannot hold it."""
+    """Remainder of a column by a power of ten; 0 where a double cannot hold it."""
     v = shown.series[:, c]
     # Powers below 1 are no sums of powers of two, so the quotient is taken first; whole quotients
     # leave 0.
@@ -189,7 +189,7 @@ def remainder(c: int, power: int, shown: Shown) -> Array:
 
 
 def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:
-    """Return the exclusive or of two copies' cells; 0 where they are no whole numbers."""
+    """Exclusive or of two copies' cells; 0 where they are no whole numbers."""
     y, z = shown.filled[:, a, j], shown.filled[:, b, j]
     whole = all(
         0 <= part.min() and part.max() < 2.0**53 and (part == np.floor(part)).all()
@@ -223,12 +223,12 @@ class Steps(Feature):
 
 
 def shifted_remainder(c: int, sign: int, shift: float, step: float, shown: Shown) -> Array:
-    """Return the shifted_remainder of a shifted column."""
+    """Shifted_remainder of a shifted column."""
     return np.mod(sign * shown.series[:, c] + shift, step)
 
 
 def common_step(values: Array) -> float:
-    """Return the largest common divisor of values, with up to six decimals, or 0.
+    """Largest common divisor of values, with up to six decimals, or 0.
 
     Examples
     --------
@@ -302,13 +302,13 @@ class Signs(Feature):
 
 
 def parity(product: int, shown: Shown) -> Indices:
-    """Return whether an even number of the bits in a product are set."""
+    """Whether an even number of the bits in a product are set."""
     above = shown.bits
     return (above & (((product >> np.arange(above.shape[1])) & 1) > 0)).sum(axis=1) % 2
 
 
 def walsh(sums: Array) -> Array:
-    """Return the Walsh–Hadamard transform of each row: its sums with every product of signs."""
+    """Walsh–Hadamard transform of each row: its sums with every product of signs."""
     H, length = (
         scipy.linalg.hadamard(1 << (sums.shape[1].bit_length() // 2)).astype(np.float64),
         sums.shape[1],
