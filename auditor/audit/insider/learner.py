@@ -9,11 +9,10 @@
 | ``m(v)`` | mean of ``r`` among training rows in one bin of ``v``, shrunk to 0 | (n,) |
 | score | mean of ``r² − (r − m)²`` over held-out rows, in standard errors | scalar |
 
-Training rows are dealt at random into two parts. A column is learnt, and its bin means are taken,
-on one part, and scored on the other, both ways. Columns with a score above ``HELPS`` enter the
-model with their bin means from the other part, at most ``MOST_CHOSEN``, the best of each family
-first. Least squares on cells, differences and chosen columns give a second prediction.
-scikit-learn's histogram gradient boosting predicts the residual.
+Training rows are dealt at random into two parts. A column is learnt on one and scored on the other,
+both ways. At most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with their
+bin means from the other part, the best of each family first. Least squares on cells, differences
+and chosen columns predict again. Gradient boosting (scikit-learn) predicts the residual.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column shows.
 """
@@ -54,7 +53,7 @@ SCORED_ROWS = 2_500
 
 
 class Trees(NamedTuple):
-    """Size of boosted trees: number, leaves, learning rate, and records in a leaf at least."""
+    """Boosted trees: number, leaves, learning rate, least records in a leaf."""
 
     number: int
     leaves: int
@@ -67,16 +66,16 @@ STRONG, WEAK = Trees(100, 16, 0.1, 10), Trees(20, 8, 0.12, 20)
 
 
 class Encoder(NamedTuple):
-    """Bins of a column, and means of the residual in them.
+    """Bins of a column, and means of the residual, (b,) and (b + 2,).
 
-    Shapes (b,) and (b + 2,). Codes are their own bins.
+    Codes are their own bins.
     """
 
     edges: Array | None
     means: Array
 
     def __call__(self, v: Array | Indices) -> Array:
-        """Column and its means, shape (n, 2); mean 0 for codes that were not met."""
+        """Column and its means, shape (n, 2); mean 0 for unknown codes."""
         return np.column_stack(
             [v, self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)]]
         )
@@ -95,7 +94,7 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Prediction of one attribute in one half of the rows, learnt from the other half.
+    """Prediction of one attribute in one half of the rows from the other.
 
     Attributes
     ----------
@@ -104,9 +103,9 @@ class Task:
     taught : ndarray of int
         Training rows.
     parts : tuple of two ndarrays of int
-        These, dealt into two parts.
+        Training rows in two parts.
     run : int
-        Rows of a run of neighbours, whose residuals may depend on one another.
+        Rows of a run of neighbours.
     """
 
     known: Known
@@ -226,7 +225,7 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
 class Model:
     """Prediction of an attribute from cells.
 
-    ``low`` and ``high`` bound predictions to three times the range of the training rows.
+    ``low`` and ``high`` bound predictions: three times the range of the training rows.
     """
 
     attribute: int
@@ -279,14 +278,14 @@ def fit(
     x : ndarray of shape (n, N)
         Originals.
     folds : sequence of ndarray of int
-        Training rows of each fold; a model sees originals of no others.
+        Training rows of each fold, whose originals alone a model sees.
     name : str
         Names the random streams.
     first : ndarray of shape (folds, n, N), optional
-        First predictions, whose residuals the models predict; without them models predict x itself,
-        and columns are scored on the residuals of least squares on cells.
+        First predictions, whose residuals the models predict. Otherwise they predict x, and
+        residuals of least squares on cells score columns.
     run : int
-        Rows of a run of neighbours that training rows are dealt in.
+        Rows of a run of neighbours.
     """
     ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
     moved = moved_rows(shown, x, ranks)
@@ -317,8 +316,8 @@ def _model(
     raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
     scale, y = _scale(values[taught]), goal.copy()
     y[~np.isfinite(y)] = 0.0
-    # A ratio with a divisor near 0 is far off in few rows: other parts decide whether least squares
-    # are better without such columns.
+    # Ratios with a divisor near 0 are far off in few rows: least squares may be better without
+    # them.
     scales = scale[1], np.where(raw, np.inf, scale[1])
     used = min(scales, key=lambda some: _held_out(values, (scale[0], some), y, task))
     design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])
@@ -369,7 +368,7 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
 def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
     """Columns for trees: cells with blanks, columns, differences and place.
 
-    Shown columns are among them whether or not they helped: a long tail may have hidden it.
+    Shown columns are included even if a long tail hid that they help.
     """
     flat, known = shown.cells.reshape(len(shown.cells), -1), shown.differences.shape[1]
     rest = values[:, flat.shape[1] + known :]

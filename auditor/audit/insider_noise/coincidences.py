@@ -7,9 +7,9 @@
 | ``u`` | distinct noise values; prior normal with their mean and variance | (U,) |
 | edge | each cell of a copy is an exact equation ``x_tj + r · u_v = y_ctj`` | k·n·N |
 
-Every equation has two unknowns, so the equations are edges of a graph. A spanning tree writes each
-connected part as ``a + b · w``, with one unknown w. Further edges are weighted equations. The priors
-then determine w by sparse least squares. No original value enters the solution.
+An equation in two unknowns is an edge of a graph. A spanning tree writes each connected part as ``a
++ b · w``, with one unknown w. Sparse least squares of priors and further edges determine w. No
+original value enters the solution.
 
 Cells that share one noise value, up to sign and scale (``equal_noise``):
 
@@ -22,7 +22,7 @@ Cells that share one noise value, up to sign and scale (``equal_noise``):
 | ``g`` | resolution of a copy's column: its lattice step, or its floating-point spacing | (k, N) |
 
 On lattices values repeat by chance, so whole rows are compared, and columns at every lag, forwards
-and in reverse. A value in more than ``ATOM`` of all cells belongs to a discrete law and links nothing.
+and in reverse. A value in more than ``ATOM`` of all cells links nothing.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
     Y : ndarray of shape (k, n, N)
         Standardised copies.
     Z : ndarray of shape (k, n, N)
-        Noise, for the mean and the variance of its prior alone.
+        Noise, for its prior's mean and variance.
     K : ndarray of shape (N, N)
         Covariance of the originals.
     """
@@ -152,8 +152,7 @@ def spanning_tree(
 ) -> tuple[Array, Array, Indices, Indices]:
     """``a``, ``b`` and the unknown of each node, and the tree's edges.
 
-    Edges are ``v_x + r · v_u = y``. A branch is cut where it is long, or where ``b`` is far from 1;
-    its edge is then beyond the tree.
+    Edges are ``v_x + r · v_u = y``. Branches are cut where they are long, or ``b`` is far from 1.
     """
     order = np.argsort(np.concatenate([x, u]), kind="stable")
     ends = np.concatenate(
@@ -258,12 +257,12 @@ SHORTEST = 64
 
 
 class Arrangement(NamedTuple):
-    """Which cells share noise: ``noise = r · u_v`` up to an error by rounding.
+    """Which cells share noise: ``noise = r · u_v`` up to rounding.
 
     Attributes
     ----------
     value : ndarray of shape (k, n, N)
-        Number of the distinct value, from 0.
+        Distinct value, from 0.
     multiple : ndarray of shape (k, n, N)
         ``r``, in data units; its absolute value is the column's scale.
     error : float
@@ -307,8 +306,8 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
 def resolutions(Y: Array) -> Array:
     """Largest rounding error of each column, shape (k, N).
 
-    A column is on a lattice if all its values are whole multiples of the smallest distance between
-    two of them, counted from the least.
+    On a lattice all values are whole multiples of the smallest distance between two of them,
+    counted from the least.
     """
     found = 8.0 * np.finfo(float).eps * np.abs(Y).max(axis=1)
     for place in np.ndindex(found.shape):
@@ -324,8 +323,7 @@ def resolutions(Y: Array) -> Array:
 def common_scales(Z: Array, resolution: Array) -> Array:
     """Scales, shape (k, N), by which columns of one noise agree.
 
-    The ratio of two columns' scales is the commonest ratio of their large absolute values. Without
-    a common ratio a column has a scale of its own.
+    The ratio of two scales is the commonest ratio of the columns' large absolute values, if any.
     """
     k, n, N = Z.shape
     columns = Z.transpose(0, 2, 1).reshape(k * N, n)
@@ -369,7 +367,7 @@ def distinct(sizes: Array, rounding: float) -> Array:
 def equal_values(U: Array, tolerance: float) -> Indices:
     """Pairs of cells with equal absolute values, shape (2, L).
 
-    Left out are 0 and the frequent values of a discrete law.
+    Without 0 and frequent values.
     """
     size = np.abs(U).ravel()
     order = np.argsort(size, kind="stable")
@@ -382,7 +380,7 @@ def equal_values(U: Array, tolerance: float) -> Indices:
 def equal_rows(Z: Array, resolution: Array) -> Indices:
     """Pairs of cells in equal rows of noise, up to sign, shape (2, L).
 
-    There are none if as many rows are equal by chance.
+    None if as many rows are equal by chance.
     """
     k, n, N = Z.shape
     rows = np.round(Z / np.maximum(resolution.min(axis=0), 1e-300)).reshape(k * n, N)
@@ -409,9 +407,9 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
 
 
 def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
-    """Pairs of cells of columns with one noise at some lag.
+    """Pairs of cells of columns with one noise at some lag; scales, (k, N).
 
-    Lags run forwards and in reverse. The columns' scales, shape (k, N), are returned too.
+    Lags run forwards and in reverse.
     """
     k, n, N = Z.shape
     noise, rounding = Z.transpose(0, 2, 1).reshape(k * N, n), resolution.ravel()

@@ -54,7 +54,7 @@ class Figure:
     value, std_error, theory : ndarray
         NaN if unknown.
     below, above : ndarray
-        Distances from the value to the ends of the 95 % interval.
+        Distances to the ends of the 95 % interval.
     """
 
     value: Array
@@ -80,7 +80,7 @@ class Figure:
         """Square root, with a standard error by the delta method; 0 at 0."""
         root = np.sqrt(self.value)
         slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
-        # the root of the interval, so coverage is equal for few rows too
+        # the interval's root: equal coverage for few rows
         low = np.sqrt(np.clip(self.value - self.below, 0.0, None))
         high = np.sqrt(self.value + self.above)
         return Figure(root, self.std_error * slope, root - low, high - root, np.sqrt(self.theory))
@@ -88,7 +88,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of one attack under one state of knowledge, by coalition.
+    """Errors of one attack and state of knowledge, by coalition.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Errors:
     bar : ErrorBar
         Source of the error bars.
     paired : Paired, optional
-        Gain over a copy that is chosen by the law, not by measured errors.
+        Gain over a copy chosen by the law.
     """
 
     distortion: Figure
@@ -130,7 +130,7 @@ def holding(coalitions: Sequence[Coalition], copies: int) -> Flags:
 
 @dataclass(frozen=True, repr=False)
 class Members:
-    """Membership of copies; each member must also be a coalition of its own.
+    """Membership of copies; each is also a coalition of its own.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def with_total(each: Array) -> Array:
 def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> Indices:
     """Place of each coalition's copy with least noise by law, shape (B,).
 
-    A gain over the copy with the least *measured* error would be biased downward.
+    A copy chosen by *measured* error would bias the gain downward.
     """
     N = law.width
     share = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
@@ -184,14 +184,14 @@ def from_groups(
     compared: Indices | None = None,
     bar: ErrorBar = "jackknife",
 ) -> Errors:
-    """Errors of any attack from its squared errors summed by row group.
+    """Errors of any attack from squared errors by row group.
 
     Parameters
     ----------
     coalitions : sequence of tuple of int
-        Each member must also be a coalition of its own.
+        Each member is also a coalition of its own.
     sums : ndarray of shape (G, B, N)
-        Squared errors, summed over the rows of each group.
+        Sums of squared errors by row group.
     counts : sequence of int
         Rows in each group.
     variances : ndarray of shape (N,)
@@ -199,8 +199,8 @@ def from_groups(
     compared : ndarray of shape (B,) or None
         Places of the single copies for ``Errors.paired``.
     bar : 'jackknife' or 'replicates-needed'
-        Leave out groups of rows with the maps held fixed; or no error bars, as a jackknife misses
-        randomness that all rows share.
+        Leave out groups of rows with fixed maps; or no error bars, as for randomness that all rows
+        share.
     """
     scale, rows = with_total(variances), np.array(counts, dtype=np.float64)[:, None, None]
     distortion = rounded_off(with_total(sums.sum(axis=0) / rows.sum()), scale)
@@ -255,12 +255,10 @@ def from_redraws(
 ) -> Errors:
     """Errors of any attack with error bars from other draws of the release.
 
-    Draws cut off at the variance, whose mean is no larger, may raise the lower end.
-
     Parameters
     ----------
     distortion, again : ndarrays of shape (B, N + 1) and (R, B, N + 1)
-        Measured mean squared errors, and errors in R other draws.
+        Mean squared errors, measured and in R other draws.
     scale : ndarray of shape (N + 1,)
         The attributes' variances, and their mean.
     compared : ndarray of shape (B,) or None
@@ -270,7 +268,7 @@ def from_redraws(
     noisy : bool
         Whether the copies have noise.
     share : float
-        Share of the records that were drawn again; the spread then shrinks by its square root.
+        Share of the records drawn again; its square root scales the spread.
     """
     members, R, part = Members.of(coalitions), len(again), share < 1.0
     if part:
@@ -286,7 +284,7 @@ def from_redraws(
         held = held if noisy else held.all(axis=-1, keepdims=True)
         return np.where(held, gains.std(axis=0, ddof=1), np.nan)
 
-    # the best copy is chosen again in every draw, as an adversary would
+    # every draw chooses the best copy again
     bests = np.array([alone(errors, members.best(errors)) for errors in again])
     others = collusion_gain(again, bests, scale)
     gain = collusion_gain(distortion, alone(distortion, members.best(distortion)), scale)
@@ -323,11 +321,13 @@ def redraw_bars(figure: Array, again: Array, share: float) -> tuple[Array, Array
 def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, Array]:
     """Distances of 95 % interval ends from a figure, given R redraws, (R, …).
 
-    ``centred`` redraws show the spread alone; the interval is then ``t_{0.975}(R−1) · s``.
-
     The interval is ``t_{0.925}(R−1) · s``, which contains the mean over draws for 85 % of normal
-    figures. For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean. Coverage
-    is 0.85 + 0.15 · 0.75 = 96 %, also if draws form two clusters.
+    figures.
+    For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean. Coverage is
+    0.85 +
+    0.15 · 0.75 = 96 %, also if draws form two clusters. ``centred`` redraws show the spread alone;
+    the
+    interval is then ``t_{0.975}(R−1) · s``.
     """
     R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
     reach = quantile(0.975 if centred else 0.925, R - 1) * spread
@@ -343,7 +343,7 @@ def _deviation(again: Array) -> Array:
 
 
 def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) -> Array:
-    """Squared errors, with errors of at most their rounding set to 0.
+    """Squared errors, 0 if at most their rounding.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def collusion_gain(
     Parameters
     ----------
     error, alone, variance : ndarrays that broadcast
-        Squared errors of the coalition and of its best copy, and the attribute's variance.
+        Squared errors of the coalition and its best copy, and the attribute's variance.
     doubt : ndarray, optional
         Rounding error of the difference of the errors, if larger than usual.
     """
