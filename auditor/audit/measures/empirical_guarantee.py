@@ -125,8 +125,8 @@ class Test:
     ----------
     change : ndarray of shape (N,)
     hits : callable
-        Returns the trials classified as the changed record, shape (C,), of copies less the
-        unchanged record, shape (b, M, N).
+        Trials classified as the changed record, shape (C,), of copies less the unchanged record,
+        (b, M, N).
     """
 
     metric: str
@@ -165,10 +165,7 @@ def best_test(stated: Guarantees, law: KroneckerNoise, coalitions: Sequence[Coal
 
 
 def guarantees_of(scenario: Scenario, release: Release, law: NoiseLaw | None) -> Guarantees | None:
-    """Guarantees of additive noise; None without bounds or law, and for files.
-
-    A law that is stated for files proves nothing.
-    """
+    """Guarantees of additive noise; None without bounds or law, and for files."""
     scheme, spans = release.scheme, release.moments.spans
     if law is None or spans is None or not scheme.adds_noise or not scheme.makes_copies:
         return None
@@ -185,7 +182,7 @@ def release_guarantees(
     law: NoiseLaw | None,
     coalitions: Sequence[Coalition],
 ) -> Iterator[Measurement]:
-    """Yield every coalition's guarantees by the law, and audited lower bounds if requested.
+    """Yield each coalition's guarantees by law, and requested lower bounds.
 
     Infinite guarantees have a reason. Audits run in the first replicate only.
     """
@@ -347,7 +344,7 @@ class Trials:
     Parameters
     ----------
     levels : sequence of float
-        Retention probabilities in the order of release.
+        Retention probabilities by copy.
     size : int
         ``s``.
     trials : int
@@ -371,9 +368,8 @@ class Trials:
     def audit(self, coalition: Sequence[int], confidence: float = 0.95) -> EpsilonAudit:
         """Lower bound on a coalition's ε, by copy numbers from 1.
 
-        Outputs are the copies with the first value, the second, or another. By law a third value is
-        equally likely for both. Of more than six copies the six least perturbed are used, so the
-        bound holds.
+        Outputs are copies with the first value, the second, or another. At most the six least
+        perturbed copies are used.
         """
         best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[
             :MOST_COPIES

@@ -56,8 +56,8 @@ BINS = (10, 1000)
 def attribute_histogram(values: Array) -> tuple[Array, Array]:
     """Edges, shape (B + 1,), and masses, shape (B,).
 
-    Freedman–Diaconis bins, but at least one in fifty records, up to 100, for clusters. Never
-    narrower than the smallest gap between two values, for whole numbers.
+    Freedman–Diaconis bins, but at least one in fifty records, up to 100. Never narrower than the
+    smallest gap between two values.
     """
     low, high = float(values.min()), float(values.max())
     quarter, three = np.quantile(values, [0.25, 0.75])
@@ -96,7 +96,7 @@ def lattice_histogram(values: Array, unit: float) -> tuple[Array, Array]:
 
 
 def entropy(mass: Array, width: float | Array) -> float:
-    """``−Σ p log₂(p/width)``, the entropy in bits of a piecewise constant density."""
+    """Entropy ``−Σ p log₂(p/width)`` of a piecewise constant density, in bits."""
     held = mass > 0
     p, w = mass[held], np.broadcast_to(width, mass.shape)[held]
     return float(-(p * np.log2(p / w)).sum())
@@ -206,7 +206,6 @@ def _entropies(
             else attribute_histogram(values)
         )
         whole = 2.0 ** entropy(mass, float(edges[1] - edges[0])) / math.sqrt(context.variances[j])
-        # coalitions with equal least noise are computed once
         deviations = [float(f"{math.sqrt(float(v) * law.shape[j, j]):.12g}") for v in levels]
         kept = {
             std: 2.0 ** -information(edges, mass, replace(noise, std=std)) if std > 0 else 0.0
@@ -226,7 +225,7 @@ FINEST = 2**16
 def entropy_power(nats: Array | float) -> Array:
     """``e^{2h}/(2πe)``: a normal law's variance, and less than any other law's.
 
-    Source: cover2006, chapter 8: an estimate's error is at least this, with ``h = h(X|Y)``.
+    Least error of an estimate, with ``h = h(X|Y)`` (cover2006, chapter 8).
 
     Examples
     --------
@@ -248,9 +247,9 @@ def least_errors(
     Parameters
     ----------
     records : RecordLaw
-        Of the attributes that noise is added to.
+        Of the attributes with noise.
     attributes : sequence of str
-        Their names, N of them.
+        N names.
     K_X : ndarray of shape (N, N)
         The data's covariance.
     law : NoiseLaw
@@ -259,8 +258,8 @@ def least_errors(
     Raises
     ------
     NotApplicable
-        The entropy is unknown: for noise without a stated distribution or on a lattice, correlated
-        uniform noise, and non-normal records under noise that mixes shapes.
+        For noise without a stated distribution or on a lattice, correlated uniform noise, and
+        non-normal records under noise that mixes shapes.
     """
     if records.normal and law.distribution == "gaussian":
         return _normal_errors(K_X, law, coalitions)
@@ -388,7 +387,7 @@ def floor_records(
     Parameters
     ----------
     data : DataUse
-        Its source may declare the law of its records.
+        Its source may declare the records' law.
     K_X : ndarray of shape (N, N)
     law : NoiseLaw or None
         Of the noise in all copies.

@@ -10,10 +10,10 @@
 | ``d(K)`` | distance from a law: largest ``|K̂ − K|`` over both standard deviations | scalar |
 | ``r`` | largest correlation of an attribute with any of the noise | scalar |
 
-The audit gathers moments of ``u`` about the table's mean. An adversary is given ``T P Tᵀ``.
+The audit gathers moments of ``u`` about the table's mean; an adversary gets ``T P Tᵀ``.
 
-For files without a law, attacks get the nearest scheme's shape with ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``.
-If its distance exceeds `NEAR` and chance, they get ``K̂``. If the noise depends on the data (``r``),
+Without a law, attacks get the nearest scheme's shape with ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``. If
+its distance exceeds `NEAR` and chance, they get ``K̂``. If the noise depends on the data (``r``),
 there is no noise law. An estimated law proves nothing.
 """
 
@@ -207,16 +207,15 @@ class ReleasedCopies:
     blocks : callable
         Yields (block number, original rows, all copies' rows), anew at every call.
     joint : bool
-        Whether copies have the table's columns. Otherwise there are no joint moments, and only
-        attacks on rows apply.
+        Whether copies have the table's columns. Otherwise only attacks on rows apply.
     public : mapping
         Public parameters of the scheme.
     numbers : tuple of int
         Numbers of the copies; by default one for each level.
     transformed : Transformed or None
-        The matrices that copies were multiplied by, for the audit alone.
+        Matrices of the copies, for the audit alone.
     apart : bool
-        Whether moments of row groups are needed: for a jackknife, or for evidence on pooling.
+        Whether a jackknife or evidence on pooling needs moments of row groups.
     """
 
     table: Table
@@ -237,22 +236,21 @@ class ReleasedCopies:
 
 
 def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
-    """Adversary's moments, ``T P Tᵀ``; unchanged for copies without a matrix."""
+    """An adversary's moments, ``T P Tᵀ``."""
     return moments if transformed is None or moments.size == 0 else transformed.as_seen(moments)
 
 
 class Shares:
-    """Distinct values of a table's columns, with their shares, on request.
+    """Distinct values of columns with their shares, on request.
 
-    ``asked`` records that an attack asked. Views refer to this object only, so they do not keep the
-    moments of a release alive.
+    ``asked`` records a request. Views refer to this object only, which frees the moments.
     """
 
     def __init__(self, table: Table) -> None:
         self._table, self.asked = table, False
 
     def __call__(self, column: int) -> tuple[Array, Array]:
-        """Distinct values of a column, and the share of records with each."""
+        """Distinct values of a column, and the share of each."""
         self.asked = True
         return self._table.shares(column)
 
@@ -270,19 +268,19 @@ class Gathered:
     rows : RowSelection
         Of the same table.
     stripes : iterable of Stripe, optional
-        Sums of all stripes in order; by default one pass gathers them.
+        In order; by default one pass gathers them.
     late : bool
-        Whether to gather moments of the copies alone, when first used: a third of the time of one linear
-        attack from Python. Without effect if adversaries know rows.
+        Whether to gather moments of the copies alone, when first used: a third of the time of one
+        linear attack. Without effect if adversaries know rows.
 
     Attributes
     ----------
     groups : list of Moments
         Of ``[X, Y_1 … Y_M]``, by row group or of all rows; empty if ``late``.
     finite : bool
-        Whether copies of other columns, which have no moments, are finite.
+        Whether copies without moments are finite.
     noise : EstimatedNoise or None
-        Noise of copies from files, set before any view is used.
+        Noise of copies from files.
     """
 
     def __init__(
@@ -306,7 +304,7 @@ class Gathered:
 
     @property
     def law(self) -> NoiseLaw | None:
-        """The law that attacks are given: the stated or the estimated one, if any."""
+        """The stated or the estimated law, if any."""
         stated = self.copies.law
         return self.noise.law if stated is None and self.noise is not None else stated
 
@@ -392,7 +390,7 @@ class Gathered:
         return self.judged(knowledge) if isinstance(knowledge, KnownSample) else self.groups
 
     def judged(self, knowledge: Knowledge) -> list[Moments]:
-        """Moments of the judged rows, by row group; empty groups are left out."""
+        """Moments of the judged rows by row group, without empty groups."""
         if not self.rows.given(knowledge).size:
             return self.groups
         known = self._chosen[key_of(knowledge)].by_group
@@ -415,7 +413,7 @@ def _of_copies_alone(copies: ReleasedCopies) -> Moments:
 
 
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection) -> Iterable[Stripe]:
-    """Sums of each stripe, from one pass over the copies."""
+    """Sums by stripe, from one pass over the copies."""
     table, moments = copies.table, copies.moments
     job = MomentJob(
         table.rows, table.width, len(copies.numbers), moments.mean, rows.draws, copies.apart
