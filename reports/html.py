@@ -33,7 +33,7 @@ def _name(name: str) -> Markup:
 
 
 def _words(text: str) -> Markup:
-    # str, because Markup would escape the joined safe parts again
+    # Markup would escape the joined safe parts again
     escaped = str(escape(unbroken(clean(text))))
     escaped = re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', escaped)
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))

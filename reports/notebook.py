@@ -111,7 +111,7 @@ def drawn(chart: Chart, chosen: dict[str, str]) -> Any:
     shown = _coloured(json.dumps(document))
     for name, titles in chart.titles.items():
         shown = shown.replace(json.dumps([f"${name}"]), json.dumps(titles[values[name]]))
-    import altair  # 0.25 s, which pages do not need
+    import altair  # 0.25 s
 
     return altair.Chart.from_dict(json.loads(shown))
 

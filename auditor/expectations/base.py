@@ -1,4 +1,4 @@
-"""Base of expectations: a statement that the audit must prove or refute."""
+"""Base of expectations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,6 @@ class Expectation(Plugin):
         return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
 
     def measured(self, evidence: Evidence, metric: str, **kinds: bool) -> list[Cell]:
-        """Cells of the records that the filter selects."""
         return [*cells(self.chosen(evidence, metric, **kinds)).values()]
 
     def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
@@ -101,13 +100,6 @@ class Broken(Expectation):
         self.parameters, self._failure = parameters, failure
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Raise the error that its parameters raised.
-
-        Raises
-        ------
-        AuditorError
-            Always.
-        """
         raise self._failure
 
 
@@ -122,7 +114,7 @@ class Judgement:
 
 
 def worst(statuses: Sequence[Verdict]) -> Verdict:
-    """Worst status; ``undecided`` if none is given."""
+    """Worst status; ``undecided`` without any."""
     if "fails" in statuses:
         return "fails"
     return "undecided" if "undecided" in statuses or not statuses else "holds"
@@ -149,9 +141,9 @@ def selector(
     copies : dict
         Number of copies released, for ``all``.
     pooled_only : bool
-        Only coalitions of two copies or more, unless the filter names coalitions.
+        Only pooled copies, unless the filter names coalitions.
     each_attribute : bool
-        Every attribute and all together, unless the filter names attributes.
+        Every attribute and all together, unless filtered.
     """
     coalition = None if filters.coalition is None else parse_coalitions(filters.coalition)
     knowledge = [str(item) for item in listed(filters.knowledge)]
@@ -169,7 +161,6 @@ def selector(
             and (not attributes or record.attribute in attributes)
             and covers(filters, record.scheme, record.sweep)
             and _among(record.attack, filters.attack)
-            # a label or its kind, such as ``estimated``
             and (
                 filters.knowledge is None
                 or label in knowledge
@@ -200,7 +191,7 @@ def copies_released(evidence: Evidence) -> dict[Place, int]:
 
 
 def listed(value: Any) -> list[Any]:
-    """List: of one lone value, or empty for None."""
+    """A value as a list; None as an empty one."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -225,15 +216,14 @@ def undecided(
 ) -> ExpectationRecord:
     """Verdict if some tasks are missing.
 
-    It is undecided if any covered task is missing, even if the finished ones refute the claim: tests
-    are corrected for all cells covered.
+    Undecided even if finished tasks refute the claim: tests are corrected for all cells.
 
     Parameters
     ----------
     record : ExpectationRecord
-        The verdict on the finished tasks.
+        On the finished tasks.
     expectation : Expectation
-        Its filter by ``scheme`` and ``sweep`` names the tasks it covers; without one it covers all.
+        With the tasks it covers by ``scheme`` and ``sweep``.
     """
     lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)
     if not lacking:

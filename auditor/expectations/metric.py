@@ -1,8 +1,7 @@
 """Bound on any metric for every selected cell, measured and in theory.
 
-A cell *holds* if its interval, pooled over replicates, and its closed form lie within the bound.
-It *fails* if either lies wholly outside; else it is undecided. Intervals are widened for the number
-of cells (Holm).
+A cell *holds* if its interval, pooled over replicates, and its closed form lie within the bound. It
+*fails* if either lies wholly outside; else it is undecided (Holm over cells).
 """
 
 from __future__ import annotations
@@ -162,8 +161,8 @@ def _p_inside(cell: Cell, limit: float, sign: float) -> float:
 def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:
     """P-value against a truth at the limit or beyond, above (side 1) or below (−1).
 
-    An error is a mean of squares: if the truth were at a limit above the estimate, it would be a
-    gamma number with its relative standard error.
+    An error is a mean of squares: for a limit above the estimate a gamma law with its relative
+    standard error is taken.
     """
     value, error = pooled(cell)[0], towards(cell, side)
     size = max(value, mean_theory(cell) or 0.0)
@@ -175,10 +174,7 @@ def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:
 
 
 def towards(cell: Cell, side: float) -> float:
-    """Standard error upwards (side 1) or downwards (−1).
-
-    A 95 % interval from redraws, or of a share, need not be symmetric.
-    """
+    """Standard error upwards (side 1) or downwards (−1)."""
     record = cell[0]
     end = record.ci_high if side > 0 else record.ci_low
     if len(cell) > 1 or record.metric not in SKEWED or not end or record.value is None:
@@ -189,7 +185,7 @@ def towards(cell: Cell, side: float) -> float:
 def cut_off(cell: Cell, limit: float) -> Cell:
     """Draws of an error, cut off at twice a lower bound.
 
-    The mean becomes no larger, so if it exceeds the bound the truth does.
+    The mean does not grow: if it exceeds the bound, so does the truth.
     """
     if cell[0].metric not in ERRORS or cell[0].error_bar != "replicates" or pooled(cell)[1] is None:
         return cell
@@ -205,8 +201,8 @@ def cut_off(cell: Cell, limit: float) -> Cell:
 def at_bound(cell: Cell, limit: float) -> float:
     """Factor of an error bar if the truth were at the bound.
 
-    A mean of squares spreads in proportion to its size: 0.6 ± 0.6 from two rows does not exclude 1.5.
-    The spread of a gain, a quotient of means, is unknown for very few rows.
+    A mean of squares spreads in proportion: 0.6 ± 0.6 from two rows does not exclude 1.5. A gain's
+    spread is unknown for very few rows.
     """
     if cell[0].metric == "collusion_gain" and uncertainty(cell) > COARSE:
         return math.inf

@@ -48,7 +48,7 @@ class NoiseFollowsLaw(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Verdict over every release that the filter covers.
 
-        Observed is the least p-value after Holm's correction, which is what the bound is on.
+        Observed and bounded is the least p-value after Holm's correction.
         """
         covered = self.covered(evidence)
         passed_over = () if self.parameters.last_digits else (LAST_DIGITS,)

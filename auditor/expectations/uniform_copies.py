@@ -99,7 +99,7 @@ class MarginalIsUniform(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Verdict over every copy of the covered uniform releases.
 
-        Observed is the least p-value after Holm's correction; the bound is on it.
+        Observed and bounded is the least p-value after Holm's correction.
         """
         tests = [
             (release.scheme, *test)

@@ -33,8 +33,8 @@ _whose = {"ours": False}
 def begin_program() -> None:
     """Mark this process as the program, with linear algebra on one thread.
 
-    Child processes inherit the limit. Programs that import this package are not affected.
-    Pydantic's plugin search is off by default, because it reads files of all distributions.
+    Child processes inherit the limit. Importing programs are not affected. Pydantic's plugin
+    search, which reads files of all distributions, is off by default.
     """
     _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -44,14 +44,14 @@ def begin_program() -> None:
 def may_fork() -> bool:
     """Whether this process may fork workers.
 
-    Only the program itself on Linux with semaphores may, because its threads are known.
+    Only the program itself on Linux with semaphores may.
     """
     if not (_whose["ours"] and sys.platform == "linux"):
         return False
-    from multiprocessing import get_context  # 0.01 s, which `auditor --help` need not spend
+    from multiprocessing import get_context  # 0.01 s
 
     try:
-        get_context("fork").Lock()  # missing in some containers and cloud functions
+        get_context("fork").Lock()  # missing in some containers
     except (ImportError, OSError):
         return False
     return True
@@ -73,7 +73,7 @@ def version(package: str) -> str:
     importlib.metadata.PackageNotFoundError
         The package is not installed.
     """
-    from importlib import metadata  # 0.01 s, which `auditor --help` need not spend
+    from importlib import metadata  # 0.01 s
 
     return metadata.version(package)
 
@@ -81,7 +81,7 @@ def version(package: str) -> str:
 def one_thread() -> AbstractContextManager[Any]:
     """Limit linear algebra to one thread, for reproducible sums."""
     if any(os.environ.get(variable) != "1" for variable in THREADS):
-        import scipy.linalg  # noqa: F401 - a tenth of a second; its own library of linear algebra would not be held if it came later
+        import scipy.linalg  # noqa: F401 - 0.1 s; limited only if imported before
 
     limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1)
     return limited
@@ -111,7 +111,7 @@ def keep_freed_memory() -> None:
 
     It keeps blocks up to the largest size ever freed (``mallopt(3)``, ``M_MMAP_THRESHOLD``).
     """
-    import numpy as np  # 0.05 s, which listing commands need not spend
+    import numpy as np  # 0.05 s
 
     np.empty(KEPT_BYTES, dtype=np.uint8)  # freed at once
 

@@ -45,7 +45,7 @@ use them."""
 class PluginParameters(BaseModel):
     """Base of every plugin's ``Parameters``.
 
-    Names have hyphens in YAML and underscores in Python. Unknown names are errors.
+    Names have hyphens in YAML and underscores in Python.
     """
 
     model_config = ConfigDict(
@@ -65,8 +65,8 @@ class PluginParameters(BaseModel):
 class Plugin:
     """Base of every plugin.
 
-    A subclass states ``name``, and its purpose in the docstring's first line. ``Parameters``
-    declares types, ranges, units and defaults, which are checked before a scenario runs.
+    A subclass states ``name``, its purpose in the docstring's first line, and ``Parameters`` with
+    types, ranges, units and defaults.
     """
 
     kind: ClassVar[str]
@@ -189,14 +189,14 @@ def declaring(kind: str, attribute: str) -> list[str]:
 def discover(*kinds: str) -> None:
     """Import plugin packages that may hold some kinds (default: all), once.
 
-    Third-party packages may hold any kind. Import errors are added to ``failures``.
+    Third-party packages may hold any kind. Import errors go to ``failures``.
     """
     due = {HOMES[kind] for kind in kinds or KINDS}
     if due <= _discovered:
         return
     due |= {entry.module for entry in _entries()} - set(HOMES.values())
     due -= _discovered
-    _discovered.update(due)  # first, because imported modules may call this function
+    _discovered.update(due)  # imported modules may call this function
     for entry in _entries():
         if entry.module in due:
             package = _import(entry.name, entry.module)

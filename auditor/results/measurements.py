@@ -1,16 +1,15 @@
 """Tidy table of an audit by columns; records are made on request.
 
-Most columns repeat few values (schemes, attacks, coalitions). These columns are codes and values.
-Neither pandas nor R nor SQL groups by a list or a mapping. So every row of a tidy table also has
+Columns of few distinct values are codes and values. As pandas, R and SQL group by no list or
+mapping, every row of a tidy table also has
 
 ================== =====================================================================
-``coalition_label`` the copies, as ``1+3``; empty without a coalition
-``coalition_size``  number of copies
-``level_min``       the smallest of their levels; missing without levels
-``sweep.PATH``      one column for each swept path, as ``sweep.data.rows``
-================== =====================================================================
+``coalition_label`` the copies, as ``1+3``; empty without a coalition ``coalition_size``  number of
+copies ``level_min``       the smallest of their levels; missing without levels ``sweep.PATH``
+one column for each swept path, as ``sweep.data.rows`` ==================
+=====================================================================
 
-A swept path's column has numbers if every value is one, otherwise text. Other values are JSON.
+A swept path's column has numbers only, or text, with other values as JSON.
 """
 
 from __future__ import annotations
@@ -77,8 +76,7 @@ class Measurements(Sequence[Measurement]):
     Parameters
     ----------
     columns : mapping
-        The column of each field of `Measurement`: an array of shape (n,) for ``NUMBERS``, otherwise
-        ``Coded``.
+        By field of `Measurement`: shape (n,) for ``NUMBERS``, otherwise ``Coded``.
 
     Examples
     --------
@@ -197,7 +195,7 @@ class Measurements(Sequence[Measurement]):
         return Measurements(self.columns | columns)
 
     def cells(self, fields: Sequence[str] = CELL) -> Indices:
-        """Cell number of each row, from 0 in order of first appearance, shape (n,).
+        """Cell number of each row, from 0 in order of first appearance, (n,).
 
         Rows of one cell have equal ``fields``.
         """
@@ -250,8 +248,7 @@ def frame(measurements: Measurements) -> pd.DataFrame:
 def arrow(measurements: Measurements) -> pa.Table:
     """Table with explicit types, also for empty columns; ``sweep`` is JSON text.
 
-    Names come from files, and must not control the terminal that prints the table. So they are
-    escaped, and the metadata have the originals.
+    Names are escaped, as they could control a terminal. The metadata have the originals.
     """
     number, whole, text = pa.float64(), pa.int64(), pa.string()
     types = {
@@ -303,7 +300,7 @@ def from_parquet(content: bytes) -> Measurements:
     Raises
     ------
     ValueError
-        The content is no Parquet file, or another table.
+        The content is another table, or no Parquet file.
     """
     try:
         table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))

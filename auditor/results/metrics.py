@@ -14,8 +14,8 @@ from auditor.results.records import Measurement
 class Metric(NamedTuple):
     """Meaning of a metric's values.
 
-    ``leak`` says which values mean a larger leak. ``measure`` is the entry of ``measures:`` that is
-    required, or ``bounds``.
+    ``leak``: which values mean a larger leak. ``measure``: the required entry of ``measures:``, or
+    ``bounds``.
     """
 
     name: str
@@ -80,7 +80,7 @@ SAME, TELLS, MOSTLY = 0.999, 0.5, 0.05
 def causes(measurements: Sequence[Measurement], *, brief: bool = False) -> list[str]:
     """Plainest causes that a diagnosis shows, plainest first.
 
-    ``brief`` omits the scale of noise, and kept values, which reports state by themselves.
+    ``brief`` omits the scale of noise, and kept values.
     """
     figures = {(r.metric, r.coalition, r.attribute): r.value or 0.0 for r in measurements}
     same, told, unchanged = dict[tuple[int, ...], float](), list[str](), list[str]()

@@ -104,11 +104,10 @@ class Reference(Record):
 
 
 class Provenance(Record):
-    """Information to repeat the audit and to recognize equal data.
+    """Facts to repeat the audit and to recognize equal data.
 
-    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash; only those under one
-    ``fingerprint_key`` are comparable. ``file`` is the scenario's path relative to the working
-    directory, or its name outside it.
+    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash, comparable under one
+    ``fingerprint_key``. ``file`` is the scenario's path in the working directory, or its name.
     """
 
     versions: dict[str, str]

@@ -1,13 +1,13 @@
 """The owner's key, and a register that notices a second release of one table.
 
-A plain hash of a small table can be guessed, so fingerprints are HMACs under 32 secret bytes in
-``fingerprint.key`` (mode 0600), in the folder ``AUDITOR_STATE`` or the user's state folder. If the
-key cannot be written, it lasts as long as the process.
+Plain hashes can be guessed, so fingerprints are HMACs under 32 secret bytes in ``fingerprint.key``
+(mode 0600), in the folder ``AUDITOR_STATE`` or the user's state folder. An unwritten key lasts as
+long as the process.
 
 Each line of ``releases.jsonl`` (mode 0600), next to the owner's key, has a release's place, date
-and a keyed fingerprint of every perturbed column. Numbers are compared in 32 bits, so that a file
-and the same table from another library agree. A column counts as released if all values are equal
-in the same order. A selection of records or another order is not noticed.
+and a keyed fingerprint of every perturbed column. Numbers are compared in 32 bits, so libraries
+agree. A column counts as released if all values are equal in order. A selection of records or
+another order is not noticed.
 """
 
 from __future__ import annotations
@@ -62,14 +62,13 @@ def _key(folder: Path) -> bytes:
         with suppress(FileNotFoundError):
             if len(found := path.read_bytes()) == BYTES:
                 return found
-            path.unlink()  # incomplete, so never used
+            path.unlink()  # incomplete
         return _made(path)
     except (OSError, RuntimeError):  # no writable home
         return os.urandom(BYTES)
 
 
 def _made(path: Path) -> bytes:
-    """Make the key atomically; a faster process's key wins."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # mode 0600
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{KEY}-")

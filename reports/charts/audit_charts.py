@@ -80,7 +80,7 @@ def _errors(reading: Reading) -> list[tuple[Setting, str, Figures]]:
 def curve(reading: Reading, setting: Setting, found: Figures) -> list[Figure]:
     """One collusion curve: prefixes if all were measured, else the worst of each size."""
     total = reading.copies_of(setting.scheme, setting.point)
-    # a generator, because all prefixes of thousands of copies would not fit in memory
+    # all prefixes of thousands of copies would not fit in memory
     if all(tuple(range(1, size + 1)) in found for size in range(1, total + 1)):
         return [found[tuple(range(1, size + 1))] for size in sorted({*map(len, found)} - {0})]
     worst = (lowest(group) for _, group in sorted(by_size(found.values()).items()))
@@ -238,7 +238,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
         return None
     scale = {"zero": False, "nice": True, "padding": 14}
     x = field("x:Q", title=title_of("figure"), scale=scale, axis={"grid": False, "tickCount": 8})
-    # ordered by error, which follows the levels; by utility, noise would cause a zigzag
+    # ordered by error, which follows the levels; noise in utility would zigzag
     order = {"order": field("y:Q")}
     layers = ("line", "bars", "across") if utilities else ("bars",)
     use = "Across: of accuracies more is better, of errors and losses less."
@@ -290,7 +290,7 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
     keys = [key for key in reading.keys() if (key[1] == SECONDS) == timed]
     named = (one.expectation for one in reading.result.expectations)
     stated = next((one for one in named if one in reading.metrics), "")
-    # all attributes together first, then the first expected metric, then the error
+    # all attributes first, then the first expected metric, then the error
     keys.sort(key=lambda key: (key[2] != EVERYTHING, key[1] != stated, key[1] != ERROR))
     paths = swept_paths(reading)
     for setting, metric, name in keys:
@@ -341,21 +341,18 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
 
 
 def _swept_axis(path: str, at: Sequence[Any], *, numeric: bool) -> Part:
-    title = [path_title(path)]  # a list, because Vega would read a string as a number or a field
+    title = [path_title(path)]  # Vega would read a string as a number or a field
     if not numeric:
-        # break lists of words into lines, so that labels fit side by side upright
+        # lines of words, so that labels fit side by side
         words = {"labelAngle": 0, "labelExpr": "split(datum.label, ', ')", "grid": False}
         return field("x:O", title=title, sort=None, axis=words)
     own = {"values": at, "labelOverlap": True} if len(at) <= TICKS else {"tickCount": 8}
     wide = min(at) > 0 and max(at) / min(at) >= 30
     scale = {"type": "log"} if wide else {"zero": False}
-    # tick labels 0.2 and 20k, not 200m
+    # 0.2 and 20k, not 200m
     short = "format(datum.value, datum.value < 1000 ? '~g' : '~s')"
     axis = {"grid": False, "labelExpr": short, **own}
     return field("x:Q", title=title, scale={**scale, "nice": False, "padding": 14}, axis=axis)
-
-
-# -- values of the most exposed attribute
 
 
 def pictures(reading: Reading) -> list[Picture]:

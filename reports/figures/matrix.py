@@ -151,7 +151,7 @@ class MatrixCell(NamedTuple):
     attributes : tuple of (str, Figure)
         The worst coalition's error by attribute.
     exposed : tuple of (str, Figure) or None
-        The most exposed attribute, if its grade is worse than the overall one.
+        The most exposed attribute, if worse than overall.
     """
 
     scheme: str
@@ -183,7 +183,7 @@ class MatrixCell(NamedTuple):
 
     @property
     def pooled(self) -> bool:
-        """Whether the worst coalition has more than one copy's figure."""
+        """Whether the worst coalition has several copies' figure."""
         return self.single is not None and self.single.coalition != self.coalition
 
     @property
@@ -321,7 +321,7 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
 def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
     """State which attacks ran on some coalitions only.
 
-    Not checked: results files may be edited, so malformed entries are ignored.
+    Malformed entries of edited files are ignored.
     """
     groups: dict[str, list[str]] = {}
     for attack in attacks if isinstance(attacks, list) else ():

@@ -127,7 +127,7 @@ class Reading:
                         and (one := self.figures(setting, ERROR, name).get(coalition))
                     ]
                     if not errors:
-                        # errors of categories are per record, and already exclude given attributes
+                        # errors of categories already exclude given attributes
                         continue
                     theirs = sum(errors) / sum(variances.values())
                     found[coalition] = shown.map(
@@ -249,8 +249,8 @@ class Reading:
 def lowest(found: Iterable[Figure]) -> Figure | None:
     """Figure with the lowest upper bound.
 
-    Ranking by measured values would favour noise (the winner's curse). Among equal figures (to 1e-9),
-    the smallest coalition is first.
+    Ranking by measured values would favour noise. Of equal figures (to 1e-9), the smallest
+    coalition is first.
     """
     ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
     best: Figure | None = None
@@ -319,8 +319,8 @@ Replicates = dict[tuple[int, ...], dict[int, float]]
 def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | None:
     """``1 − mean D(coalition) / mean D(best member)`` over pairs.
 
-    Both errors c, s of a pair share their noise. With ratio r, the standard error is
-    ``√(Σ (c − r·s)² / (R(R − 1))) / mean s``. The result is None below ``PAIRS`` replicates.
+    A pair's errors c, s share their noise. With ratio r, the standard error is ``√(Σ (c − r·s)² /
+    (R(R − 1))) / mean s``. None below ``PAIRS`` replicates.
     """
     c, s = errors[pooled.coalition], errors[single.coalition]
     shared = [replicate for replicate in c if replicate in s]

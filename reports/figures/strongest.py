@@ -30,8 +30,7 @@ RIGHT, TRUTH, BITS = "accuracy", "reconstruction_probability", "mutual_informati
 class Guesses(NamedTuple):
     """Accuracy of a coalition's best guess, and of its best member alone.
 
-    ``blind`` is the share guessed right without copies. ``truth`` is the probability of a record's
-    true value.
+    ``blind`` is the share guessed right without copies, ``truth`` the true value's probability.
     """
 
     right: Figure
@@ -150,12 +149,11 @@ def _settings(reading: Reading) -> list[Setting]:
     return unique([*reading.settings(ERROR), *reading.settings(BEYOND)])
 
 
-@lru_cache(maxsize=1)  # a page calls it ten times, and it visits every coalition
+@lru_cache(maxsize=1)  # a page calls it ten times, over every coalition
 def leader(reading: Reading) -> Setting | None:
     """Default setting of charts.
 
-    It is the strongest attack with perfect knowledge, on schemes that are not reconstructed
-    exactly.
+    The strongest attack with perfect knowledge, without exact reconstructions.
     """
     worst = {one: lowest(losses(reading, one).values()) for one in _settings(reading)}
     bounds = {one: ceiling(shown) for one, shown in worst.items() if shown}
@@ -195,8 +193,7 @@ class Bin(NamedTuple):
 class Spread(NamedTuple):
     """Errors of one coalition in one attribute, averaged over replicates.
 
-    ``exact`` means that all errors are 0. ``held`` counts the errors (records times replicates); 0
-    if unknown.
+    ``exact``: all errors are 0. ``held``: records times replicates; 0 if unknown.
     """
 
     setting: Setting
@@ -209,7 +206,7 @@ class Spread(NamedTuple):
     def half(self, share: float) -> float | None:
         """95 % half-width of a share of independent records.
 
-        It is conservative for noise drawn record by record: ``mean p(1 − p) ≤ share (1 − share)``.
+        Conservative for noise drawn by record: ``mean p(1 − p) ≤ share (1 − share)``.
         """
         return Z95 * math.sqrt(max(0.0, share * (1 - share)) / self.held) if self.held else None
 

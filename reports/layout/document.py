@@ -140,7 +140,7 @@ class Graded(NamedTuple):
         if self.severity is None:
             return self.gap
         if brief and self.order >= 0.0005:
-            # three decimals for all neighbours, except values that would round to 0
+            # three decimals for all neighbours, unless a value would round to 0
             return f"{self.severity.word} {self.order:.3f}{self.mark}"
         first = f"{self.severity.word} {self.figure} {self.mark}".rstrip()
         return first.partition(" ±")[0] if brief else "\n".join([first, *self.below])

@@ -33,7 +33,7 @@ MEASURE = "Estimates scale the closed form by what the attack left here; `audito
 class Bar(NamedTuple):
     """Share that a coalition leaves unknown, against a target.
 
-    ``single`` is the share that its most revealing copy leaves alone.
+    ``single`` is the share that its best copy leaves.
     """
 
     scheme: str
@@ -114,7 +114,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
 
 
 def reproduces_a_figure(result: AuditResult) -> bool:
-    """Whether the scenario reproduces a paper's figure and asks for no exposure."""
+    """Whether the scenario reproduces a paper's figure without exposure."""
     cited = result.scenario.get("cite")
     asked = any(one.expectation == "exposure" for one in result.expectations)
     keys = [f"{key}-" for key in cited] if isinstance(cited, list) else []
@@ -126,7 +126,7 @@ def _claims(result: AuditResult) -> Headline:
     order = ("fails", "undecided", "holds")
     made = sorted(map(check, result.expectations), key=lambda one: order.index(one.status))
     came = outcome(result)
-    # a neutral colour, because claims are no exposure verdict
+    # neutral: claims are no exposure verdict
     state: State = "plain" if came == "holds" else "bad" if made[0].status == "fails" else "open"
     gate = "All claims hold" if state == "plain" else "Not all claims hold"
     gate = f"{gate}: {counts(result)}"

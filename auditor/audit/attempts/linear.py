@@ -69,7 +69,7 @@ def linear_errors(
     )
     if law is None or not _held_out(batch, knowledge):
         return errors
-    # no theory of gains: the pair of maps may differ by luck, not by pooling
+    # no theory of gains: maps may differ by luck
     expected = held_out_theory(maps, Moments.merge(judged), law)
     return errors.expecting(rounded_off(expected, with_total(np.diag(K_X))))
 
@@ -121,7 +121,7 @@ def _undone(
 
 
 def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
-    """Count errors record by record; a distribution from the heads of blocks if enough."""
+    """Count errors by record, in the heads of blocks if enough."""
     release = opened.release
 
     def count(into: Tally, blocks: Blocks | None = None, stride: int = 1) -> None:
@@ -171,8 +171,7 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
 def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Array | None:
     """Mean squared errors in whole redrawn releases, shape (R, B, N).
 
-    For noise that is serial or depends on the values. None if the attack does not apply, or there
-    are no redraws.
+    For noise that is serial or depends on the values. None if the attack does not apply.
     """
     found = []
     for other in opened.released_again():

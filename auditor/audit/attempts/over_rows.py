@@ -55,7 +55,7 @@ it in 63 %."""
 
 @dataclass
 class Counters:
-    """Figures that are counted record by record, one counter for each coalition."""
+    """Figures counted by record, one counter for each coalition."""
 
     hits: Sequence[WholeRecords] = ()
     inferences: Sequence[Inferences] = ()
@@ -136,7 +136,7 @@ def row_errors(
 def _with_theory(opened: Opened, errors: Errors, expected: Array) -> Errors:
     """Errors with a record's expected squared error, shape (B,).
 
-    Without it if the law is estimated.
+    Without an estimated law.
     """
     if opened.estimated:
         return errors
@@ -168,9 +168,9 @@ def _over_rows(
 def thinned(
     blocks: Blocks, counts: Sequence[Sequence[int]], apart: int
 ) -> tuple[Blocks, list[list[int]]]:
-    """Rows of blocks at a distance, dealt into ``PHASES`` groups, and the groups' sizes.
+    """Rows at a distance, dealt into ``PHASES`` groups, and group sizes.
 
-    Each group runs through a whole block, so groups share a trend along the file.
+    Groups run through a whole block, so they share trends.
     """
 
     def dealt(rows: int) -> list[Indices]:
@@ -215,10 +215,10 @@ def _held(
 
 
 def _held_fixed(opened: Opened, knowledge: Knowledge, fits: Fits) -> Array | None:
-    """Mean squared errors in redraws, shape (R, B, N), without fitting again.
+    """Mean squared errors in redraws, (R, B, N), without fitting again.
 
-    Records then err independently, so each run of neighbours shows a spread of its own, and R is the
-    degrees of freedom plus 1: each row is the mean plus one contrast of draws or runs.
+    Records err independently, so runs of neighbours show a spread. R is the degrees of freedom plus
+    1: each row is the mean plus one contrast of draws or runs.
     """
     found, nothing = list[Array](), Tally(np.ones(opened.release.table.width))
     for first, block in opened.held_again(knowledge):

@@ -177,7 +177,7 @@ class CellContext:
 
 @dataclass(frozen=True)
 class Cells:
-    """Coalitions under one attack, or of the release, of which some are wanted in results.
+    """Coalitions under one attack, or of a release; some are wanted.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class Cells:
         bar: ErrorBar,
         bounds: tuple[float, float] = (0.0, math.inf),
     ) -> list[Measurement]:
-        """Metric's records, see ``table``."""
+        """A metric's records, see ``table``."""
         return list(self.table({metric: (figure, bounds)}, bar))
 
     def table(
@@ -212,8 +212,8 @@ class Cells:
     ) -> Measurements:
         """Records of metrics, each with its bounds.
 
-        Arrays have shape (B, N), or (B, N + 1) with ``*`` last; NaN for none. ``missing`` is the source
-        of the error bar where there is no standard error.
+        Arrays have shape (B, N), or (B, N + 1) with ``*`` last; NaN for none. ``missing`` replaces
+        the source of an absent error bar.
         """
         context, places = self.context, np.asarray(self.wanted, dtype=np.intp)
 
@@ -255,7 +255,7 @@ class Cells:
     def withheld(
         self, metric: str, reason: str, attributes: Sequence[str] = (ALL,)
     ) -> list[Measurement]:
-        """Records with the reason why a metric is not measured."""
+        """Records with the reason for no measurement."""
         return [
             self.context.record(
                 metric, self.coalitions[b], attribute=name, status="not-applicable", reason=reason
@@ -282,7 +282,7 @@ def promise_records(
 
 
 def error_records(cells: Cells, errors: Errors) -> Measurements:
-    """Distortion, rmse, normalized error and collusion gain of the wanted coalitions."""
+    """Distortion, rmse, normalized error and gain of wanted coalitions."""
     positive, distortion = (0.0, math.inf), errors.distortion
     redrawn = errors.bar in ("redraws", "sampling", "replicates-needed")
     return cells.table(

@@ -81,7 +81,7 @@ class Release:
         return row_blocks(self.table.rows, self.table.width)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield (block number, original rows, copies' rows); the next block overwrites them."""
+        """Yield (block number, original rows, copies' rows), overwritten next."""
         if self._kept is not None:
             for index, (a, b) in enumerate(self._bounds):
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
@@ -100,7 +100,7 @@ class Release:
             self._kept = memory
 
     def block(self, index: int, drawn: bool = False) -> NumberBlock:
-        """One block with new draws of its copies, which the next block overwrites."""
+        """One block with new draws of its copies, which the next overwrites."""
         a, b = self._bounds[index]
         x, copies = self.table.read(a, b), [copy[: b - a] for copy in self._block_memory]
         seconds = self._drawing.block(index, x, copies)
@@ -169,8 +169,7 @@ class Release:
 class WhiteRelease(Release):
     """A release with serial noise replaced by its innovations.
 
-    Each determines the other, so tests of the innovations hold for the release. They may assume
-    independent rows.
+    Each determines the other, so tests of the innovations hold for the release.
     """
 
     serial: Autoregression = field(kw_only=True)
@@ -206,14 +205,14 @@ class WhiteRelease(Release):
 
 
 class Drawing:
-    """Generator of one release's copies, block by block, in one or two requests."""
+    """Generator of one release's copies, by block."""
 
     def __init__(self, requests: Sequence[tuple[int, Sampler]]) -> None:
         self._requests = requests
         self.in_order = all(getattr(sampler, "in_order", False) for _, sampler in requests)
 
     def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
-        """Write the copies of one block; return the seconds of the last request."""
+        """Write one block's copies; return the last request's seconds."""
         for existing, sampler in self._requests:
             start = time.thread_time()
             sampler.block(index, x, out, existing)

@@ -40,20 +40,20 @@ class ReleaseRequest:
     scenario : Scenario
         At the sweep point.
     point : dict
-        The swept values, for the records.
+        The swept values.
     replicate : int
         From 1.
     pooling : bool
-        Whether an expectation needs evidence on gains by pooling.
+        Whether evidence on gains by pooling is needed.
     share : callable, optional
-        Carries steps out, perhaps in other processes, and yields their results in order. Raises
-        AuditorError if a step fails. Without it, nothing is divided into steps.
+        Carries steps out, perhaps in other processes, and yields results in order. Raises
+        AuditorError if a step fails. Without it there are no steps.
     tell : callable, optional
-        Receives the audit so far after every attack, in this process.
+        Receives the audit so far after every attack.
     brief : bool
         Whether only attacks are wanted, and no further evidence.
     kept : dict
-        Objects that steps of this request share within one process.
+        Objects that steps share within one process.
     """
 
     scenario: Scenario
@@ -69,7 +69,7 @@ class ReleaseRequest:
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
-        """The scheme's levels, in order of release; a plugin's own may raise anything."""
+        """Levels in order of release; a plugin's own may raise anything."""
         return release_levels(self.use, self.scenario, self.replicate)
 
     @cached_property
@@ -106,7 +106,7 @@ class ReleaseRequest:
 
 @dataclass(frozen=True, repr=False)
 class Stripes:
-    """Step that does a job on stripes ``first`` to ``stop`` (exclusive) of a release."""
+    """A job on stripes ``first`` to ``stop`` (exclusive)."""
 
     job: Job[Any]
     open: Callable[[ReleaseRequest], Any]
@@ -189,12 +189,12 @@ class ReleaseAudit:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Outcome of one attack with one state of knowledge, or the insider's gains by pooling.
+    """Outcome of one attack and knowledge, or the insider's gains.
 
     Attributes
     ----------
     paired : dict
-        Gains over copies that were chosen before any measurement (``ReleaseEvidence.paired``).
+        Gains over copies chosen before any measurement.
     told : bool
         Whether the attack asked for the table's distinct values.
     gains : dict

@@ -1,12 +1,8 @@
 """Audit of one open release: every attack, knowledge and coalition.
 
-Numbers and categories differ in ``attempt``, in the figures of the release, and in the evidence.
-
-Joint counts are of one attribute's originals, copies and estimates.
-
-Bins are runs of cells. Cells of numbers are a quarter of a standard deviation wide, up to three
-standard deviations from the mean; the outermost are open. Categories are ordered by frequency. A
-bin has ten records or more, or none.
+Joint counts are of one attribute's originals, copies and estimates. Bins are runs of cells with ten
+records or more, or none. Cells of numbers are a quarter of a standard deviation wide, up to three
+from the mean, with open ends. Categories are ordered by frequency.
 """
 
 from __future__ import annotations
@@ -47,9 +43,9 @@ Outcome = tuple[Measurements, list[Distribution], list[Picture]]
 def most_exposed(
     found: Measurements, tries: Mapping[tuple[str, str], Sequence[str]]
 ) -> Cell | None:
-    """Cell with the least share unknown; of equal ones, the smallest coalition.
+    """Cell with the least share unknown, and of these the fewest copies.
 
-    ``tries`` has the eligible pairs of attack and knowledge, and the attributes known in clear.
+    ``tries`` are eligible attacks with knowledge, and the attributes known in clear.
     """
     unknown = dict[Cell, float]()
     for metric, power in (("normalized_error", 1), ("median_error_ratio", 2)):
@@ -60,7 +56,7 @@ def most_exposed(
                 unknown[cell] = min(unknown.get(cell, np.inf), one.value**power)
 
     def rank(cell: Cell) -> tuple[bool, bool, float, int, Coalition]:
-        least = round(max(EXACT, unknown[cell]), 9)  # rounding errors decide nothing
+        least = round(max(EXACT, unknown[cell]), 9)  # rounding decides nothing
         return bool(tries[cell[:2]]), cell[3] == "*", least, len(cell[2]), cell[2]
 
     return min(unknown, key=rank, default=None)
@@ -91,7 +87,6 @@ class JointCounts:
     moved: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with no record."""
         self.joint = np.zeros((self.cells, self.cells), dtype=np.int64)
         self.copies = np.zeros((len(self.members), self.cells), dtype=np.int64)
         self.moved = np.zeros(len(self.members), dtype=np.int64)
@@ -151,7 +146,7 @@ class JointCounts:
 def bins(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
     """Runs of cells, ``(first, stop, records)``, with ten records or more, or none.
 
-    Empty cells are a run only next to cells of ten records: the extreme records stay hidden.
+    Empty cells are a run only next to cells of ten records, which hides extreme records.
 
     Examples
     --------
@@ -182,10 +177,7 @@ INSIDER = -1
 
 
 def cells_of(scenario: Scenario) -> list[tuple[AttackUse, Knowledge]]:
-    """Every attack with every state of knowledge, in the order of results.
-
-    The places in this list are the numbers of attempts.
-    """
+    """Every attack with every state of knowledge, in the order of results."""
     return [(use, knowledge) for knowledge in scenario.knowledge for use in scenario.attacks]
 
 
@@ -196,7 +188,7 @@ def made_attack(use: AttackUse) -> Attack:
 
 
 def promise(attack: Attack) -> tuple[bool, bool, float]:
-    """Rank of an attack by strength per second: the best linear attack comes first."""
+    """Rank by strength per second: the best linear attack comes first."""
     cost = attack.cost
     linear = isinstance(attack, LinearAttack)
     return not attack.best_linear, not linear, cost.fit + ROWS_LEARNT * cost.row
@@ -214,7 +206,7 @@ def in_order_of_promise(cells: Sequence[tuple[AttackUse, Knowledge]]) -> list[in
 
 
 def is_linear(use: AttackUse) -> bool:
-    """Whether an attack is linear; also true if it cannot be made, as its cells state."""
+    """Whether an attack is linear, or cannot be made."""
     with contained():
         return isinstance(made_attack(use), LinearAttack)
     return True
@@ -283,14 +275,14 @@ class Session(ABC):
         tell: Tell | None = None,
         brief: bool = False,
     ) -> Outcome:
-        """All records, and fill in the evidence.
+        """Run all attacks and return all records; fill in the evidence.
 
-        Attacks run by strength per second; the records keep the order of results.
+        Attacks run by strength per second; records keep the order of results.
 
         Parameters
         ----------
         elsewhere : collection of int
-            Numbers of the attempts that ``made_elsewhere`` yields.
+            Attempts that ``made_elsewhere`` yields.
         tell : callable, optional
             Called with the audit so far after every attempt.
         brief : bool

@@ -1,4 +1,4 @@
-"""First pass over a release of categories: counts, chosen records, and tests of the law."""
+"""First pass over categories: counts, chosen records, tests of the law."""
 
 from __future__ import annotations
 
@@ -41,17 +41,16 @@ class Counted:
     Attributes
     ----------
     draws : mapping
-        The rows that each state of knowledge chooses.
+        Chosen rows, by state of knowledge.
     pairs : dict of (int, int) to sparse arrays of shape (s, s)
-        By source (0 is the original, otherwise another copy) and copy: records by pair of values.
+        By source (0: the original) and copy: records by pair of values.
     between : ndarray of shape (d, 2)
-        For every copy between two others: records where these agree, and where all three agree.
+        For copies between two others: records where these, and where all three agree.
     history : ndarray of shape (M + 1,)
-        Records by the size of their history.
+        Records by history size.
     rows : dict of str to lists of lists of ndarrays
         Chosen records, block by block: originals and copies.
     seconds : float
-        Time of the requests.
     """
 
     draws: Mapping[str, Draw]
@@ -90,11 +89,11 @@ class CountJob(Job[Counted]):
     copies : int
         ``M`` if history sizes are measured, else 0.
     sources : sequence of (int, int)
-        Copies made from another copy: the source, and the copy.
+        Source and copy.
     scored : tuple of int
         Scored copies.
     scored_rows : sequence of (int, int)
-        Runs of scored records: start and stop.
+        Starts and stops of scored runs.
     """
 
     size: int
@@ -144,7 +143,7 @@ class CountJob(Job[Counted]):
 
 
 def _stated(release: UniformRelease) -> bool:
-    """Whether the law states each copy's transitions, from another copy or the original."""
+    """Whether the law states each copy's transitions."""
     law = release.law
     return law.by_retention or (isinstance(law, MatrixLaw) and not release.estimated)
 
@@ -210,8 +209,8 @@ def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
 
     Notes
     -----
-    Pairs of values that expect fewer than five records are pooled, on and off the diagonal. An
-    impossible outcome gives p = 0; too few records give p = 1 and 0 degrees.
+    Pairs below five expected records are pooled, on and off the diagonal. Impossible outcomes give
+    p = 0; too few records p = 1 and 0 degrees.
     """
     size = law.fresh.shape[1]
     of, every = counted.of(size), np.arange(size)
@@ -221,7 +220,6 @@ def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
     found = counted.joined(expecting, size)
     expected = of[found.a] * law.chance(found.a, found.y)
     large, same = expected >= FEWEST_EXPECTED, found.a == found.y
-    # each large pair by itself; two pools of small ones
     totals = np.array([of @ law.chance(every, every), of.sum()])
     totals[1] -= totals[0]
     pools = [
@@ -231,7 +229,7 @@ def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
     observed = np.append(found.records[large], [each for each, _ in pools])
     forecast = np.append(expected[large], [each for _, each in pools])
     keep = forecast >= FEWEST_EXPECTED
-    # every row total fixes one pair; rows with pooled pairs fix at most one together
+    # row totals fix one pair; rows with pooled pairs at most one together
     possible = (law.fresh > 0).sum(axis=1) + (law.kept > 0) * (
         law.fresh[law.row(every), every] <= 0
     )

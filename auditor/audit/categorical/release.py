@@ -51,9 +51,8 @@ class CodeBlock:
     copy : callable
         Returns the values of a copy by number, shape (b,).
     made : Copies or None
-        Generators of the copies; None if the copies were kept from an earlier pass.
+        Generators; None for kept copies.
     seconds : float
-        Time of the requests.
     """
 
     index: int
@@ -109,7 +108,7 @@ class UniformRelease:
     ----------
     data : CategoricalTable
     law : UniformLaw
-        As stated by the scheme; for files without a law, an ``EstimatedLaw``.
+        Of the scheme; for files without a law, an ``EstimatedLaw``.
     coalitions, needed : list of tuple of int
         As requested; and with all members alone, by size.
     bounds, groups : lists
@@ -158,8 +157,8 @@ class UniformRelease:
     def halves(self) -> list[tuple[Draw, EstimatedLaw]]:
         """Two random halves of the records, each with its law; none for a stated law.
 
-        A law that was estimated from a record knows its noise and flatters an attack on it. So the
-        law of one half is used to attack the other.
+        A law estimated from a record flatters an attack on it. So each half's law attacks the
+        other.
         """
         if not isinstance(self.scheme, PublishedCategories) or not self.estimated:
             return []
@@ -210,7 +209,7 @@ class UniformRelease:
         for level in early:
             copies.skip(level)
         if timed and early:
-            copies.warm(levels)  # set-up belongs to the first request
+            copies.warm(levels)
         start = time.thread_time()
         for level in levels:
             copies.ask(level) if timed else copies.skip(level)

@@ -13,18 +13,18 @@ from auditor.base.types import Array, Coalition
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Squared errors that an attack leaves, with its cause in words.
+    """Squared errors of an attack, with its cause in words.
 
     Attributes
     ----------
     coalition : tuple of int
         Copy numbers, from 1.
     squares : ndarray of shape (m, N)
-        Squared error of each judged record and attribute, in squared data units.
+        By judged record and attribute, in squared data units.
     variances : ndarray of shape (N,)
-        Variance of each attribute.
+        By attribute.
     cause : str
-        One clause without any value of the table. It is empty if a line does as well.
+        One clause without any value of the table; empty if a line does as well.
     """
 
     attack: str

@@ -35,11 +35,11 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     Parameters
     ----------
     law : NoiseLaw or None
-        Of the noise, before copies were transformed if they were.
+        Of the noise, before copies were transformed.
 
     Notes
     -----
-    Only the first replicate is tested: the program that draws it draws all others.
+    Only the first replicate is tested.
     """
     transformed = release.transformed
     if law is None or release.key.replicate > 1 or (transformed and not transformed.rigid):
@@ -55,7 +55,7 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
         return [] if found is None else in_memory_tests(*found, names, False)
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
     rows = rows_of(blocks, chosen, transformed is None)
-    if transformed is not None:  # rotated back, an error of h/2 in each column is up to √N as large
+    if transformed is not None:  # rotated back, an error of h/2 in each column may grow by √N
         _, _, released = next(iter(release.blocks()))
         spacing = max(float(grids(copy[:GRID_ROWS]).max()) for copy in released)
         rows = rows._replace(grain=np.maximum(rows.grain, math.sqrt(len(names)) * spacing))
@@ -151,7 +151,7 @@ def null_combinations(K: Array) -> Array:
 def _levels(law: KroneckerNoise) -> Array:
     """``Sigma``, or for a process a matrix with the same ties.
 
-    At levels that are nearly equal a process moves in few rows, but there by all of its noise.
+    Between nearly equal levels a process moves in few rows by all of its noise.
     """
     if not is_process(law):
         return law.level_covariance
@@ -168,7 +168,7 @@ def law_rows(release: Release) -> int:
 def looked_at(release: Release, wanted: int) -> Iterator[tuple[Array, Sequence[Array]]]:
     """Yield rows that are tested one by one, block by block.
 
-    If copies must be drawn again, these are the first rows of each block.
+    The first rows of each block, if copies must be drawn again.
     """
     n, N = release.table.rows, release.table.width
     size = row_blocks(n, N)[0][1]

@@ -62,7 +62,7 @@ def wanted_tally(scenario: Scenario, scale: Array, table: Table) -> Tally:
 def tally_records(
     scenario: Scenario, cells: Cells, tally: Tally, table: Table
 ) -> list[Measurement]:
-    """Records of all counts; ``*`` is over the values of all attributes."""
+    """Records of all counts; ``*`` is over all attributes."""
     records, asked, share = list[Measurement](), tolerances(scenario), (0.0, 1.0)
     for place, tolerance in enumerate(asked):
         parts, bar = _shares(tally, place)
@@ -79,7 +79,6 @@ def tally_records(
     if "width" in tally.sums:
         width = _mean(tally, "width", "width_square")
         records += cells.records("localised_width", width, "sampling")
-        # of an indicator, the square is itself
         inside = _mean(tally, "inside", "inside")
         records += cells.records("localised_share", inside, "sampling", share)
     if "left" in tally.sums:
@@ -97,9 +96,8 @@ def _mean(tally: Tally, name: str, square: str) -> Figure:
 def _shares(tally: Tally, place: int) -> tuple[tuple[Array, Array, Array], ErrorBar]:
     """Share recovered, standard error and theory, shapes (B, N).
 
-    With exact probabilities p of a hit the standard error is ``sqrt(Σ p(1−p))/n``, otherwise
-    binomial. Hits of one record's attributes are dependent: the mean of errors is an upper bound on
-    the error of the mean.
+    With exact probabilities p the standard error is ``sqrt(Σ p(1−p))/n``, otherwise binomial. As a
+    record's hits are dependent, the mean of errors bounds the error of the mean.
     """
     n, share = tally.rows, tally.sums["hits"][place] / tally.rows
     if "expected_hits" not in tally.sums:
@@ -176,7 +174,7 @@ def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
     K_X : ndarray of shape (N, N)
         The data's covariance; it may be singular.
     known : sequence of int
-        Places of the known attributes, whose own errors are 0.
+        Places of the known attributes, with error 0.
 
     Examples
     --------
@@ -191,18 +189,20 @@ def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
 
 
 def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
-    """Errors of regressions in each leaf of a published tree, shape (N,); 0 in small leaves.
+    """Errors of regressions in each leaf of a published tree, shape (N,).
+
+    0 in small leaves.
 
     Parameters
     ----------
     X : ndarray of shape (n, N)
     leaf : ndarray of shape (n,)
-        Each record's, by its known attributes.
+        By record.
     """
     errors = np.zeros(X.shape[1])
     for number in np.unique(leaf):
         rows = X[leaf == number]
-        spare = len(rows) - len(known) - 1  # degrees of freedom that the regression leaves
+        spare = len(rows) - len(known) - 1  # degrees of freedom
         if spare > 0:
             errors += errors_alone(np.cov(rows.T, ddof=0), known) * len(rows) / spare * len(rows)
     return errors / len(X)
@@ -211,9 +211,9 @@ def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
 def number_records(
     context: CellContext, knowledge: Knowledge, errors: Array
 ) -> Iterator[Measurement]:
-    """Yield the share of variance that known attributes leave unknown, by attribute and in all.
+    """Yield the variance share that known attributes leave unknown.
 
-    ``errors`` of shape (N,) are squared ones, of each attribute.
+    ``errors`` are squared, shape (N,).
     """
     given = np.isin(context.attributes, knowledge.in_clear)
     parts = [(name, [place]) for place, name in enumerate(context.attributes) if not given[place]]

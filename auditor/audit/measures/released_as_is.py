@@ -13,8 +13,8 @@
 | ``d`` | ``|x̂ − m|``: distance of the best linear estimate from the column's mean |
 | ``t`` | distance within which most guesses «blank» are right |
 
-``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do not count. Blanks hold
-the mean. ``t`` is fitted on one half of the records and judged on the other.
+``C − μ`` values are *kept*, without 0 and values of 2 % of the records. Blanks hold the mean. ``t``
+is fitted on one half of the records and judged on the other.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def most_shown(Y: Array) -> tuple[Array, Indices]:
 def kept_records(
     context: CellContext, X: Array, guesses: Sequence[Array], steps: Array, coalition: Coalition
 ) -> list[Measurement]:
-    """Largest share of kept values over guesses, (n, N) or (n, 1), if above 0."""
+    """Largest share of kept values over guesses, (n, N) or (n, 1), if > 0."""
     found = []
     for x, name, step, *cells in zip(
         X.T,
@@ -130,7 +130,7 @@ def kept_records(
 
 
 def kept(x: Array, y: Array, step: float) -> float:
-    """``C − μ`` as a share of eligible records, or 0 if chance explains it.
+    """``C − μ`` as a share of eligible records; 0 if chance explains it.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def _kept(x: Array, y: Array, reach: Array) -> float:
 
 
 def by_noise(left: Array, reach: Array) -> float:
-    """Number of hits by smooth noise, estimated from near misses."""
+    """Number of hits by smooth noise, from near misses."""
     with np.errstate(over="ignore"):
         u = np.sort(left / reach)
         w = np.ceil((u[min(NEAREST, len(u)) - 1] - 1.0) / 2.0) if len(u) else 0.0
@@ -169,7 +169,7 @@ def by_noise(left: Array, reach: Array) -> float:
 
 
 def by_others(x: Array, y: Array, reach: Array, free: Flags) -> float:
-    """Number of hits by values of records with neighbouring cells."""
+    """Number of hits by neighbouring cells' values."""
     order, places = np.argsort(y, kind="stable"), np.arange(1, BESIDE + 1)[:, None]
     cells, reach = y[free], reach[free]
     below, above = (
@@ -208,9 +208,9 @@ ROWS = 20_000
 def blank_records(
     context: CellContext, release: Release, coalitions: Sequence[Coalition]
 ) -> Iterator[Measurement]:
-    """Yield shares of records guessed right, of each copy alone and of the largest coalition.
+    """Yield shares of records guessed right, by copy and largest coalition.
 
-    Over all columns: the column with the largest gain.
+    For the column with the largest gain.
     """
     blanks, parts, rows = release.table.blanks, list[tuple[Array, Array]](), 0
     if blanks is None:
@@ -263,7 +263,7 @@ def guessed(x: Array, seen: Array, blank: Flags) -> tuple[float, float]:
         ]
         distance = np.abs((seen - centre) @ weights)
         order = np.argsort(distance[taught])
-        # right guesses if the k nearest are taken for blank, and all others not
+        # right guesses if the k nearest are taken for blank
         gain = np.concatenate([[0], np.cumsum(np.where(blank[taught][order], 1, -1))])
         k = int(gain.argmax())
         reach = -1.0 if k == 0 else distance[taught][order][k - 1]

@@ -8,10 +8,9 @@
 | ``utility_covariance_error`` | ``‖K_Y − K_X‖ / ‖K_X‖`` (Frobenius), attributes in standard deviations |
 | ``utility_correlation_error`` | root mean square difference of the correlations |
 
-Folds depend on seed and replicate alone, so copies and schemes are compared in pairs. li2012, Fig. 4,
-trains and tests on the copy: ``test: copy``.
+Copies and schemes share folds. li2012, Fig. 4, trains and tests on the copy: ``test: copy``.
 
-Geometry is measured on a sample of rows, and is independent of a copy's unit.
+Geometry is measured on sampled rows, independent of a copy's unit.
 
 | metric | meaning | best |
 | --- | --- | --- |
@@ -102,7 +101,7 @@ def column_of(scenario: Scenario, table: Table, name: str) -> Labels:
 def utility_problems(
     scenario: Scenario, table: Table
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield obstacles to utility on this table: a place below ``utility``, and a message."""
+    """Yield obstacles to utility: a place below ``utility``, and a message."""
     use = scenario.utility
     if use is None or use.target is None:
         return
@@ -150,7 +149,7 @@ def cross_validate(
 ) -> Array:
     """Model's score on each fold: accuracy for classes, R² for numbers.
 
-    Features are standardised. For a constant truth R² is 1 if it is predicted exactly, otherwise 0.
+    Features are standardised. R² of a constant is 1 if predicted exactly, otherwise 0.
 
     Parameters
     ----------
@@ -182,7 +181,7 @@ def utility_records(
     table : Table
         The original.
     copies : sequence of M ndarrays of shape (n, N)
-        For copies with other columns, as projections, one record states the reason.
+        For copies with other columns, a record states the reason.
     """
     use = scenario.utility
     assert use is not None
@@ -202,7 +201,7 @@ def utility_records(
     if use.target is None:
         return records
     labels = target_of(scenario, table)
-    # as numbers, since models sort them several times a fold
+    # numbers, as models sort them several times a fold
     if is_class(labels):
         labels = np.unique(labels, return_inverse=True)[1]
     folds = folds_of(labels, use, scenario.seed, context.replicate)
@@ -289,7 +288,7 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     spread = float(ratio.std() / ratio.mean()) if ratio.size and ratio.mean() > 0 else 0.0
     clusters = min(CLUSTERS, len(np.unique(x, axis=0)))
     with warnings.catch_warnings():
-        # a copy may have fewer distinct rows than the original
+        # a copy may have fewer distinct rows
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = [KMeans(clusters, n_init=10, random_state=0).fit_predict(rows) for rows in (x, y)]
     return {

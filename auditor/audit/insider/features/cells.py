@@ -16,7 +16,7 @@ from auditor.registry import register
 
 @register
 class Cells(Feature):
-    """Each cell, the value that most copies show, and the number of copies that show it."""
+    """Each cell, the value that most copies show, and its number of copies."""
 
     name = "cells"
 
@@ -44,7 +44,7 @@ def agreed_where_two_agree(j: int, shown: Shown) -> Array:
 
 @register
 class Combinations(Feature):
-    """Differences of copies, lengths and products of differences, ratios and products of two cells."""
+    """Differences, lengths and products of differences, ratios and products."""
 
     name = "combinations"
 
@@ -98,7 +98,7 @@ def ratio(a: int, b: int, shown: Shown) -> Array:
 
 @register
 class Blanks(Feature):
-    """Whether a cell is blank or has a value so common that it is a filling or a bound, and the cell where it has not."""
+    """Cells that are blank, or common enough for a filling or a bound."""
 
     name = "blanks"
 
@@ -113,13 +113,13 @@ class Blanks(Feature):
 
 
 def pattern(shown: Shown) -> Indices:
-    """Which cells of a record are blank, as a number."""
+    """A record's blank cells as a number."""
     blank = np.isnan(shown.cells.reshape(len(shown.cells), -1))
     return np.unique(blank, axis=0, return_inverse=True)[1].ravel()
 
 
 def special(c: int, shown: Shown) -> Indices:
-    """Indicate cells that are blank, or one of at most two heaped values."""
+    """Indicators of cells that are blank, or of at most two heaped values."""
     y = shown.flat[:, c]
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
     heaped = counts >= max(2.0, HEAPED * len(y))
@@ -142,7 +142,7 @@ they are tried on."""
 
 @register
 class Residues(Feature):
-    """Remainders by powers of ten, remainders of sums of ranks, and exclusive or of whole numbers."""
+    """Remainders by powers of ten, of sums of ranks, and exclusive or."""
 
     name = "residues"
 
@@ -174,13 +174,12 @@ class Residues(Feature):
 def remainder(c: int, power: int, shown: Shown) -> Array:
     """Remainder of a column by a power of ten; 0 where a double cannot hold it."""
     v = shown.series[:, c]
-    # Powers below 1 are no sums of powers of two, so the quotient is taken first; whole quotients
-    # leave 0.
+    # Powers below 1 are no sums of powers of two: divide first; whole quotients leave 0.
     parts = np.mod(v, 10.0**power) if power >= 0 else v * 10.0**-power
     if power >= 0:
         return parts
     rounded = 4.0 * np.finfo(np.float64).eps * np.abs(parts).max()
-    # Moved up by more than division rounds, equal remainders fall into one step of 1/1024.
+    # Moved up by more than rounding, equal remainders share one step of 1/1024.
     return (
         np.floor(np.mod(parts + rounded, 1.0) * 1024.0)
         if rounded < 1.0 / 4096.0
@@ -189,7 +188,7 @@ def remainder(c: int, power: int, shown: Shown) -> Array:
 
 
 def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:
-    """Exclusive or of two copies' cells; 0 where they are no whole numbers."""
+    """Exclusive or of two copies' cells; 0 unless whole numbers."""
     y, z = shown.filled[:, a, j], shown.filled[:, b, j]
     whole = all(
         0 <= part.min() and part.max() < 2.0**53 and (part == np.floor(part)).all()
@@ -202,7 +201,7 @@ def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:
 
 @register
 class Steps(Feature):
-    """Remainders by the largest number of which all differences of noise values are multiples."""
+    """Remainders by the largest common divisor of noise differences."""
 
     name, learns = "steps", True
 
@@ -214,7 +213,7 @@ class Steps(Feature):
             for sign in (1, -1):
                 apart = x[there] - sign * shown.series[there, c]
                 if step := common_step(apart - apart[0]):
-                    # Shifted so that the remainder begins at the attribute's least value.
+                    # begins at the attribute's least value
                     shift = float((apart[0] - known.least) % step)
                     yield (
                         f"remainder of series {c} by {sign * step:g}",
@@ -223,7 +222,7 @@ class Steps(Feature):
 
 
 def shifted_remainder(c: int, sign: int, shift: float, step: float, shown: Shown) -> Array:
-    """Shifted_remainder of a shifted column."""
+    """Remainder of a shifted column."""
     return np.mod(sign * shown.series[:, c] + shift, step)
 
 
@@ -255,7 +254,7 @@ SURE = 5.0
 
 @register
 class Bands(Feature):
-    """The phase of the wave along a column's values that predicts the residual best."""
+    """The wave's phase along a column that predicts the residual best."""
 
     name, learns = "bands", True
 
@@ -272,7 +271,7 @@ class Bands(Feature):
                     np.abs(scipy.fft.rfft(np.bincount(places, left, GRID).astype(np.float32))) ** 2
                     / scale
                 )
-                power[:8] = 0.0  # slow waves are seen by quantiles
+                power[:8] = 0.0
                 if (f := int(power.argmax())) and power[f] - np.log(GRID / 2) > SURE:
                     yield (
                         f"band of series {c}",
@@ -282,7 +281,7 @@ class Bands(Feature):
 
 @register
 class Signs(Feature):
-    """The product of signs, sizes and row parities that predicts the residual best."""
+    """The product of signs, sizes and parities that predicts best."""
 
     name, learns = "signs", True
 

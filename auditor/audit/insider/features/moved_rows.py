@@ -94,7 +94,7 @@ def at_place(c: int, place: Indices, shown: Shown) -> Array:
 
 
 def voted(q: Array) -> Indices:
-    """Each record's place, by the commonest distances from its known neighbours' places."""
+    """Each record's place, by distances from its known neighbours' places."""
     n, told, weights = len(q), list[Array](), list[float]()
     for k in (step for step in range(-REACH, REACH + 1) if step):
         near = np.full(n, np.nan)

@@ -60,7 +60,7 @@ class Neighbours(Feature):
 
 
 def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
-    """Mean of the rows before or after, whichever is nearer to the record's cell."""
+    """Mean of the rows before or after, whichever is nearer to the cell."""
     y = shown.series[:, c]
     before, after = mean_before(y, rows), mean_before(y[::-1], rows)[::-1]
     return np.where(np.abs(y - before) < np.abs(y - after), before, after)
@@ -80,7 +80,7 @@ def mean_before(y: Array, rows: int) -> Array:
 
 
 def next_in_order(c: int, other: int, shown: Shown) -> Array:
-    """Mean of a column over the two records beside each one in the order of a cell."""
+    """Mean of a column over both neighbours in the order of a cell."""
     order = shown.orders[other]
     y, found = shown.series[order, c], np.empty(len(order))
     found[order] = (np.roll(y, 1) + np.roll(y, -1)) / 2.0
@@ -112,7 +112,7 @@ class Matching(Feature):
 
 
 def repeats(shown: Shown, c: int) -> bool:
-    """Whether values of a cell come often enough to be codes."""
+    """Whether values repeat often enough to be codes."""
     return len(np.unique(shown.flat[:, c])) <= MOST_NAMES * len(shown.flat)
 
 
@@ -128,7 +128,7 @@ def frequency(c: int, shown: Shown) -> Array:
 
 
 def group_mean(other: int, c: int, shown: Shown) -> Array:
-    """Mean cell of other records with an equal cell c; the total mean if there are none."""
+    """Mean cell of other records with an equal cell c, or of all."""
     y, which = shown.flat[:, other], code(c, shown)
     counts = np.bincount(which)[which] - 1
     return np.where(
@@ -167,13 +167,13 @@ def scores(order: Indices) -> Array:
 
 
 def periodic(c: int, shown: Shown) -> Array:
-    """Part of a column at frequencies that stand out of its periodogram."""
+    """Part of a column at frequencies that exceed its periodogram."""
     y = shown.series[:, c] - shown.series[:, c].mean()
     return standing_out(y[None], len(y))[0]
 
 
 def periodic_in_stretches(c: int, shown: Shown) -> Array:
-    """Periodic part of overlapping stretches of ``SHORT`` rows, weighted by (1 − cos)/2."""
+    """Periodic part of overlapping stretches, weighted by (1 − cos)/2."""
     y, half = shown.series[:, c] - shown.series[:, c].mean(), SHORT // 2
     padded = np.pad(y, (half, half - len(y) % half + half))
     frames = np.stack(
@@ -184,7 +184,7 @@ def periodic_in_stretches(c: int, shown: Shown) -> Array:
 
 
 def standing_out(frames: Array, n: int) -> Array:
-    """Part of each stretch, shape (w, rows), whose power is too large for white noise of n rows."""
+    """Part of each stretch, (w, rows), too strong for white noise of n rows."""
     F = np.fft.rfft(frames, axis=1)
     power = np.abs(F) ** 2
     usual = np.maximum(np.median(power, axis=1, keepdims=True), np.median(power))
