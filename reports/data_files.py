@@ -159,7 +159,7 @@ _MARKUP = str.maketrans({"{": "{{", "}": "}}", "[": r"\[", "]": r"\]", "\\": r"\
 class Sarif(Renderer):
     """One result per unmet expectation, failed cell and stopped audit.
 
-    All audits form one run of the tool, as code-scanning services require.
+    All audits form one run, as code-scanning services require.
     """
 
     name = "sarif"

@@ -33,7 +33,7 @@ def _name(name: str) -> Markup:
 
 
 def _words(text: str) -> Markup:
-    # str, because Markup would escape the joined safe parts again
+    # Markup would escape the joined safe parts again
     escaped = str(escape(unbroken(clean(text))))
     escaped = re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', escaped)
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))
@@ -46,12 +46,12 @@ def parted(figure: str) -> tuple[str, str]:
 
 
 def place(share: float, least: float = 0.0, most: float = 100.0) -> float:
-    """Return a share as a position on a scale of 100."""
+    """Share as a position on a scale of 100."""
     return round(min(most, max(least, 100.0 * share)), 2)
 
 
 def grouped(rows: Sequence[Any], field: str) -> list[tuple[str, list[Any]]]:
-    """Return consecutive rows by the value of a field."""
+    """Consecutive rows by the value of a field."""
     return [(name, list(held)) for name, held in groupby(rows, key=attrgetter(field))]
 
 
@@ -87,7 +87,7 @@ class Html(DocumentRenderer):
 
 @cache
 def environment() -> Any:
-    """Return the template environment, with escaping and strict names."""
+    """Template environment, with escaping and strict names."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined  # start-up
 
     made = Environment(

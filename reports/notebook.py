@@ -84,7 +84,7 @@ class Plots:
 
 
 def drawn(chart: Chart, chosen: dict[str, str]) -> Any:
-    """Return a chart of the page as one Altair chart."""
+    """Chart of the page as one Altair chart."""
     values = _choices(chart, chosen)
     width = WIDTH if len(chart.views) == 1 else PAIR
     kept = [
@@ -111,7 +111,7 @@ def drawn(chart: Chart, chosen: dict[str, str]) -> Any:
     shown = _coloured(json.dumps(document))
     for name, titles in chart.titles.items():
         shown = shown.replace(json.dumps([f"${name}"]), json.dumps(titles[values[name]]))
-    import altair  # 0.25 s, which pages do not need
+    import altair  # 0.25 s
 
     return altair.Chart.from_dict(json.loads(shown))
 
@@ -159,7 +159,7 @@ class Notebook(Display):
         )
 
     def release(self, release: Any) -> str:
-        """Return a release's law and levels as HTML, without any value of a copy."""
+        """Release's law and levels as HTML, without any value of a copy."""
         first = release.copies[0] if release.copies else release.original
         rows = int(first.shape[0])
         width = int(first.shape[1]) if len(first.shape) > 1 else 1
@@ -180,7 +180,7 @@ class Notebook(Display):
         return text
 
     def plots(self, result: AuditResult) -> Plots:
-        """Return the charts of a result.
+        """Charts of a result.
 
         Raises
         ------

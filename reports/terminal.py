@@ -148,7 +148,7 @@ class Writer:
 
     def _terms(self, block: Terms) -> None:
         for name, formula, meaning in block.rows:
-            # not every terminal supports the zero-width hat over a letter
+            # not every terminal supports the hat over a letter
             text = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
             self.console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(text), "dim")))
 
@@ -274,9 +274,9 @@ class Terminal(DocumentRenderer):
         width : int or None
             Columns, at least 40; None uses the terminal's width.
         color : bool
-            Whether to write ANSI colour. No information depends on colour.
+            Whether to write ANSI colour.
         full : bool
-            Whether to write everything, or only verdict, comparison and expectations.
+            Whether to write more than verdict, comparison and expectations.
         """
 
         width: Annotated[int, Field(ge=40)] | None = Field(

@@ -27,10 +27,10 @@ class Engine(Protocol):
     def context(
         self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
     ) -> CellContext:
-        """Return the common part of the records of a release."""
+        """Common part of the records of a release."""
 
     def audit(self, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
-        """Return all records of one release, and fill in the evidence."""
+        """All records of one release, and fill in the evidence."""
 
 
 ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": CategoricalEngine()}
@@ -38,7 +38,7 @@ ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": Categor
 
 
 def engine_of(use: SchemeUse) -> Engine:
-    """Return the engine for a scheme's releases.
+    """Engine for a scheme's releases.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def engine_of(use: SchemeUse) -> Engine:
 
 
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:
-    """Return the audit of one release; if it fails, every cell has the reason."""
+    """Audit of one release; if it fails, every cell has the reason."""
     engine, use, scenario = engine_of(request.use), request.use, request.scenario
     coalitions = list[Coalition]([()])
     context, part = engine.context(request, (), 0), Audited(request.table)

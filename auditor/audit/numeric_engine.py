@@ -47,7 +47,7 @@ class NumericEngine:
     context = staticmethod(context_of)
 
     def audit(self, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
-        """Return all records of one release, and fill in the evidence."""
+        """All records of one release, and fill in the evidence."""
         numbers, stripes = list[int](), None
         if request.share is not None:
             if request.table.streamed:
@@ -59,7 +59,7 @@ class NumericEngine:
 
 
 def _gathered_in_steps(request: ReleaseRequest) -> list[Stripe] | None:
-    """Return all moments as one stripe; None if the scheme needs the whole table."""
+    """All moments as one stripe; None if the scheme needs the whole table."""
     here, table, release = request.scenario, request.table, release_of(request)
     if release.scheme.needs_table:
         return None
@@ -70,7 +70,7 @@ def _gathered_in_steps(request: ReleaseRequest) -> list[Stripe] | None:
 
 
 def _numbers_in_steps(request: ReleaseRequest) -> list[int]:
-    """Return the attempts that other processes may carry out, the longest first."""
+    """Attempts that other processes may carry out, the longest first."""
     counted, cells = counts_errors(request), cells_of(request.scenario)
     ordered = in_order_of_promise(cells)
     by_rows = [number for number in ordered if counted or not is_linear(cells[number][0])]
@@ -93,7 +93,7 @@ def _attempt(number: int, stripes: list[Stripe] | None, request: ReleaseRequest)
 
 
 def _session(request: ReleaseRequest, stripes: list[Stripe] | None) -> NumericSession:
-    """Return the session that the steps of a request share within one process."""
+    """Session that the steps of a request share."""
     if "session" not in request.kept:
         request.kept["session"] = NumericSession(request, stripes)
     session: NumericSession = request.kept["session"]
@@ -110,13 +110,13 @@ class NumericSession(Session):
         self._baseline = cache(partial(baseline_of, self.opened))
 
     def release_records(self) -> list[Measurement]:
-        """Return the figures of the release itself."""
+        """Figures of the release itself."""
         return list(release_records(self.opened, self.context))
 
     def attempt(
         self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
     ) -> Attempt:
-        """Return the outcome of one attack."""
+        """Outcome of one attack."""
         opened, attack = replace(self.opened, coalitions=coalitions), made_attack(use)
         if infers_categories(attack) and opened.release.table.categorical is not None:
             context = self.context.under(use.id, knowledge.label)
@@ -131,18 +131,18 @@ class NumericSession(Session):
     def joint_counts(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
     ) -> tuple[JointCounts, float]:
-        """Return an attribute's counts, and a cell's width in standard deviations."""
+        """Attribute's counts, and a cell's width in standard deviations."""
         column = self.context.attributes.index(attribute)
         attack = made_attack(use)
         counts = number_counts(self.opened, attack, knowledge, coalition, column)
         return counts, 1.0 / PER_DEVIATION
 
     def later_records(self) -> list[Measurement]:
-        """Return figures of copies without a stated law."""
+        """Figures of copies without a stated law."""
         return without_law_records(self.opened, self.context)
 
     def gains(self) -> Attempt:
-        """Return the insider's gains by pooling."""
+        """Insider's gains by pooling."""
         return replace(Attempt.of([]), gains=learnt_gains(self.opened.by_record))
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:

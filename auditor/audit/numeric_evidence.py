@@ -36,7 +36,7 @@ def add_evidence(
 
 
 def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:
-    """Return the insider's gains by pooling, in the first replicate."""
+    """Insider's gains by pooling, in the first replicate."""
     release = opened.release
     if (
         not opened.gathered.copies.joint
@@ -54,7 +54,7 @@ def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:
 
 
 def pooling(opened: Opened, gains: Mapping[Coalition, InsiderGain]) -> dict[Coalition, Pooling]:
-    """Return the evidence on pooling, by coalition of two copies or more."""
+    """Evidence on pooling, by coalition of two copies or more."""
     release, law = opened.release, opened.law
     several = [coalition for coalition in opened.needed if len(coalition) > 1]
     if not several:

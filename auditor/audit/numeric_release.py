@@ -53,7 +53,7 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
 
 
 def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
-    """Return estimated levels, distances from schemes' laws, and dependence on the data."""
+    """Estimated levels, distances from schemes' laws, and dependence on the data."""
     records, levels = [], zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True)
     for place, (level, error) in enumerate(levels, start=1):
         metric = f"estimated_level(copy {place})"
@@ -70,25 +70,25 @@ def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measureme
 
 
 def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-    """Return the common part of the records of a release."""
+    """Common part of the records of a release."""
     variances = np.diag(request.moments.covariance)
     return request.context(levels, copies, request.table.attributes, variances)
 
 
 def opened_of(request: ReleaseRequest, stripes: Iterable[Stripe] | None) -> Opened:
-    """Return the release with its moments, which may be gathered elsewhere."""
+    """Release with its moments, which may be gathered elsewhere."""
     asked = request.coalitions, request.pooling
     return Opened.of(request.scenario, release_of(request), *asked, stripes)
 
 
 def counts_errors(request: ReleaseRequest) -> bool:
-    """Return whether a figure needs the errors of all records, of linear attacks too."""
+    """Whether a figure needs the errors of all records, of linear attacks too."""
     scenario, table = request.scenario, request.table
     return wanted_tally(scenario, np.ones(table.width), table).of_all
 
 
 def baseline_of(opened: Opened) -> Baseline | None:
-    """Return the success of guesses without copies, if closeness is requested."""
+    """Success of guesses without copies, if closeness is requested."""
     scenario, table = opened.scenario, opened.release.table
     if not scenario.asks_closeness:
         return None

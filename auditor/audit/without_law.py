@@ -20,7 +20,7 @@ from auditor.results.records import Measurement
 
 
 def without_law_records(opened: Opened, context: CellContext) -> list[Measurement]:
-    """Return errors over all cells of files, figures of copies without a law, unused columns."""
+    """Errors over all cells of files, figures of copies without a law, unused columns."""
     found, release = _found(opened, context), opened.release
     return [*found, *unused_figures(context, release.scheme, release.table, found)]
 
@@ -58,7 +58,7 @@ def _found(opened: Opened, context: CellContext) -> list[Measurement]:
 
 
 def diagnosis(opened: Opened, context: CellContext, copies: list[Array]) -> list[Measurement]:
-    """Return figures of the noise of copies from files, and of the columns shown beside it."""
+    """Figures of the noise of copies from files, and of the columns shown beside it."""
     table, shown = opened.release.table, opened.release.scheme.shown(opened.release.table)
     originals = {}
     for column in shown:

@@ -1,9 +1,8 @@
 """Estimate of time and memory for the audit of one release.
 
-Time is rows × copies × attacks at a fixed nominal speed, one core of some 2.5 GHz. An attack states
-its own cost (``Attack.cost``). The estimate never depends on the machine, so budgets do not either.
-Shipped scenarios are within a factor of 3 (evidence/times.md). Memory counts large arrays and adds a
-margin: at least the measured peak, at most 2.5 times as much.
+Time is rows × copies × attacks at a fixed nominal speed, one core of some 2.5 GHz. Attacks state
+their own cost (``Attack.cost``). Shipped scenarios are within a factor of 3 (evidence/times.md).
+Memory counts large arrays and adds a margin: at least the measured peak, at most 2.5 times as much.
 
 *Not counted*: third-party plugins beyond their stated cost, and waits for disks.
 """
@@ -61,9 +60,9 @@ CELLS, CELL_BYTES, EVENT_BYTES, SCORED = 2**22, 48, 160, 2**21
 
 
 class Workload(NamedTuple):
-    """Work of one release: columns, values to draw, nominal seconds in all replicates, peak bytes.
+    """Columns, values to draw, nominal seconds and peak bytes of a release.
 
-    ``results`` are the bytes of its rows of results, in the process that writes them.
+    ``results`` are the bytes of its rows of results.
     """
 
     width: int
@@ -76,7 +75,7 @@ class Workload(NamedTuple):
 def workload(
     here: Scenario, table: Table, use: SchemeUse, copies: int, pooling: bool = False
 ) -> Workload:
-    """Return the work of one release in all its replicates.
+    """Work of one release in all its replicates.
 
     Raises
     ------
@@ -89,7 +88,7 @@ def workload(
     tried = list(tries(here, use, copies))
     asked = expand_all(here.coalitions, copies, here.seed)
     width, size = table.width, 0
-    rows = min(table.rows, here.data.rows or table.rows)  # fewer in a plan of fewer records
+    rows = min(table.rows, here.data.rows or table.rows)
     if categorical:
         data = categories_of(table)
         width, size = len(data.names), data.size
@@ -105,7 +104,7 @@ def workload(
     made = copies
     if categorical and getattr(use.parameters, "implementation", "process") == "process":
         made = len({copy for coalition in asked for copy in coalition})
-        made += copies // 256  # events of copies outside all coalitions
+        made += copies // 256
     seconds = replicates * _seconds(here, use, tried, rows, width, size, made)
     seconds += pooling * width * (INSIDER + INSIDER_ROW * min(rows, LEARNT)) * min(copies - 1, 8)
     values = rows * (1 if categorical else width) * copies * replicates
@@ -113,7 +112,7 @@ def workload(
 
 
 def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[Try]:
-    """Yield the attacks with the states of knowledge that they can use against a scheme."""
+    """Yield attacks with their usable knowledge against a scheme."""
     family = registry.get("scheme", use.name).family
     asked = expand_all(here.coalitions, copies, here.seed)
     for one in here.attacks:
@@ -128,7 +127,7 @@ def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[Try]:
 
 
 def _made(kind: str, use: PluginUse | SchemeUse) -> Any:
-    """Return a plugin; None if it cannot be made, which the audit reports."""
+    """Plugin, or None if it cannot be made."""
     with contained():
         return registry.get(kind, use.name)(use.parameters)
     return None
@@ -137,13 +136,13 @@ def _made(kind: str, use: PluginUse | SchemeUse) -> Any:
 def _seconds(
     here: Scenario, use: SchemeUse, tried: list[Try], n: int, N: int, s: int, M: int
 ) -> float:
-    """Return the seconds of one replicate; ``s`` values of categories, 0 for numbers."""
+    """Seconds of one replicate; ``s`` values of categories, 0 for numbers."""
     scheme: Scheme | None = _made("scheme", use)
     law = None if scheme is None else scheme.distribution
     levels = () if use.levels is None else use.levels.resolve(here.seed)
     making = scheme.making_seconds(levels, n, N) if scheme is not None and levels else 0.0
     replicated = here.replicates >= FEWEST_REPLICATES
-    # fits to a large table are held, unless more records do not steady an error
+    # fits to a large table are held, unless more records steady no error
     steady = n > ROWS_AGAIN and not (scheme is not None and scheme.has_matrices)
     draws = 1.0 if replicated or steady else DRAWS
     drawn = CODE * n * (M + 1) if s else VALUE * n * N * (M + 1) + PRODUCT * n * (N * (M + 1)) ** 2

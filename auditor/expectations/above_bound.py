@@ -6,9 +6,9 @@
 | a theorem's bounds on one attack | that attack | rounding |
 
 The first holds on average over tables of the declared law. In one table of n records the best
-attack's mean squared error has a relative standard error of √(2/n) if errors are normal. This is
-added to the cell's own error. Attacks that know true values, or the table's distribution, are left
-out. A cell below its bound shows that copies or records do not follow the stated law.
+attack's mean squared error has a relative standard error of √(2/n) if errors are normal, added to
+the cell's own. Attacks that know true values, or the table's distribution, are left out. Below its
+bound a cell refutes the stated law.
 """
 
 from __future__ import annotations
@@ -73,19 +73,17 @@ class Side(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """Distance of the cell from the bound, positive on the right side."""
         return self.sign * (pooled(self.cell)[0] - self.bound)
 
     @property
     def coarse(self) -> bool:
-        """Whether the cell's interval is too wide to decide."""
         return self.slack < Z_95 * self.error and Z_95 * self.error > COARSE * self.bound + ROUNDING
 
 
 def _sides(
     cell: Cell, bounds: dict[tuple[object, ...], float], rows: int, copies_alone: bool
 ) -> list[Side]:
-    """Return a cell with each bound; ``copies_alone``: without true values."""
+    """Cell with each bound; ``copies_alone``: without true values."""
     first, found = cell[0], list[Side]()
     floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
     if floor is not None and copies_alone:

@@ -1,4 +1,4 @@
-"""Base of expectations: a statement that the audit must prove or refute."""
+"""Base of expectations."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Expectation(Plugin):
 
     @classmethod
     def made(cls, parameters: Any) -> Expectation:
-        """Return an expectation, or a stand-in if its parameters fail."""
+        """Expectation, or a stand-in if its parameters fail."""
         with contained() as failure:
             return cls(parameters)
         assert failure.error is not None
@@ -62,24 +62,23 @@ class Expectation(Plugin):
 
     @abstractmethod
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict with its reason."""
+        """Verdict with its reason."""
 
     def chosen(self, evidence: Evidence, metric: str | None, **kinds: bool) -> list[Measurement]:
-        """Return the measured records that the filter selects; see ``selector``."""
+        """Measured records that the filter selects; see ``selector``."""
         selected = selector(self.parameters, metric, copies_released(evidence), **kinds)
         return [r for r in evidence.measurements if r.status == "ok" and selected(r)]
 
     def measured(self, evidence: Evidence, metric: str, **kinds: bool) -> list[Cell]:
-        """Return the cells of the records that the filter selects."""
         return [*cells(self.chosen(evidence, metric, **kinds)).values()]
 
     def covered(self, evidence: Evidence) -> list[ReleaseEvidence]:
-        """Return the releases that the filter covers."""
+        """Releases that the filter covers."""
         p = self.parameters
         return [one for one in evidence.releases if covers(p, one.scheme, one.sweep)]
 
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
-        """Return the verdict as a result record."""
+        """Verdict as a result record."""
         judged = self.judge(evidence)
         if not isinstance(judged, Judgement) or type(judged.why) is not str:
             raise PluginError("the expectation returned no judgement with a reason")
@@ -101,13 +100,6 @@ class Broken(Expectation):
         self.parameters, self._failure = parameters, failure
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Raise the error that its parameters raised.
-
-        Raises
-        ------
-        AuditorError
-            Always.
-        """
         raise self._failure
 
 
@@ -122,7 +114,7 @@ class Judgement:
 
 
 def worst(statuses: Sequence[Verdict]) -> Verdict:
-    """Return the worst status; ``undecided`` if none is given."""
+    """Worst status; ``undecided`` without any."""
     if "fails" in statuses:
         return "fails"
     return "undecided" if "undecided" in statuses or not statuses else "holds"
@@ -138,7 +130,7 @@ def selector(
     pooled_only: bool = False,
     each_attribute: bool = False,
 ) -> Selector:
-    """Return the predicate of a filter.
+    """Predicate of a filter.
 
     Parameters
     ----------
@@ -149,9 +141,9 @@ def selector(
     copies : dict
         Number of copies released, for ``all``.
     pooled_only : bool
-        Only coalitions of two copies or more, unless the filter names coalitions.
+        Only pooled copies, unless the filter names coalitions.
     each_attribute : bool
-        Every attribute and all together, unless the filter names attributes.
+        Every attribute and all together, unless filtered.
     """
     coalition = None if filters.coalition is None else parse_coalitions(filters.coalition)
     knowledge = [str(item) for item in listed(filters.knowledge)]
@@ -169,7 +161,6 @@ def selector(
             and (not attributes or record.attribute in attributes)
             and covers(filters, record.scheme, record.sweep)
             and _among(record.attack, filters.attack)
-            # a label or its kind, such as ``estimated``
             and (
                 filters.knowledge is None
                 or label in knowledge
@@ -190,17 +181,17 @@ def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
 
 
 def place(one: Measurement | ReleaseEvidence) -> Place:
-    """Return the sweep point and scheme of a record or release."""
+    """Sweep point and scheme of a record or release."""
     return str(one.sweep), one.scheme
 
 
 def copies_released(evidence: Evidence) -> dict[Place, int]:
-    """Return the number of copies of each scheme."""
+    """Number of copies of each scheme."""
     return {place(release): release.copies for release in evidence.releases}
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list: of one lone value, or empty for None."""
+    """A value as a list; None as an empty one."""
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -223,17 +214,16 @@ class Missing(NamedTuple):
 def undecided(
     record: ExpectationRecord, expectation: Any, missing: Sequence[Missing]
 ) -> ExpectationRecord:
-    """Return the verdict if some tasks are missing.
+    """Verdict if some tasks are missing.
 
-    It is undecided if any covered task is missing, even if the finished ones refute the claim: tests
-    are corrected for all cells covered.
+    Undecided even if finished tasks refute the claim: tests are corrected for all cells.
 
     Parameters
     ----------
     record : ExpectationRecord
-        The verdict on the finished tasks.
+        On the finished tasks.
     expectation : Expectation
-        Its filter by ``scheme`` and ``sweep`` names the tasks it covers; without one it covers all.
+        With the tasks it covers by ``scheme`` and ``sweep``.
     """
     lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)
     if not lacking:

@@ -1,7 +1,6 @@
 """Gains that `no-collusion-gain` tests.
 
-A gain is the share of its best copy's error that a coalition removes. Each kind of gain has its
-own test against a margin, and its own estimate of the rows that would settle it.
+A gain is the share of its best copy's error that a coalition removes.
 
 Sources: two one-sided tests (Schuirmann 1987); shares of noise by their exact law
 (``auditor.numerics.statistics.share_tests``).
@@ -67,16 +66,16 @@ class Gain(NamedTuple):
     guard : bool
         Whether it can only refute.
     noise : tuple of NoiseGain
-        Measured shares of noise, one a replicate; they are tested exactly.
+        Measured shares of noise by replicate, tested exactly.
     estimated : bool
         Whether it is the insider learner's.
     insider : InsiderGain or None
     flattered : float
-        Largest bias of a gain whose law was estimated from the copies themselves.
+        Largest bias of a gain by an estimated law.
     from_files : bool
         Whether the copies come from files.
     covered : bool
-        Whether the claim covers exactly these copies; else the gain refutes nothing.
+        Whether the claim covers these copies; else the gain refutes nothing.
     """
 
     who: str
@@ -94,7 +93,7 @@ class Gain(NamedTuple):
     covered: bool = True
 
     def p_values(self, margin: float) -> tuple[float, float]:
-        """Return p-values against a gain of at least, and at most, the margin."""
+        """P-values against a gain of at least, and at most, the margin."""
         if self.noise:
             return share_tests(self.noise, margin)
         if self.insider:
@@ -109,7 +108,7 @@ class Gain(NamedTuple):
         ), above
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
-        """Return the rows that would exclude the margin if there is no gain."""
+        """Rows that would exclude the margin if there is no gain."""
         if self.noise:
             regressors = sum(part.regressors for part in self.noise)
             observations = sum(part.observations for part in self.noise)
@@ -122,7 +121,7 @@ class Gain(NamedTuple):
 
     @property
     def beyond(self) -> float:
-        """Gain that is excluded with 97.5 % confidence."""
+        """Gain excluded with 97.5 % confidence."""
         if self.insider:
             return max(
                 (max(r, 0.0) + Z_95 * e) ** 2
@@ -151,10 +150,9 @@ DEGREES = {
 
 
 def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
-    """Return mean, standard error and degrees of freedom over replicates.
+    """Mean, standard error and degrees of freedom over replicates.
 
-    The errors are each replicate's own. If some have none, the spread between replicates is used, and
-    is infinite for too few.
+    Errors are the replicates' own, or their spread, infinite for too few.
     """
     gains, errors, degrees = (
         np.array(part, dtype=np.float64) for part in zip(*paired, strict=True)
@@ -188,7 +186,7 @@ def attack_gains(
 
 
 def unpaired(group: Cell) -> tuple[float, float, float]:
-    """Return mean, standard error and degrees of freedom of gains as measured."""
+    """Mean, standard error and degrees of freedom of gains as measured."""
     (mean, error), bar = pooled(group), group[0].error_bar
     if bar == "replicates-needed":
         error = uncertainty(group)
@@ -196,7 +194,7 @@ def unpaired(group: Cell) -> tuple[float, float, float]:
 
 
 def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
-    """Yield the shares of the best copy's noise that coalitions can remove."""
+    """Yield the removable shares of the best copy's noise."""
     groups = grouped(
         ((copies.point, copies.scheme, copies.coalition), copies) for copies in pooling
     )
@@ -207,7 +205,6 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
             observations = sum(part.observations for part in noise)
             share = math.fsum(part.share * part.observations for part in noise) / observations
             regressors = sum(part.regressors for part in noise)
-            # A decrease by chance is no gain.
             gain = share - regressors / observations
             error = math.sqrt(2.0 * regressors + 4.0 * observations * max(gain, 0.0)) / observations
             yield Gain(
@@ -216,7 +213,7 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
 
 
 def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
-    """Yield gains of the insider learner, as guards where a law is proved."""
+    """Yield gains of the insider learner, guards where a law is proved."""
     named = {(copies.point, copies.scheme, copies.coalition) for copies in pooling}
     seen = set()
     for copies in pooling:

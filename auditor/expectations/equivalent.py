@@ -1,9 +1,9 @@
 """Equality of two schemes within a margin, by two one-sided tests.
 
-Both «the difference is at least +margin» and «at most −margin» must be rejected at 5 %. Every level
-must pass, so no correction is needed (intersection–union). A refutation is held to 5 % over all
-levels (Holm). Differences are paired by replicate. With fewer than five replicates the figures' own
-errors are used, as if both were independent.
+Both «the difference is at least +margin» and «at most −margin» must be rejected at 5 %. As every
+level must pass, there is no correction (intersection–union). A refutation is held to 5 % over all
+levels (Holm). Differences are paired by replicate. Below five replicates both figures' errors count
+as independent.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Equivalent(Expectation):
 def judge_differences(
     found: Sequence[Found], levels: Sequence[str], margin: float, metric: str
 ) -> Judgement:
-    """Return the verdict on differences."""
+    """Verdict on differences."""
     if any(math.isnan(error) for _, error, _ in found):
         return Judgement("undecided", f"{metric} has no error bar; add replicates", None, margin)
     inside = [
@@ -123,7 +123,7 @@ def _difference(first: Cell, second: Cell, margin: float) -> Found:
     errors = [error for _, error in map(pooled, (first, second))]
     if not len(differences) or any(error is None for error in errors):
         return math.nan, math.nan, math.inf
-    # at a difference of one margin, the larger value would also be more uncertain
+    # at a difference of one margin the larger value is more uncertain
     wider = max(at_bound(cell, pooled(cell)[0] + margin) for cell in (first, second))
     spread = wider * math.sqrt(math.fsum(error**2 for error in errors if error is not None))
     return float(differences.mean()), spread, math.inf

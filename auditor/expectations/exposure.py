@@ -102,7 +102,6 @@ class Exposure(Expectation):
 
     @property
     def grouped_by(self) -> str | None:  # type: ignore[override]
-        """The column that ``by`` names."""
         return self.parameters.by if isinstance(self.parameters, Exposure.Parameters) else None
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -119,7 +118,7 @@ class Exposure(Expectation):
     def _unused(self, evidence: Evidence) -> str:
         asked = self.parameters.unknown
         if asked is not None and asked.at_least is None:
-            return ""  # the statement is that copies tell much
+            return ""
         any_attack = dict.fromkeys(("attack", "knowledge", "coalition", "attribute"))
         filters = self.parameters.model_copy(update=any_attack)
         admits = selector(filters, None, copies_released(evidence), each_attribute=True)
@@ -185,7 +184,7 @@ class Exposure(Expectation):
 def shares_unknown(
     measurements: Sequence[Measurement], filters: Filter, asked: Limits, copies: dict[Place, int]
 ) -> list[Measurement]:
-    """Return the judged shares; ``copies`` are the numbers released."""
+    """Judged shares; ``copies`` are the numbers released."""
     # '*' is judged only by request
     whole = filters.attribute is not None
     metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
@@ -231,8 +230,8 @@ def with_remedy(
 ) -> Judgement:
     """Add the records, or the level, that would decide the verdict.
 
-    Error bars shrink with the square root of the records. A share unknown is taken as ``s/(s + c)``
-    at level ``s``, as for normal values and noise.
+    Error bars shrink with the root of the records. A share unknown is taken as ``s/(s + c)`` at
+    level ``s``, as for normal values and noise.
     """
     rows = {place(one): (one.rows, one.plugin) for one in evidence.releases}
     z, needed, level = quantile(1 - LEVEL / (2 * len(groups)), math.inf), 0, (0.0, 0.0)

@@ -20,7 +20,7 @@ BY_GUARANTEE = "by guarantee: "
 def as_drawn(
     judged: Judgement, metric: str, high: float | None, filters: Filter, evidence: Evidence
 ) -> Judgement:
-    """Return a verdict that holds by law, revised by the noise that was drawn.
+    """Verdict that holds by law, revised by the noise that was drawn.
 
     An audited lower bound above the allowed value refutes the guarantee. If the noise does not follow
     the law (``noise-follows-law``), the guarantee is undecided.
@@ -43,7 +43,7 @@ def as_drawn(
 
 
 def by_guarantees(records: Iterable[Measurement]) -> Judgement | None:
-    """Return the verdict on records of ``COMPARED``, or None without pairs.
+    """Verdict on records of ``COMPARED``, or None without pairs.
 
     Figures that are only upper bounds (their ``reason`` says so) are left out, since a coalition's
     bound may be looser than one copy's. So are single copies without a guarantee.

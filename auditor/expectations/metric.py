@@ -1,8 +1,7 @@
 """Bound on any metric for every selected cell, measured and in theory.
 
-A cell *holds* if its interval, pooled over replicates, and its closed form lie within the bound.
-It *fails* if either lies wholly outside; else it is undecided. Intervals are widened for the number
-of cells (Holm).
+A cell *holds* if its interval, pooled over replicates, and its closed form lie within the bound. It
+*fails* if either lies wholly outside; else it is undecided (Holm over cells).
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Bounds(Filter):
         return self
 
     def limits(self) -> tuple[float | None, float | None]:
-        """Return the lower and the upper bound."""
+        """Lower and the upper bound."""
         low, high = self.between or (None, None)
         lows = [bound for bound in (self.at_least, low) if bound is not None]
         highs = [bound for bound in (self.at_most, high) if bound is not None]
@@ -119,7 +118,7 @@ Side = tuple[Cell, float, float]
 def judge_bounds(
     groups: Sequence[Cell], low: float | None, high: float | None, bound: Any, metric: str
 ) -> Judgement:
-    """Return the verdict on cells, each a list of its replicates' records."""
+    """Verdict on cells, each a list of its replicates' records."""
     sides = [
         (cell, limit, sign)
         for cell in groups
@@ -160,10 +159,10 @@ def _p_inside(cell: Cell, limit: float, sign: float) -> float:
 
 
 def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:
-    """Return the p-value against a truth at the limit or beyond, above (side 1) or below (−1).
+    """P-value against a truth at the limit or beyond, above (side 1) or below (−1).
 
-    An error is a mean of squares: if the truth were at a limit above the estimate, it would be a
-    gamma number with its relative standard error.
+    An error is a mean of squares: for a limit above the estimate a gamma law with its relative
+    standard error is taken.
     """
     value, error = pooled(cell)[0], towards(cell, side)
     size = max(value, mean_theory(cell) or 0.0)
@@ -175,10 +174,7 @@ def _p_beyond(cell: Cell, limit: float, side: float, slack: float) -> float:
 
 
 def towards(cell: Cell, side: float) -> float:
-    """Return the standard error upwards (side 1) or downwards (−1).
-
-    A 95 % interval from redraws, or of a share, need not be symmetric.
-    """
+    """Standard error upwards (side 1) or downwards (−1)."""
     record = cell[0]
     end = record.ci_high if side > 0 else record.ci_low
     if len(cell) > 1 or record.metric not in SKEWED or not end or record.value is None:
@@ -187,9 +183,9 @@ def towards(cell: Cell, side: float) -> float:
 
 
 def cut_off(cell: Cell, limit: float) -> Cell:
-    """Return the draws of an error, cut off at twice a lower bound.
+    """Draws of an error, cut off at twice a lower bound.
 
-    The mean becomes no larger, so if it exceeds the bound the truth does.
+    The mean does not grow: if it exceeds the bound, so does the truth.
     """
     if cell[0].metric not in ERRORS or cell[0].error_bar != "replicates" or pooled(cell)[1] is None:
         return cell
@@ -203,10 +199,10 @@ def cut_off(cell: Cell, limit: float) -> Cell:
 
 
 def at_bound(cell: Cell, limit: float) -> float:
-    """Return the factor of an error bar if the truth were at the bound.
+    """Factor of an error bar if the truth were at the bound.
 
-    A mean of squares spreads in proportion to its size: 0.6 ± 0.6 from two rows does not exclude 1.5.
-    The spread of a gain, a quotient of means, is unknown for very few rows.
+    A mean of squares spreads in proportion: 0.6 ± 0.6 from two rows does not exclude 1.5. A gain's
+    spread is unknown for very few rows.
     """
     if cell[0].metric == "collusion_gain" and uncertainty(cell) > COARSE:
         return math.inf
@@ -242,7 +238,7 @@ def _why(
 
 
 def measured_at(record: Measurement) -> str:
-    """Return a place, for example ``corner-wave, llse, copies 1–5``."""
+    """Place, for example ``corner-wave, llse, copies 1–5``."""
     held = f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"
     return ", ".join(filter(None, (record.scheme, record.attack, record.knowledge, held)))
 

@@ -3,19 +3,20 @@
 The claim holds only if all four agree.
 
 1. *Law.* In every coalition some copy b has ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j. For jointly
-   Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). The claim is undecided if
-   the insider learner gains, or ``noise-follows-law`` contradicts independent noise. A law stated for
-   files is no proof. Copies of classes have no law: their classes and ranges are compared.
-2. *Theory.* The gain that an attack's closed form predicts must be 0.
-3. *Data.* Two one-sided tests compare each gain with ± a margin, at 5 % over all (Holm): gains of
-   attacks over the copy of least noise by law, of the drawn noise, and of the insider learner. Where
-   a law is proved the learner can only refute. Elsewhere it must show no gain. Of files, an attack's
-   gain up to the margin can only refute: the learner decides.
+   Gaussian noise no attack then gains (li2012, Theorem 4 and Corollary 1). The claim is undecided
+   if the insider learner gains, or ``noise-follows-law`` contradicts independent noise. A law
+   stated for files is no proof. Copies of classes have no law: their classes and ranges are
+   compared.
+2. *Theory.* The gain that an attack's closed form predicts must be 0. 3. *Data.* Two one-sided
+tests compare each gain with ± a margin, at 5 % over all (Holm): gains of
+   attacks over the copy of least noise by law, of the drawn noise, and of the insider learner.
+   Where a law is proved the learner can only refute. Elsewhere it must show no gain. Of files, an
+   attack's gain up to the margin can only refute: the learner decides.
 4. *Guarantees.* If bounds of the data are stated, a coalition's guarantee must be that of its best
    copy.
 
-«Not significant» is not «no gain»: the verdict is then undecided and names the rows that decide.
-Attacks that are surely worse than the mean are not tested.
+Without significance either way the verdict is undecided and names the rows that decide. Attacks
+surely worse than the mean are not tested.
 """
 
 from __future__ import annotations
@@ -76,8 +77,7 @@ class NoCollusionGain(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         margin, level = self.parameters.margin, self.parameters.level
         pooling = list(self._pooling(evidence))
-        # The insider's gain is measured by a finer test than the errors of the attack by that
-        # learner.
+        # The insider's test is finer than its attack's errors.
         learnt_of = {
             (copies.point, copies.scheme, copies.coalition)
             for copies in pooling
@@ -123,9 +123,9 @@ class NoCollusionGain(Expectation):
 
 
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
-    """Return cells surely worse than the mean, in every replicate.
+    """Cells surely worse than the mean, in every replicate.
 
-    Pooling halves the noise of copies without information.
+    Their gain is averaged noise.
     """
     least = [
         (_cell(record), record.value if record.ci_low is None else record.ci_low)
@@ -141,7 +141,7 @@ def _cell(record: Measurement) -> tuple[object, ...]:
 
 
 def _beside(gain: Gain, margin: float) -> Gain:
-    """Return a gain up to the margin as a guard if one release shows no more.
+    """Gain up to the margin as a guard if one release shows no more.
 
     A proved law decides instead, or the insider learner for copies from files.
     """
@@ -192,7 +192,7 @@ def by_law(pooling: Sequence[PooledCopies], level: float, contradiction: str = "
 
 
 def _predicted(pooling: Sequence[PooledCopies], level: float) -> str:
-    """State that the insider learner gains, so the law settles nothing."""
+    """State that the insider learner gains."""
     found = [
         (copies.scheme, copies.pooling.insider)
         for copies in pooling
@@ -219,8 +219,7 @@ def by_theory(records: Sequence[Measurement]) -> Judgement:
         return Judgement("holds", "by theory: no attack here has a closed form")
     largest = max(predicted, key=lambda record: record.theory or 0.0)
     gain = largest.theory or 0.0
-    # effects of rounding are 0 by then
-    # (auditor.audit.numeric.error_bars.collusion_gain)
+    # rounding is 0 by then (auditor.audit.numeric.error_bars.collusion_gain)
     if gain > SAME:
         cell = f"{largest.attack} on {largest.scheme}, copies {describe(largest.coalition)}"
         return Judgement("fails", f"by theory: {cell} gains {_share(gain)}", gain)
@@ -241,8 +240,7 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
     status = worst([*verdicts, "undecided"] if not_estimated else verdicts)
     if not_estimated and status == "undecided" and "undecided" not in verdicts:
         return Judgement(status, f"on the data: too few rows to learn {not_estimated[0].cell}")
-    # A guard that refutes nothing decides nothing, so it is not what a verdict is explained by,
-    # unless it is all there is.
+    # A guard that refutes nothing explains no verdict, unless it is all there is.
     telling = [
         gain
         for gain, v in zip(tested, verdicts, strict=True)
@@ -285,7 +283,7 @@ def _ruled_out(tested: Sequence[Gain]) -> str:
 
 
 def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
-    # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
+    # for a true gain of 0: the estimate is too uncertain to plan with
     needed = gain.rows_to_decide(margin, level)
     rows = (
         f"about {needed:,} rows would settle it if there is no gain"
@@ -307,12 +305,10 @@ def _bar(gain: Gain) -> str:
 
 
 def _share(value: float, *, signed: bool = False) -> str:
-    """Format a share with two decimals, or one significant digit."""
     percent = 100 * value
     form = ".2f" if percent == 0 or abs(percent) >= 0.01 else ".1g"
     return f"{percent:{'+' if signed else ''}{form}}%"
 
 
 def _percent(margin: float) -> str:
-    """Write a margin with the digits it has: ``1.0%``, ``0.01%``."""
     return f"{margin:.1%}" if margin >= 0.0095 else f"{100 * margin:.3g}%"

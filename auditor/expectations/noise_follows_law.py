@@ -46,9 +46,9 @@ class NoiseFollowsLaw(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every release that the filter covers.
+        """Verdict over every release that the filter covers.
 
-        Observed is the least p-value after Holm's correction, which is what the bound is on.
+        Observed and bounded is the least p-value after Holm's correction.
         """
         covered = self.covered(evidence)
         passed_over = () if self.parameters.last_digits else (LAST_DIGITS,)
@@ -90,7 +90,7 @@ class NoiseFollowsLaw(Expectation):
 
 
 def contradiction(releases: Sequence[ReleaseEvidence]) -> str:
-    """Return the finding against independent noise at ``LEVEL``, else "".
+    """Finding against independent noise at ``LEVEL``, else "".
 
     Independent increments of any distribution protect, so tests of single columns do not count.
     """

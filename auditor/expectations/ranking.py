@@ -99,12 +99,11 @@ def _label(name: Any) -> str:
 
 
 def judge_pairs(pairs: Sequence[tuple[Cell, Cell]], slack: float, metric: str) -> Judgement:
-    """Return the verdict on ``first ≤ second + slack`` for pairs of cells.
+    """Verdict on ``first ≤ second + slack`` for pairs of cells.
 
     It holds if the difference is below the slack beyond its error bar, if both are equal up to
-    rounding, or if theory settles the order and the interval is narrower than the figures. Both share
-    their copies, so their errors depend on each other; ``se₁ + se₂`` bounds the error of the
-    difference. Replicates give the paired difference.
+    rounding, or if theory settles the order and the interval is narrower than the figures. As both
+    share their copies, ``se₁ + se₂`` bounds the error. Replicates give the paired difference.
     """
     tests = [_difference(first, second, slack) for first, second in pairs]
     against = [
@@ -133,7 +132,6 @@ def _verdict(test: Difference, refuted: bool, shown: bool) -> Verdict:
 
 
 def _compared(first: Measurement, second: Measurement) -> str:
-    """Return both names: ``llse (perfect) on s ≤ ndr (perfect) on s``."""
     pair = (first, second)
     names = [
         f"{one.attack} ({one.knowledge}) on {one.scheme}" if one.attack else one.scheme
@@ -158,12 +156,10 @@ class Difference(NamedTuple):
 
     @property
     def tied(self) -> bool:
-        """Whether both are equal up to rounding."""
         return max(abs(self.measured), self.error) <= ROUNDING
 
     @property
     def blank(self) -> bool:
-        """Whether the interval is wider than either figure."""
         return 1.96 * self.error > self.larger
 
 
@@ -177,9 +173,9 @@ def _difference(first: Cell, second: Cell, slack: float) -> Difference:
 
 
 def _settled(first: Cell, second: Cell, slack: float) -> Literal["above", "below"] | None:
-    """Return the order that theory settles in every replicate.
+    """Order that theory settles in every replicate.
 
-    «Above» refutes. So theory given a draw must agree in enough replicates that chance seldom would.
+    «Above» refutes, so theory of draws must agree in enough replicates.
     """
     gaps = [
         x.theory - y.theory - slack

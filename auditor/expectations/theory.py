@@ -55,7 +55,7 @@ class MatchesTheory(Expectation):
 
 
 def compare(groups: Sequence[Cell], expected: Sequence[float], resolution: float) -> Judgement:
-    """Return the verdict on cells, compared with their theory.
+    """Verdict on cells, compared with their theory.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def compare(groups: Sequence[Cell], expected: Sequence[float], resolution: float
     if few := sum(each.few for each in found):
         why = f"in {few} of {len(groups)} cells theory is of draws that all records share; at least {FEWEST} replicates can tell"
         return Judgement("undecided", why)
-    # An exact rebuild may have an error bar that is rounding, too.
+    # An exact rebuild's error bar may be rounding.
     coarse = sum(
         each.half > max(resolution * abs(t), ROUNDING * _scale(group))
         for each, t, group in zip(found, expected, groups, strict=True)
@@ -114,11 +114,11 @@ class Agreement(NamedTuple):
 
 
 def agreement(group: Cell, truth: float) -> Agreement:
-    """Return the agreement of one cell's replicates with theory.
+    """Agreement of one cell's replicates with theory.
 
-    Secret matrices and guesses are drawn once for all records. So replicates are compared with their
-    own theory, in pairs, by Student's t. Sign flips must refute errors too, as few outcomes are not
-    normal. The error bar of a single release omits these draws.
+    Secret matrices and guesses are drawn once for all records, which one release's error bar omits.
+    So replicates are compared with their own theory, in pairs, by Student's t. Sign flips must
+    refute errors too.
     """
     value, error = pooled(group)
     scale, half, differences = _scale(group), QUANTILE * (error or 0.0), _differences(group, truth)
@@ -139,18 +139,15 @@ def agreement(group: Cell, truth: float) -> Agreement:
 
 def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
     mean, R = float(off.mean()), off.size
-    # Errors are skewed: few draws are mostly too small, and then spread too little as well. Their
-    # spread is as a share of their size.
+    # Few draws of a skewed error are mostly too small, with too small a spread: take it relative to
+    # size.
     lucky = truth / (truth + mean) if 0.0 < truth + mean < truth else 1.0
     spread = float(off.std(ddof=1)) / math.sqrt(R) * lucky
     return two_sided(mean, spread, scale, R - 1), spread
 
 
 def _differences(group: Cell, truth: float) -> list[Array]:
-    """Return relative differences, if no theory is 0, and differences.
-
-    Large theories dominate absolute differences, and small ones relative differences.
-    """
+    """Relative differences, if no theory is 0, and differences."""
     values = np.array([r.value or 0.0 for r in group])
     theory = np.array([truth if r.theory is None else r.theory for r in group])
     shares = [(values / theory - 1.0) * truth] if (theory > ROUNDING * _scale(group)).all() else []
@@ -158,10 +155,9 @@ def _differences(group: Cell, truth: float) -> list[Array]:
 
 
 def sign_flips(differences: Array) -> float:
-    """Return the share of sign choices with a sum at least as far from 0.
+    """Share of sign choices with a sum at least as far from 0.
 
-    The p-value is exact for symmetric differences. Beyond ``MOST_FLIPPED`` differences it is 0, since
-    their mean is nearly normal.
+    The p-value is exact for symmetric differences, and 0 beyond ``MOST_FLIPPED`` of them.
 
     Examples
     --------
@@ -178,8 +174,7 @@ def sign_flips(differences: Array) -> float:
 
 def _scale(group: Cell) -> float:
     record = group[0]
-    # Below 1e-12 of the variance an error is reported as 0: one side of the comparison may be just
-    # there, and the other just beyond.
+    # Below 1e-12 of the variance an error is reported as 0, perhaps on one side only.
     rounded = any(each.value == 0.0 or each.theory == 0.0 for each in group)
     return max(abs(record.value or 0.0), abs(record.theory or 0.0), 1e-2 if rounded else 1e-6)
 
@@ -226,10 +221,10 @@ class Theorem3(Expectation):
 
 
 def theorem_3(levels: Sequence[float]) -> float:
-    """Return ``(1 + Σ 1/σ_i²)⁻¹``, the error for independent noise.
+    """``(1 + Σ 1/σ_i²)⁻¹``, the error for independent noise.
 
-    Source: li2012, Theorem 3, for noise ``σ_i² K_X``. A copy without noise gives 0. It tends to 0 with more copies only if
-    ``Σ 1/σ_i²`` grows without bound.
+    Source: li2012, Theorem 3, for noise ``σ_i² K_X``. 0 for a copy without noise. Tends to 0 only
+    if ``Σ 1/σ_i²`` is unbounded.
 
     Examples
     --------

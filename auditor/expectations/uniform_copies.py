@@ -97,9 +97,9 @@ class MarginalIsUniform(Expectation):
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every copy of the covered uniform releases.
+        """Verdict over every copy of the covered uniform releases.
 
-        Observed is the least p-value after Holm's correction; the bound is on it.
+        Observed and bounded is the least p-value after Holm's correction.
         """
         tests = [
             (release.scheme, *test)

@@ -56,7 +56,7 @@ def reserved() -> Iterator[None]:
 
 
 def stream() -> TextIO | None:
-    """Return the report's stream; None if standard output was closed."""
+    """Report's stream; None if standard output was closed."""
     return _reserved[-1] if _reserved else sys.stdout
 
 
@@ -105,7 +105,7 @@ def _diverted() -> int | None:
 
 
 def _private(stream: Any, kept: int | None) -> Any:
-    """Return a private stream for descriptor 1, or the stream unchanged."""
+    """Private stream for descriptor 1, or the unchanged stream."""
     with suppress(OSError, ValueError, AttributeError):
         if kept is not None and stream.fileno() == 1:
             return open(os.dup(kept), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: PTH123 - of a descriptor

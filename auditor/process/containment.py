@@ -8,16 +8,12 @@
 | warns | one line on standard error with kind and place of the warning |
 | changes the folder, standard streams, handlers of Ctrl-C and SIGTERM, numpy's error state | restored at the end of the block |
 
-This guards against mistakes, not against malice: a plugin has all rights of the program. Not
-contained: endless loops, exhausted memory, crashes or exits in compiled code, and the seed of
-numpy's global generator, which is unused. A crash ends the process; files hold finished
-work.
+This guards against mistakes, not malice. Not contained: endless loops, exhausted memory, crashes or
+exits in compiled code, and the seed of numpy's global generator, which is unused. After a crash,
+files hold finished work.
 
-Messages of plugins are withheld, because they may quote data. Only kind and place of the error are
-shown. Shown in full are messages of this project, which hold no original value by rule, and
-constants of the plugin's source code.
-
-Every call into a plugin runs inside this block.
+Messages of plugins may quote data: only kind and place of the error are shown. Shown in full are
+messages of this project and constants of the plugin's source code.
 """
 
 from __future__ import annotations
@@ -75,13 +71,12 @@ _copying = False
 class contained:  # noqa: N801 - reads as a word in `with contained() as failure:`
     """Run a plugin's code; an exception ends only this block.
 
-    Signals propagate, and so do ``StorageError`` and ``WorkersLost`` from this project.
+    Signals, ``StorageError`` and ``WorkersLost`` of this project propagate.
 
     Attributes
     ----------
     error : AuditorError or None
-        Error with a safe message: ``NotApplicable``, another original ``AuditorError``, or
-        ``PluginFailed``.
+        With a safe message: an original ``AuditorError``, or ``PluginFailed``.
 
     Examples
     --------
@@ -101,7 +96,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
         self._before = [(put_back, read()) for read, put_back in _KEPT]
         _hold_exit()
         if _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            # distinguishes a real Ctrl-C from an exception of a plugin
+            # a real Ctrl-C
             signal.signal(signal.SIGINT, strike)
         return self
 
@@ -146,7 +141,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 
 @contextmanager
 def plugin_errors() -> Iterator[None]:
-    """Raise a plugin's exceptions as `AuditorError`, for Python callers.
+    """Raise a plugin's exceptions as `AuditorError`.
 
     Raises
     ------
@@ -274,12 +269,11 @@ def copying() -> Iterator[None]:
 def _watch_child() -> None:
     """Watch a process that a plugin forked.
 
-    It may finish its task and exit. If it continued the audit, each plugin call would double the
-    processes.
+    It may finish its task and exit. Otherwise each plugin call would double the processes.
     """
     global _copying, _held
     if _copying:
-        # workers start outside every block; their forks belong to plugins again
+        # workers start outside every block; their forks belong to plugins
         _copying, _held, os._exit = False, 0, leave
     elif _held:
         sys.setprofile(_end_where_ours_goes_on)
@@ -299,7 +293,7 @@ def _free_exit() -> None:
 
 
 def _refused(status: int) -> NoReturn:
-    """Replace ``os._exit`` while plugins run; child processes may exit."""
+    """Refuse ``os._exit`` while plugins run; child processes may exit."""
     if os.getpid() != _owner:
         leave(status)
     raise _Left(status)
@@ -323,7 +317,7 @@ def exits_refused() -> Iterator[None]:
 
 
 def safe_error(error: BaseException) -> AuditorError:
-    """Return an error without original values; unchanged if from this project."""
+    """Error without original values; unchanged if from this project."""
     if isinstance(error, AuditorError) and is_ours(error):
         return error
     kind = (
@@ -337,7 +331,7 @@ def safe_error(error: BaseException) -> AuditorError:
 
 
 def failure_reason(error: BaseException) -> str:
-    """Return the safe message of an exception."""
+    """Safe message of an exception."""
     if isinstance(error, AuditorError):
         if is_ours(error):
             return str(error)
@@ -355,10 +349,7 @@ def is_ours(error: BaseException) -> bool:
 
 
 def known(kind: type) -> type:
-    """Return a type or its nearest base that is publicly known.
-
-    Other type names may be built at run time.
-    """
+    """Type or its nearest base that is publicly known."""
     homes = OURS | LIBRARIES | sys.stdlib_module_names
     for base in kind.__mro__:
         module, name = str(base.__module__), base.__name__
@@ -388,7 +379,7 @@ def _place(file: str, line: int) -> str:
 
 
 def _spelt_out(error: BaseException) -> str | None:
-    """Return an exception's text if it is a constant in its code, else None."""
+    """Exception's text if constant in its code, else None."""
     if len(error.args) != 1 or type(error.args[0]) is not str:
         return None
     text = error.args[0]
@@ -427,7 +418,7 @@ def _show_warning(
 
 
 def tell_warning(category: type[Warning], filename: str, line: int) -> None:
-    """Print kind and place of a plugin's warning, but not the message.
+    """Print kind and place of a plugin's warning, not the message.
 
     Warnings of this project and of libraries are ignored.
     """
@@ -446,10 +437,7 @@ def tell_warning(category: type[Warning], filename: str, line: int) -> None:
 
 
 def withhold_uncaught() -> Callable[[], None]:
-    """Withhold messages of warnings and uncaught exceptions.
-
-    Return a function that undoes it.
-    """
+    """Withhold messages of warnings and uncaught exceptions; return the undo."""
     before, show_warnings = (threading.excepthook, sys.unraisablehook), _withhold_warnings()
 
     def tell(found: Any) -> None:

@@ -33,8 +33,8 @@ _whose = {"ours": False}
 def begin_program() -> None:
     """Mark this process as the program, with linear algebra on one thread.
 
-    Child processes inherit the limit. Programs that import this package are not affected.
-    Pydantic's plugin search is off by default, because it reads files of all distributions.
+    Child processes inherit the limit. Importing programs are not affected. Pydantic's plugin
+    search, which reads files of all distributions, is off by default.
     """
     _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -42,23 +42,23 @@ def begin_program() -> None:
 
 
 def may_fork() -> bool:
-    """Return whether this process may fork workers.
+    """Whether this process may fork workers.
 
-    Only the program itself on Linux with semaphores may, because its threads are known.
+    Only the program itself on Linux with semaphores may.
     """
     if not (_whose["ours"] and sys.platform == "linux"):
         return False
-    from multiprocessing import get_context  # 0.01 s, which `auditor --help` need not spend
+    from multiprocessing import get_context  # 0.01 s
 
     try:
-        get_context("fork").Lock()  # missing in some containers and cloud functions
+        get_context("fork").Lock()  # missing in some containers
     except (ImportError, OSError):
         return False
     return True
 
 
 def processors() -> int:
-    """Return the processors available, with limits of shell and container."""
+    """Processors available, with limits of shell and container."""
     from joblib import cpu_count  # a tenth of a second
 
     return int(cpu_count())
@@ -66,14 +66,14 @@ def processors() -> int:
 
 @cache
 def version(package: str) -> str:
-    """Return the version of an installed package, cached.
+    """Version of an installed package, cached.
 
     Raises
     ------
     importlib.metadata.PackageNotFoundError
         The package is not installed.
     """
-    from importlib import metadata  # 0.01 s, which `auditor --help` need not spend
+    from importlib import metadata  # 0.01 s
 
     return metadata.version(package)
 
@@ -81,7 +81,7 @@ def version(package: str) -> str:
 def one_thread() -> AbstractContextManager[Any]:
     """Limit linear algebra to one thread, for reproducible sums."""
     if any(os.environ.get(variable) != "1" for variable in THREADS):
-        import scipy.linalg  # noqa: F401 - a tenth of a second; its own library of linear algebra would not be held if it came later
+        import scipy.linalg  # noqa: F401 - 0.1 s; limited only if imported before
 
     limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1)
     return limited
@@ -111,13 +111,13 @@ def keep_freed_memory() -> None:
 
     It keeps blocks up to the largest size ever freed (``mallopt(3)``, ``M_MMAP_THRESHOLD``).
     """
-    import numpy as np  # 0.05 s, which listing commands need not spend
+    import numpy as np  # 0.05 s
 
     np.empty(KEPT_BYTES, dtype=np.uint8)  # freed at once
 
 
 def available() -> int:
-    """Return the usable bytes: the machine's memory, or a lower limit."""
+    """Usable bytes: the machine's memory, or a lower limit."""
     limits = [int(psutil.virtual_memory().total)]
     limits += [
         soft
@@ -131,7 +131,7 @@ def available() -> int:
 
 
 def free() -> int:
-    """Return the bytes free now."""
+    """Bytes free now."""
     return min(available(), int(psutil.virtual_memory().available))
 
 
@@ -147,13 +147,13 @@ def check_room(rows: int, width: int) -> None:
 
 
 def shipped_folder() -> Path:
-    """Return the folder of shipped scenarios, in a package or checkout."""
+    """Folder of shipped scenarios, in a package or checkout."""
     package = Path(__file__).parents[1]
     return next(filter(Path.is_dir, (package / "scenarios", package.parent / "scenarios")))
 
 
 def shipped_scenarios() -> list[Path]:
-    """Return the scenario files, by name."""
+    """Scenario files, by name."""
     return sorted(shipped_folder().glob("*.yaml"))
 
 
@@ -161,7 +161,7 @@ ENTRY_POINT_GROUP = "auditor.plugins"
 
 
 def declared() -> list[EntryPoint]:
-    """Return the entry points of plugin packages, by name."""
+    """Entry points of plugin packages, by name."""
     return sorted(
         entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)
     )

@@ -58,7 +58,7 @@ def strike(number: int, frame: FrameType | None) -> None:
 def own_interrupt() -> Iterator[None]:
     """Raise ``Interrupted`` on SIGINT and SIGTERM, for cleanup and report.
 
-    An ignored SIGINT (nohup, cron) is enabled again. Handlers of other programs stay.
+    An ignored SIGINT (nohup, cron) is enabled; handlers of other programs stay.
     """
     replaced: dict[signal.Signals, tuple[Any, ...]] = {
         signal.SIGINT: (signal.default_int_handler, signal.SIG_IGN),
@@ -91,8 +91,8 @@ class _State:
 def interruptible() -> Iterator[None]:
     """Raise ``Interrupted`` on the first signal, exit on the second.
 
-    The second counts from 0.3 s after the first, even while compiled code runs. Only the main
-    thread can set handlers; in others the block has no effect.
+    The second counts from 0.3 s after the first, even in compiled code. Without effect outside the
+    main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -136,12 +136,12 @@ def check() -> None:
 
 
 def exit_status() -> int | None:
-    """Return 128 plus the received signal's number, or None."""
+    """128 plus the received signal's number, or None."""
     return None if _State.heard is None else 128 + _State.heard
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
-    """Python calls this between instructions, possibly long after the signal."""
+    """Python calls this between instructions, possibly much later."""
     del frame
     if _State.heard is None:
         _State.waiting = _State.heard = number

@@ -45,7 +45,7 @@ use them."""
 class PluginParameters(BaseModel):
     """Base of every plugin's ``Parameters``.
 
-    Names have hyphens in YAML and underscores in Python. Unknown names are errors.
+    Names have hyphens in YAML and underscores in Python.
     """
 
     model_config = ConfigDict(
@@ -65,8 +65,8 @@ class PluginParameters(BaseModel):
 class Plugin:
     """Base of every plugin.
 
-    A subclass states ``name``, and its purpose in the docstring's first line. ``Parameters``
-    declares types, ranges, units and defaults, which are checked before a scenario runs.
+    A subclass states ``name``, its purpose in the docstring's first line, and ``Parameters`` with
+    types, ranges, units and defaults.
     """
 
     kind: ClassVar[str]
@@ -88,7 +88,7 @@ class Plugin:
 
     @classmethod
     def summary(cls) -> str:
-        """Return the first line of the class's docstring."""
+        """First line of the class's docstring."""
         return (inspect.getdoc(cls) or "").partition("\n")[0]
 
     def __repr__(self) -> str:
@@ -176,7 +176,7 @@ def _place(cls: type) -> str:
 
 
 def declaring(kind: str, attribute: str) -> list[str]:
-    """Return the names of a kind's plugins whose class sets an attribute.
+    """Names of a kind's plugins whose class sets an attribute.
 
     Examples
     --------
@@ -189,14 +189,14 @@ def declaring(kind: str, attribute: str) -> list[str]:
 def discover(*kinds: str) -> None:
     """Import plugin packages that may hold some kinds (default: all), once.
 
-    Third-party packages may hold any kind. Import errors are added to ``failures``.
+    Third-party packages may hold any kind. Import errors go to ``failures``.
     """
     due = {HOMES[kind] for kind in kinds or KINDS}
     if due <= _discovered:
         return
     due |= {entry.module for entry in _entries()} - set(HOMES.values())
     due -= _discovered
-    _discovered.update(due)  # first, because imported modules may call this function
+    _discovered.update(due)  # imported modules may call this function
     for entry in _entries():
         if entry.module in due:
             package = _import(entry.name, entry.module)
@@ -205,7 +205,7 @@ def discover(*kinds: str) -> None:
 
 
 def has(kind: str, name: str) -> bool:
-    """Return whether a plugin of this kind and name exists."""
+    """Whether a plugin of this kind and name exists."""
     discover(kind)
     return name in _plugins[kind]
 
@@ -223,19 +223,19 @@ def _import(entry_point: str, module: str) -> ModuleType | None:
 
 
 def names(kind: str) -> list[str]:
-    """Return the registered names of one kind, sorted, without aliases."""
+    """Registered names of one kind, sorted, without aliases."""
     discover(kind)
     return sorted(name for name, cls in _plugins[kind].items() if cls.name == name)
 
 
 def spellings(kind: str) -> list[str]:
-    """Return every name that ``get`` accepts for one kind, with aliases."""
+    """Every name that ``get`` accepts for one kind, with aliases."""
     discover(kind)
     return sorted(_plugins[kind])
 
 
 def get(kind: str, name: str) -> type[Any]:
-    """Return the plugin class of a kind and name.
+    """Plugin class of a kind and name.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def get(kind: str, name: str) -> type[Any]:
 
 
 def package(cls: type[Plugin]) -> str:
-    """Return the plugin's distribution, else its top-level package."""
+    """Plugin's distribution, else its top-level package."""
     inside = [
         each.dist.name
         for each in _entries()
@@ -263,7 +263,7 @@ def package(cls: type[Plugin]) -> str:
 
 
 def find(name: str) -> list[type[Plugin]]:
-    """Return the plugins of any kind with a name, for ``auditor show``.
+    """Plugins of any kind with a name, for ``auditor show``.
 
     Raises
     ------
@@ -278,6 +278,6 @@ def find(name: str) -> list[type[Plugin]]:
 
 
 def everything() -> set[str]:
-    """Return every name that ``find`` accepts."""
+    """Every name that ``find`` accepts."""
     discover()
     return {name for kind in KINDS for name in _plugins[kind]}

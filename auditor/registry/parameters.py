@@ -1,7 +1,7 @@
 """Messages about fields, and paths such as ``attacks[1].components``.
 
-A path is ``("attacks", 1, "components")``: keys, numbers of list items from 0, or ids or names of
-items, as in ``schemes[corner-wave].levels``. Keys with dots, brackets, quotes or blanks are quoted:
+A path is ``("attacks", 1, "components")``: keys, and numbers from 0, ids or names of list items, as
+in ``schemes[corner-wave].levels``. Keys with dots, brackets, quotes or blanks are quoted:
 ``sweep["data.rows"]``.
 """
 
@@ -59,7 +59,7 @@ Whole = Annotated[int, BeforeValidator(whole)]
 
 
 class FieldError(ValueError):
-    """Error of a validator with a complete message, at a field below its own."""
+    """Error of a validator with a complete message, below its own field."""
 
     def __init__(self, message: str, *place: str | int) -> None:
         super().__init__(message)
@@ -72,19 +72,17 @@ def kind_of(value: object) -> str:
 
 
 def shown(value: Any) -> str:
-    """Format a scenario's value for a message: short, without table content."""
+    """Format a scenario's value for a message, without table content."""
     if isinstance(value, (list, tuple, dict)) and len(value) > 4:
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     try:
         text = "nothing" if value is None else repr(value)
-    except ValueError:  # an integer too long for Python to print
+    except ValueError:  # too long for Python to print
         text = "a huge integer"
     return text if len(text) <= 60 else text[:57] + "…"
 
 
 class _Finding(NamedTuple):
-    """One pydantic error with its field and its union branches."""
-
     place: Path
     branches: tuple[tuple[Path, str | int], ...]
     item: ErrorDetails
@@ -100,11 +98,10 @@ class _Finding(NamedTuple):
 def explain(
     error: ValidationError, model: type[BaseModel], value: Any, known: tuple[str, ...] = ()
 ) -> list[Found]:
-    """Return pydantic's errors as (relative path, message, key at fault).
+    """Pydantic's errors as (relative path, message, key at fault).
 
-    Pydantic reports every branch of a union. The intended branch is the one that fits except for its
-    content, or has the value's fields. Without one, a message lists all alternatives. ``known`` has
-    further valid names.
+    The intended branch of a union fits except for its content, or has the value's fields. Otherwise
+    a message lists all branches. ``known`` has further valid names.
     """
     tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
     findings = [_finding(item, value) for item in error.errors(include_url=False)]
@@ -181,7 +178,6 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
 def _meant(
     place: Path, inside: list[_Finding], tell: Callable[[Any], str]
 ) -> tuple[list[_Finding], list[Found]]:
-    """Return the errors of the intended branch, or one message for all."""
     groups: dict[str | int, list[_Finding]] = {}
     for finding in inside:
         groups.setdefault(finding.within(place) or "", []).append(finding)
@@ -238,7 +234,7 @@ def _nearest(findings: list[_Finding]) -> str:
 
 
 def _wrong(place: Path, findings: list[_Finding], own: str, tell: Callable[[Any], str]) -> str:
-    """Describe a wrong value; ``own`` names the fields of the mapping that it must be."""
+    """Describe a wrong value; ``own`` names the required mapping's fields."""
     expected = " or ".join(dict.fromkeys(expected_by(finding.item) for finding in findings))
     stated = isinstance(findings[0].item.get("ctx", {}).get("error"), FieldError)
     whole_model = not place and all(finding.kind == "value_error" for finding in findings)
@@ -273,7 +269,7 @@ _BOUNDS = {
 
 
 def expected_by(item: ErrorDetails) -> str:
-    """Return the expectation that a value does not meet, without the value."""
+    """Expectation that a value does not meet, without the value."""
     kind, context = item["type"], item.get("ctx", {})
     if kind in _WORDS:
         return _WORDS[kind]
@@ -291,14 +287,14 @@ def expected_by(item: ErrorDetails) -> str:
 
 Value: TypeAlias = Union[dict[str, "Value"], list["Value"], str, int, float, bool, None]  # noqa: UP007 - recursive
 
-# A scenario needs depth 6; Python's stack allows about 1,000.
+# scenarios need 6; Python's stack allows about 1,000
 MAX_DEPTH = 50
 
 EVERY = "*"
 """Wildcard: ``schemes[*].levels`` is the levels of every scheme."""
 
-# `format_path` writes these elements without quotes; `parse_path` also accepts ``a.b/c`` and
-# ``[corner wave]``.
+# `format_path` writes these without quotes; `parse_path` also accepts ``a.b/c`` and ``[corner
+# wave]``.
 _BARE = re.compile(r"[^\W\d][\w-]*")
 
 # Alternatives have distinct first characters, so matching cannot be slow.
@@ -349,7 +345,7 @@ def parse_path(text: str) -> Path:
 
 
 def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = None) -> Value:
-    """Copy a document's value with one place, or all of ``[*]``, replaced or added.
+    """Copy a value with one place, or all of ``[*]``, replaced or added.
 
     Missing mappings on the path are created. A bare name in a list becomes ``{name: …}`` if a field
     below it is set. ``places`` receives the numbered path of every place.
@@ -357,8 +353,8 @@ def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = Non
     Raises
     ------
     AuditorError
-        The path leads through a scalar, past the end of a list, to an unknown or ambiguous name, or
-        is longer than `MAX_DEPTH`.
+        The path leads through a scalar, past a list's end, to an unknown or ambiguous name, or
+        beyond `MAX_DEPTH`.
 
     Examples
     --------
@@ -372,7 +368,7 @@ def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = Non
     found: list[Path] = [] if places is None else places
 
     def changed(here: Any, parent: Any, at: Path, depth: int) -> Any:
-        """Return a value with everything below it set; ``at`` is its numbered path."""
+        """Value with everything below it set; ``at`` is its numbered path."""
         if depth == len(path):
             found.append(at)
             return copy_value(new)
@@ -399,10 +395,7 @@ def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = Non
 
 
 def copy_value(value: Value) -> Value:
-    """Copy a value recursively.
-
-    Unlike `copy.deepcopy`, repeated lists become independent copies.
-    """
+    """Copy a value; unlike with `copy.deepcopy`, repeated lists separate."""
     if isinstance(value, dict):
         return {key: copy_value(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -411,7 +404,7 @@ def copy_value(value: Value) -> Value:
 
 
 def find_item(items: list[Value], name: str) -> list[int]:
-    """Return the numbers of items with an id or, if none, with a name.
+    """Numbers of items with an id or, if none, with a name.
 
     Items are bare names, or mappings with ``name`` and perhaps ``id``.
     """
@@ -422,12 +415,12 @@ def find_item(items: list[Value], name: str) -> list[int]:
 
 
 def shortened(text: str, limit: int = 60) -> str:
-    """Return the beginning of a text, for an error message."""
+    """Beginning of a text, for an error message."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def quoted(text: str) -> str:
-    """Return the beginning of a text, quoted and with controls escaped."""
+    """Beginning of a text, quoted and with controls escaped."""
     start = shortened(text)
     return repr(start) if start.isprintable() else ascii(start)
 
@@ -437,7 +430,6 @@ def _format_element(element: str | int) -> str:
         return f"[{element}]"
     if _BARE.fullmatch(element):
         return f".{element}"
-    # escape the whole text if any character is not printable
     return f"[{json.dumps(element, ensure_ascii=not element.isprintable())}]"
 
 
@@ -505,5 +497,5 @@ def _name(item: Value) -> Value:
 
 
 def sentence(found: Iterable[Found]) -> str:
-    """Return errors of fields, each after its path, as one sentence."""
+    """Errors of fields, each after its path, as one sentence."""
     return "; ".join(f"{format_path(path)} {message}".lstrip() for path, message, _ in found)

@@ -17,12 +17,12 @@ def _works() -> dict[str, str]:
 
 
 def keys() -> list[str]:
-    """Return every key, sorted."""
+    """Every key, sorted."""
     return sorted(_works())
 
 
 def text(key: str) -> str:
-    """Return the reference of a key.
+    """Reference of a key.
 
     Raises
     ------
@@ -33,10 +33,10 @@ def text(key: str) -> str:
 
 
 def keys_in(reference: str) -> list[str]:
-    """Return the keys in ``guo2006; liu2008, section 3.3``, in order."""
+    """Keys in ``guo2006; liu2008, section 3.3``, in order."""
     return [key for key in re.findall(r"[a-z]+\d{4}", reference) if key in _works()]
 
 
 def cited(references: list[str]) -> list[str]:
-    """Return all keys in references such as ``li2012, eq. 6``, once each, sorted."""
+    """All keys in references such as ``li2012, eq. 6``, once each, sorted."""
     return sorted({key for reference in references for key in keys_in(reference)})

@@ -32,7 +32,7 @@ NOTICED = 0.01
 
 @dataclass(frozen=True)
 class Change:
-    """One cell that differs, with standard errors and Holm's p-value of no difference.
+    """Cell that differs, standard errors, and p-value of no difference (Holm).
 
     ``group`` is the cell without coalition and attribute.
     """
@@ -58,25 +58,24 @@ class Comparison:
     Attributes
     ----------
     worsened, improved : list of Change
-        Cells that leak more, or less, beyond their error bars; the largest change first.
+        Cells that leak more, or less, the largest change first.
     verdicts : list of str
         Expectations that are better.
     broken : list of str
-        Other bad news: worse expectations, lost cells, a partial audit, no common cell, attributes
-        that are more exposed to new attacks.
+        Worse expectations, lost cells, a partial audit, no common cell, attributes more exposed to
+        new attacks.
     new, missing : list of str
-        Cells and expectations of only the new, or only the old, audit.
+        Cells and expectations of one audit alone.
     compared : int
-        Number of common cells.
+        Common cells.
     only_new, only_old, lost : dict of str to int
-        Numbers of cells by scheme, attack, knowledge and sweep point; ``lost`` only the old audit
-        measured.
+        Cells by scheme, attack, knowledge and sweep point; only the old audit measured ``lost``.
     stated_new, stated_old : list of str
-        Expectations of only the new, or only the old, audit, with their outcome.
+        Expectations of one audit alone, with outcomes.
     refuted, exposed : int
         Numbers of worse expectations, and of more exposed attributes at the end of ``broken``.
     data : str
-        Whether both audits have the same data, as far as fingerprints show.
+        Whether the data are equal, by fingerprints.
     """
 
     worsened: list[Change]
@@ -110,14 +109,13 @@ Cells = dict[tuple[Any, ...], list[Measurement]]
 def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
     """Compare two audits cell by cell.
 
-    A difference counts beyond both error bars (two-sided, Holm over all cells, 5 %), or without error
-    bars beyond rounding. Measurements of the two audits are taken as independent, which is conservative
-    for a common seed.
+    A difference counts beyond both error bars (two-sided, Holm over all cells, 5 %), or without
+    error bars beyond rounding. The audits are taken as independent, which is conservative for a
+    common seed.
     """
     normalized = all(
         any(r.metric == "normalized_error" for r in result.measurements) for result in (old, new)
     )
-    # one metric of each error is enough
     dropped = {"rmse", "distortion"} if normalized else {"rmse"}
     before, after = (
         cells(r for r in result.measurements if _leaks(r, dropped)) for result in (old, new)
@@ -186,9 +184,9 @@ def _called(result: AuditResult) -> str:
 
 
 def _more_exposed(before: Cells, after: Cells) -> list[str]:
-    """Describe attributes that a new attack leaves less unknown than all old ones.
+    """Describe attributes that a new attack leaves less unknown than before.
 
-    An attack that was not tried before changes no cell, but exposes the release all the same.
+    It changes no cell, but the release is more exposed.
     """
     strongest, lines = _strongest(before), []
     new = {key: group for key, group in after.items() if key not in before}
@@ -205,7 +203,7 @@ def _more_exposed(before: Cells, after: Cells) -> list[str]:
 
 
 def _strongest(measured: Cells) -> dict[tuple[Any, ...], list[Measurement]]:
-    """Return the cell with the least of an attribute unknown, by sweep point and scheme.
+    """Cell with the least of an attribute unknown, by sweep point and scheme.
 
     Adversaries who know attributes are excluded.
     """
@@ -234,7 +232,7 @@ def _leaks(record: Measurement, dropped: set[str]) -> bool:
 
 
 def _scale(metric: str, *values: float) -> float:
-    """Return the size that rounding is relative to; 1 for shares, which may be 0."""
+    """Size that rounding is relative to; 1 for shares, which may be 0."""
     share = METRICS[base(metric)].unit.startswith(("share", "probability"))
     return 1.0 if share else max(map(abs, values))
 
@@ -318,10 +316,9 @@ GONE = "the scenario is not among the new results"
 
 
 def compare_paths(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> list[Comparison]:
-    """Return the changes between two audits, or by scenario between two folders.
+    """Changes between two audits, or by scenario between two folders.
 
-    Scenarios match by folder name. One of only the old folder is bad news, as it may be the one that
-    leaks.
+    Scenarios match by folder name. One of only the old folder is bad news.
 
     Raises
     ------

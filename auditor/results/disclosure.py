@@ -5,21 +5,19 @@ fewer than ten records.
 
 ====================  ======================================================================
 standard error ``s``  the larger of the stated one and the one of ``n`` records:
-                      ``√(f(1 − f)/n)`` for a share or probability ``f``, ``(1 − f²)/√n``
-                      for a correlation, otherwise ``|f| √(2/n)``, as for the variance of
-                      normal records
-grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2``
-shift                 ``u/2`` times the error of ``n`` records before rounding, with ``u``
+                      ``√(f(1 − f)/n)`` for a share or probability ``f``, ``(1 − f²)/√n`` for a
+                      correlation, otherwise ``|f| √(2/n)``, as for the variance of normal records
+grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2`` shift
+``u/2`` times the error of ``n`` records before rounding, with ``u``
                       secret and uniform in ±1
 ====================  ======================================================================
 
-All coalitions of an attack share one ``u`` by metric and attribute. Without the shift, a hundred
-closed forms of one exact quantity, each on its own grid, would locate it a hundred times better.
+All coalitions of an attack share one ``u`` by metric and attribute. Without it, a hundred closed
+forms of one quantity, each on its own grid, would locate it a hundred times better.
 
 The records of a file are private, except with ``disclosure: public``. Public sources and tables in
-a scenario are not. Ten is the threshold of the guidelines for checking output of research on
-microdata (Brandt et al., ESSnet SDC, 2010, rule of thumb 1). docs/privacy.md states how precisely a
-record can still be located.
+a scenario are not. Ten is the threshold of Brandt et al., ESSnet SDC, 2010, rule of thumb 1.
+docs/privacy.md states how precisely a record can still be located.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ _FIGURE = re.compile(
 
 
 def disclosed(result: Any) -> Any:
-    """Return an ``AuditResult`` for output; already disclosed ones unchanged.
+    """``AuditResult`` for output; already disclosed ones unchanged.
 
     Examples
     --------
@@ -94,8 +92,8 @@ def disclosed(result: Any) -> Any:
 def half_step(value: float, error: float) -> float:
     """Round a value to a grid of at most half its standard error.
 
-    Steps are 1, 2 or 5 times a power of ten. Rounding adds at most ``(1/2)²/12``, 2 %, to the square of
-    the error.
+    Steps are 1, 2 or 5 times a power of ten. Rounding adds at most ``(1/2)²/12``, 2 %, to the
+    squared error.
 
     Examples
     --------
@@ -106,7 +104,7 @@ def half_step(value: float, error: float) -> float:
 
 
 def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
-    """Return ``half_step`` of arrays; nonzero values keep at least ``fewest`` steps."""
+    """``half_step`` of arrays; nonzero values keep at least ``fewest`` steps."""
     rounded = np.isfinite(values) & np.isfinite(errors) & (errors > 1e-290)
     half = np.where(rounded, errors, 1.0) / 2.0
     power = np.floor(np.log10(half))
@@ -122,12 +120,12 @@ def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
 
 
 def rounded(value: float, rows: int) -> float:
-    """Return a figure without stated error, with the precision of a variance."""
+    """Figure without stated error, with the precision of a variance."""
     return half_step(value, abs(value) * math.sqrt(2.0 / rows))
 
 
 def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSummary:
-    """Return the table of a sweep point; without one, the most private table."""
+    """A sweep point's table, or else the most private one."""
     fits = (table for table in tables if table.sweep.items() <= sweep.items() or len(tables) == 1)
     return next(fits, None) or min(
         tables, key=lambda table: (table.disclosure != "private", table.rows)
@@ -143,15 +141,15 @@ def _too_few(table: DataSummary) -> str:
 def _measurements(
     exact: Measurements, tables: Sequence[DataSummary], bounded: set[str]
 ) -> Measurements:
-    """Return measurements for output; guarantees by stated bounds stay exact."""
+    """Measurements for output; guarantees by stated bounds stay exact."""
     column = dict(exact.columns)
 
     def by(field: str, of: Callable[[Any], Any]) -> Any:
-        """Return a function of a field row by row, shape (n,), called once for each distinct value."""
+        """Function of a field row by row, shape (n,)."""
         return np.array([of(value) for value in column[field].values])[column[field].places]
 
     def error(figure: Array) -> Any:
-        """Return the standard errors of figures of ``n`` records, shape (n,)."""
+        """Standard errors of figures of ``n`` records, shape (n,)."""
         return np.where(
             shares,
             np.sqrt(np.abs(figure * (1.0 - figure)) / rows),
@@ -179,7 +177,6 @@ def _measurements(
     why = by("sweep", lambda sweep: _too_few(table(sweep)))
     value, theory, stated = (column[field] for field in ("value", "theory", "std_error"))
     shift = _shifts(exact, table)
-    # one grid: a value stays within its interval
     step = np.fmax(stated, error(np.where(np.isnan(value), theory, value)))
     found = {
         "std_error": half_steps(stated * (1.0 + shift * np.sqrt(0.5 / rows)), step, fewest=1.0)
@@ -208,9 +205,9 @@ def _measurements(
 
 
 def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary]) -> Array:
-    """Return the secret shift of each row in units of its error, in ±1, shape (n,).
+    """Secret shift of each row in units of its error, in ±1, shape (n,).
 
-    The secret is the table's exact moments, so equal tables have equal shifts in all audits.
+    The secret is the table's exact moments: equal tables have equal shifts.
     """
     sweeps, *others = (exact.columns[field] for field in _GROUP)
     secrets = [

@@ -26,7 +26,7 @@ class CodecError(ValueError):
 
 
 class _AsPairs:
-    """Writes a mapping as a list of pairs, because JSON's keys are text."""
+    """A mapping as a list of pairs, because JSON's keys are text."""
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -45,10 +45,10 @@ Pairs = Annotated[dict[K, V], _AsPairs()]
 
 @lru_cache(maxsize=128)
 def codec(declared: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Return functions that convert values of a type to JSON values and back.
+    """Functions that convert values of a type to JSON values and back.
 
-    Types may be made of plain JSON types, Literal, lists, tuples, `Pairs`, NamedTuples, dataclasses and
-    TypedDicts. ``decode`` raises ``CodecError`` for values that ``encode`` cannot write.
+    Types are made of plain JSON types, Literal, lists, tuples, `Pairs`, NamedTuples, dataclasses
+    and TypedDicts. ``decode`` raises ``CodecError`` for values that ``encode`` cannot write.
     """
     adapter = TypeAdapter(declared)
 
@@ -69,10 +69,10 @@ Selector = Callable[[Measurement], bool]
 
 
 class NoiseGain(NamedTuple):
-    """Share of the best copy's noise that a coalition can remove.
+    """Share of the best copy's noise that a coalition removes.
 
-    ``share`` is the squared multiple correlation of the best copy's noise with the differences of the
-    other copies from it; 0 by law if one copy is sufficient.
+    ``share`` is the squared multiple correlation of the best copy's noise with the other copies'
+    differences from it; 0 by law if one copy is sufficient.
     """
 
     share: float
@@ -81,17 +81,17 @@ class NoiseGain(NamedTuple):
 
 
 class InsiderGain(NamedTuple):
-    """Out-of-sample gain of a learner that was fitted to the originals.
+    """Out-of-sample gain of a learner fitted to the originals.
 
     Attributes
     ----------
     best : int
-        The copy with the least noise, the baseline.
+        The copy with the least noise.
     copies : tuple of int
-        Copies measured: of the coalition, or of a wider one with the same best copy.
+        Copies measured, perhaps of a wider coalition with this best copy.
     correlation, std_error, degrees : tuple of float
-        By attribute: correlation of the other copies' addition to the prediction with the best
-        copy's residual. Its mean is 0 for lawful copies.
+        By attribute: correlation of the other copies' addition with the best copy's residual; mean
+        0 for lawful copies.
     """
 
     best: int
@@ -107,7 +107,7 @@ class InsiderGain(NamedTuple):
         return tuple(max(r, 0.0) ** 2 for r in self.correlation)
 
     def p_values(self, place: int, margin: float) -> tuple[float, float]:
-        """Return p-values of one attribute against gain ≥ margin and gain ≤ margin."""
+        """P-values of one attribute against gain ≥ margin and ≤ margin."""
         r, bound, error, degrees = (
             self.correlation[place],
             math.sqrt(margin),
@@ -117,7 +117,7 @@ class InsiderGain(NamedTuple):
         return one_sided(r, bound, error, degrees), one_sided(-r, -bound, error, degrees)
 
     def p_value(self, bound: float) -> float:
-        """Return the p-value against all gains ≤ bound (Bonferroni over attributes)."""
+        """P-value against all gains ≤ bound (Bonferroni over attributes)."""
         return min(
             1.0,
             len(self.gain) * min(self.p_values(place, bound)[1] for place in range(len(self.gain))),
@@ -129,19 +129,18 @@ LAST_DIGITS = "last digits"
 
 
 class LawTest(NamedTuple):
-    """One statistic of drawn noise or replaced values against the stated law.
+    """One statistic of noise or replaced values against the stated law.
 
     Attributes
     ----------
     p : float
-        The least p-value of its tests, times their number (Bonferroni), at most 1.
+        The least p-value times the number of tests, at most 1.
     observed, expected : float
-        A figure where the statistic is furthest from its law, and its value by law.
+        The figure furthest from its law, and its value by law.
     where : str
-        Copies and attributes of the figure.
+        Its copies and attributes.
     telling : float
-        Deviations over √rows by which a departure of size 1 moves the tests: 1 for a correlation,
-        √2 for a complex one.
+        Deviations over √rows for a departure of size 1: 1 for a correlation, √2 for a complex one.
     """
 
     statistic: str
@@ -162,13 +161,13 @@ class Pooling:
     Attributes
     ----------
     sufficient : bool or None
-        Whether one copy is sufficient by the stated law or by the shown classes; None without both.
+        Whether one copy is sufficient by the stated law or the shown classes, if any.
     noise : NoiseGain or None
-        Result on the measured noise, if the law has one shape for all copies.
+        Of the measured noise, if the law has one shape for all copies.
     unresolved : bool
-        Whether second moments lose a combination of the copies, whose gain is unknown.
+        Whether second moments lose a combination of the copies.
     by_classes : bool
-        Whether ``sufficient`` is about classes, and so about attacks that read these.
+        Whether ``sufficient`` is about classes, and attacks that read these.
     """
 
     sufficient: bool | None
@@ -194,10 +193,10 @@ freedom."""
 class Facts(TypedDict, total=False):
     """Facts about a release beyond its cells.
 
-    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and degrees of
-    freedom. ``drawn``: copies drawn between two others. ``fitted``: parameters fitted per attribute,
-    divided by rows, if the law is estimated; it may favour an attack by this share. ``told``: attacks
-    and knowledge that knew the table's set of values.
+    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and
+    degrees of freedom. ``drawn``: copies drawn between two others. ``fitted``: parameters fitted
+    per attribute, divided by rows, if the law is estimated: an attack's possible advantage.
+    ``told``: attacks and knowledge that knew the table's set of values.
     """
 
     fitted: float
@@ -228,7 +227,7 @@ class ReleaseEvidence:
 
     @property
     def from_files(self) -> bool:
-        """Whether copies come from files, whose law proves nothing about pooling."""
+        """Whether copies come from files, whose law proves nothing."""
         return any(not pooling.proved for pooling in self.pooling.values())
 
 
@@ -241,10 +240,10 @@ class Evidence:
 
 
 class Drawn(NamedTuple):
-    """One copy between two others, over the records where these two agree.
+    """One copy between two others, over records where these agree.
 
     ``heads`` and ``tails`` are ``u`` and ``v`` of xiao2009, eqs. 3 and 4, first cases; ``kept`` is
-    ``u + v + (1 − u − v)/s``; ``same`` counts the records where all three agree.
+    ``u + v + (1 − u − v)/s``; ``same`` counts records where all three agree.
     """
 
     copy: int

@@ -24,7 +24,7 @@ LEFT_OVER_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a table's file: sheet of a workbook, and what means no value."""
+    """Sheet of a workbook, and missing-value marks, for reading a table."""
 
     sheet: str | None = None
     blank: tuple[str, ...] | None = None
@@ -37,7 +37,7 @@ class TableFile(type(Path())):  # type: ignore[misc]
 
     @classmethod
     def of(cls, path: Path, reading: Reading) -> Path:
-        """Return a path with a reading."""
+        """Path with a reading."""
         found: Any = cls(path)
         found.reading = reading
         return found  # type: ignore[no-any-return]
@@ -47,12 +47,12 @@ class TableFile(type(Path())):  # type: ignore[misc]
 
 
 def reading_of(path: Path) -> Reading:
-    """Return how to read a file."""
+    """How to read a file."""
     return path.reading if isinstance(path, TableFile) else Reading()
 
 
 def with_reading(name: str, sheet: str | None, blank: Iterable[object] | None) -> str:
-    """Return a file's name with its reading, as ``split_name`` takes it apart.
+    """File's name with its reading, as ``split_name`` takes it apart.
 
     Examples
     --------
@@ -66,13 +66,13 @@ def with_reading(name: str, sheet: str | None, blank: Iterable[object] | None) -
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a file with its reading."""
+    """Name of a file with its reading."""
     reading = reading_of(path)
     return with_reading(str(path), reading.sheet, reading.blank)
 
 
 def split_name(name: str) -> tuple[str, Reading]:
-    """Return a file's name and its reading, which may follow ``#``.
+    """File's name and its reading, which may follow ``#``.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def split_name(name: str) -> tuple[str, Reading]:
 
 
 def located(name: str, base: Path | None = None) -> list[Path]:
-    """Return the paths of a file or folder: in ``base``, then in the current folder.
+    """Paths of a file or folder: in ``base``, then in the current folder.
 
     Empty for impossible names.
 
@@ -137,9 +137,9 @@ def _there(name: str, base: Path | None) -> list[Path]:
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool = False) -> None:
-    """Write a file at once or in pieces; a crash leaves the old content or the new.
+    """Write a file at once or in pieces; a crash leaves one whole content.
 
-    A device or a pipe is written to and never replaced. ``private`` is as for `publish`.
+    A device or a pipe is never replaced. ``private`` is as for `publish`.
     """
     pieces = [content] if isinstance(content, bytes) else content
     if path.exists() and not path.is_file():
@@ -161,7 +161,10 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool
 
 
 def publish(temporary: Path, path: Path, private: bool = False) -> None:
-    """Rename a finished file; ``private`` keeps mode 0600, else new-file permissions."""
+    """Rename a finished file; ``private`` keeps mode 0600.
+
+    Else it gets a new file's permissions.
+    """
     if not private:
         mask = os.umask(0)
         os.umask(mask)
@@ -181,7 +184,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def sweep(folder: Path, names: Container[str]) -> None:
-    """Remove unfinished files of killed programs, unless they are young."""
+    """Remove unfinished files of killed programs, unless young."""
     for path in folder.glob(".*-????????"):
         with suppress(OSError):
             if path.name[1:-9] in names and time.time() - path.stat().st_mtime > LEFT_OVER_SECONDS:
@@ -189,10 +192,9 @@ def sweep(folder: Path, names: Container[str]) -> None:
 
 
 def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
-    """Lock a folder for this process, waiting ``patience`` seconds; return the descriptor.
+    """Lock a folder, waiting ``patience`` seconds; return the descriptor.
 
-    The system releases the lock when the process ends. The result is None if folders cannot be
-    locked.
+    Locks end with the process. The result is None if folders cannot be locked.
 
     Raises
     ------

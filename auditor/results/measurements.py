@@ -1,16 +1,15 @@
 """Tidy table of an audit by columns; records are made on request.
 
-Most columns repeat few values (schemes, attacks, coalitions). These columns are codes and values.
-Neither pandas nor R nor SQL groups by a list or a mapping. So every row of a tidy table also has
+Columns of few distinct values are codes and values. As pandas, R and SQL group by no list or
+mapping, every row of a tidy table also has
 
 ================== =====================================================================
-``coalition_label`` the copies, as ``1+3``; empty without a coalition
-``coalition_size``  number of copies
-``level_min``       the smallest of their levels; missing without levels
-``sweep.PATH``      one column for each swept path, as ``sweep.data.rows``
-================== =====================================================================
+``coalition_label`` the copies, as ``1+3``; empty without a coalition ``coalition_size``  number of
+copies ``level_min``       the smallest of their levels; missing without levels ``sweep.PATH``
+one column for each swept path, as ``sweep.data.rows`` ==================
+=====================================================================
 
-A swept path's column has numbers if every value is one, otherwise text. Other values are JSON.
+A swept path's column has numbers only, or text, with other values as JSON.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Coded(NamedTuple):
 
     @classmethod
     def of(cls, column: Iterable[Any]) -> Coded:
-        """Return the column of some values."""
+        """Column of some values."""
         known: dict[Any, int] = {}
         values: list[Any] = []
         places = []
@@ -58,13 +57,13 @@ class Coded(NamedTuple):
         return cls(np.array(places, dtype=np.intp), values)
 
     def put(self, rows: Any, value: Any) -> Coded:
-        """Return the column with one value in some rows."""
+        """Column with one value in some rows."""
         places = self.places.copy()
         places[rows] = len(self.values)
         return Coded(places, [*self.values, value])
 
     def expanded(self) -> list[Any]:
-        """Return the value of each row."""
+        """Value of each row."""
         return list(map(self.values.__getitem__, self.places.tolist()))
 
 
@@ -77,8 +76,7 @@ class Measurements(Sequence[Measurement]):
     Parameters
     ----------
     columns : mapping
-        The column of each field of `Measurement`: an array of shape (n,) for ``NUMBERS``, otherwise
-        ``Coded``.
+        By field of `Measurement`: shape (n,) for ``NUMBERS``, otherwise ``Coded``.
 
     Examples
     --------
@@ -92,7 +90,7 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def of(cls, records: Iterable[Measurement]) -> Measurements:
-        """Return the table of some records."""
+        """Table of some records."""
         if isinstance(records, Measurements):
             return records
         columns = zip(
@@ -109,7 +107,7 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def concatenated(cls, parts: Iterable[Iterable[Measurement]]) -> Measurements:
-        """Return the rows of tables and lists of records, in order."""
+        """Rows of tables and lists of records, in order."""
         tables = [table for part in parts if len(table := cls.of(part))]
         if len(tables) < 2:
             return tables[0] if tables else cls.of([])
@@ -130,7 +128,7 @@ class Measurements(Sequence[Measurement]):
         )
 
     def column(self, field: str) -> list[Any]:
-        """Return a field of all rows as in records: None for missing numbers."""
+        """Field of all rows as in records: None for missing numbers."""
         column = self.columns[field]
         if isinstance(column, Coded):
             return column.expanded()
@@ -158,7 +156,7 @@ class Measurements(Sequence[Measurement]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the schema of a table in JSON: its Parquet file in base 64."""
+        """Schema of a table in JSON: its Parquet file in base 64."""
         text = core_schema.str_schema()
         return core_schema.json_or_python_schema(
             core_schema.no_info_after_validator_function(
@@ -174,7 +172,7 @@ class Measurements(Sequence[Measurement]):
         return f"<{len(self):,} measurements>"
 
     def where(self, **wanted: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which rows have these values in non-numeric fields, shape (n,)."""
+        """Which rows have these values in non-numeric fields, shape (n,)."""
         found = np.ones(len(self), dtype=bool)
         for field, value in wanted.items():
             places, values = self.columns[field]
@@ -182,7 +180,7 @@ class Measurements(Sequence[Measurement]):
         return found
 
     def taken(self, rows: Any) -> Measurements:
-        """Return some rows, by index or mask."""
+        """Some rows, by index or mask."""
         return Measurements(
             {
                 field: column[rows]
@@ -193,11 +191,11 @@ class Measurements(Sequence[Measurement]):
         )
 
     def replaced(self, **columns: Column) -> Measurements:
-        """Return the table with some columns replaced."""
+        """Table with some columns replaced."""
         return Measurements(self.columns | columns)
 
     def cells(self, fields: Sequence[str] = CELL) -> Indices:
-        """Return the cell number of each row, from 0 in order of first appearance, shape (n,).
+        """Cell number of each row, from 0 in order of first appearance, (n,).
 
         Rows of one cell have equal ``fields``.
         """
@@ -210,7 +208,7 @@ class Measurements(Sequence[Measurement]):
 
 
 def numbers(column: Iterable[float | None]) -> Array:
-    """Return numbers as an array, NaN for None."""
+    """Numbers as an array, NaN for None."""
     return np.array([math.nan if value is None else value for value in column], dtype=np.float64)
 
 
@@ -238,7 +236,7 @@ MOST_NAMED = 2**19
 
 
 def frame(measurements: Measurements) -> pd.DataFrame:
-    """Return a DataFrame, with tuples of copies and levels, and mappings of sweep points."""
+    """DataFrame, with tuples of copies and levels, and mappings of sweep points."""
     return pd.DataFrame(
         {
             name: column.expanded() if isinstance(column, Coded) else column
@@ -248,10 +246,9 @@ def frame(measurements: Measurements) -> pd.DataFrame:
 
 
 def arrow(measurements: Measurements) -> pa.Table:
-    """Return the table with explicit types, also for empty columns; ``sweep`` is JSON text.
+    """Table with explicit types, also for empty columns; ``sweep`` is JSON text.
 
-    Names come from files, and must not control the terminal that prints the table. So they are
-    escaped, and the metadata have the originals.
+    Names are escaped, as they could control a terminal. The metadata have the originals.
     """
     number, whole, text = pa.float64(), pa.int64(), pa.string()
     types = {
@@ -282,7 +279,7 @@ def arrow(measurements: Measurements) -> pa.Table:
 
 
 def parquet(measurements: Measurements) -> bytes:
-    """Return the content of a Parquet file; row groups name at most ``MOST_NAMED`` copies."""
+    """Content of a Parquet file; row groups name at most ``MOST_NAMED`` copies."""
     sink = pa.BufferOutputStream()
     longest = max(map(len, measurements.columns["coalition"].values), default=0)
     rows = max(1, MOST_NAMED // max(1, longest))
@@ -298,12 +295,12 @@ def parquet(measurements: Measurements) -> bytes:
 
 
 def from_parquet(content: bytes) -> Measurements:
-    """Return the table that ``parquet`` wrote.
+    """Table that ``parquet`` wrote.
 
     Raises
     ------
     ValueError
-        The content is no Parquet file, or another table.
+        The content is another table, or no Parquet file.
     """
     try:
         table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))

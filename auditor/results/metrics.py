@@ -14,8 +14,8 @@ from auditor.results.records import Measurement
 class Metric(NamedTuple):
     """Meaning of a metric's values.
 
-    ``leak`` says which values mean a larger leak. ``measure`` is the entry of ``measures:`` that is
-    required, or ``bounds``.
+    ``leak``: which values mean a larger leak. ``measure``: the required entry of ``measures:``, or
+    ``bounds``.
     """
 
     name: str
@@ -46,7 +46,7 @@ RENAMED = {"learnt": "disclosed"}
 
 
 def measured_by(name: str) -> str | None:
-    """Return the entry of ``measures:`` that a metric needs; None if always measured.
+    """Entry of ``measures:`` that a metric needs; None if always measured.
 
     It may also be the section ``utility``, or the data's ``bounds``.
     """
@@ -57,17 +57,17 @@ def measured_by(name: str) -> str | None:
 
 
 def base(name: str) -> str:
-    """Return a metric's name without its variant: ``within`` of ``within(0.1 std)``."""
+    """Metric's name without its variant: ``within`` of ``within(0.1 std)``."""
     return name.partition("(")[0]
 
 
 def is_metric(name: str) -> bool:
-    """Return whether a name is a metric's; all names ``utility_…`` are."""
+    """Whether a name is a metric's; all names ``utility_…`` are."""
     return base(name) in METRICS or name.startswith("utility_")
 
 
 def canonical(name: str) -> str:
-    """Return the metric's name for a spelling with hyphens, or for an earlier name."""
+    """Metric's name for a spelling with hyphens, or for an earlier name."""
     stem, bracket, rest = name.partition("(")
     stem = stem.replace("-", "_")
     return RENAMED.get(stem, stem) + bracket + rest
@@ -78,9 +78,9 @@ SAME, TELLS, MOSTLY = 0.999, 0.5, 0.05
 
 
 def causes(measurements: Sequence[Measurement], *, brief: bool = False) -> list[str]:
-    """Return the plainest causes that a diagnosis shows, plainest first.
+    """Plainest causes that a diagnosis shows, plainest first.
 
-    ``brief`` omits the scale of noise, and kept values, which reports state by themselves.
+    ``brief`` omits the scale of noise, and kept values.
     """
     figures = {(r.metric, r.coalition, r.attribute): r.value or 0.0 for r in measurements}
     same, told, unchanged = dict[tuple[int, ...], float](), list[str](), list[str]()
@@ -106,7 +106,7 @@ def causes(measurements: Sequence[Measurement], *, brief: bool = False) -> list[
 
 
 def unused_columns(measurements: Iterable[Measurement]) -> str:
-    """Return a sentence on shown columns that no attack could use; empty without any."""
+    """Sentence on shown columns that no attack could use; empty without any."""
     names = dict[str, dict[str, None]]()
     for record in measurements:
         if base(record.metric) == "column_unused":

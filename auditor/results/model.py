@@ -104,11 +104,10 @@ class Reference(Record):
 
 
 class Provenance(Record):
-    """Information to repeat the audit and to recognize equal data.
+    """Facts to repeat the audit and to recognize equal data.
 
-    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash; only those under one
-    ``fingerprint_key`` are comparable. ``file`` is the scenario's path relative to the working
-    directory, or its name outside it.
+    ``fingerprint`` is SHA-256 for a public table, otherwise a keyed hash, comparable under one
+    ``fingerprint_key``. ``file`` is the scenario's path in the working directory, or its name.
     """
 
     versions: dict[str, str]
@@ -214,18 +213,18 @@ class AuditResult(Record):
     __str__ = __repr__
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return the results with fields replaced, without validation."""
+        """Results with fields replaced, without validation."""
         changed = dict(update or {})
         if "measurements" in changed:
             changed["measurements"] = Measurements.of(changed["measurements"])
         return super().model_copy(update=changed, deep=deep)
 
     def frame(self) -> pd.DataFrame:
-        """Return the tidy DataFrame, one row a measurement (`auditor.results.storage`)."""
+        """Tidy DataFrame, one row a measurement (`auditor.results.storage`)."""
         return measurements.frame(self.measurements)
 
     def disclosed(self) -> AuditResult:
-        """Return results that may leave the machine (`auditor.results.disclosure`)."""
+        """Results that may leave the machine (`auditor.results.disclosure`)."""
         found: AuditResult = disclosed(self)
         return found
 
@@ -238,7 +237,7 @@ class AuditResult(Record):
         return str(_display().render([self]))
 
     def to_json(self) -> str:
-        """Return the results as JSON, rounded as for `save`; NaN and infinity become null."""
+        """Results as JSON, rounded as for `save`; NaN and infinity become null."""
         return b"".join(self.disclosed()._json()).decode()
 
     def _json(self, table: dict[str, Any] | None = None) -> Iterator[bytes]:

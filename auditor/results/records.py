@@ -35,7 +35,7 @@ MOST = 1 + 1e-9
 
 
 def too_large(value: Any) -> str | None:
-    """Return a message on a number that is too large, without recursion."""
+    """Message on a number that is too large, without recursion."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
         place, value = waiting.pop()
@@ -81,17 +81,17 @@ class Measurement(NamedTuple):
     Attributes
     ----------
     sweep : dict
-        The sweep point, path → value.
+        Sweep point: path → value.
     scheme : str
         The scheme's id.
     knowledge, attack : str or None
-        Of the adversary; None for figures of the release (``seconds``, ``utility_*``).
+        None for figures of the release (``seconds``, ``utility_*``).
     coalition, levels : tuples
-        Copy numbers held, ascending, from 1, and their levels.
+        Ascending copy numbers from 1, and their levels.
     replicate : int
         From 1; each has new noise.
     attribute : str
-        A column's name, or ``*`` for all attributes together.
+        Column name, or ``*`` for all attributes together.
     value, std_error, ci_low, ci_high : float or None
         Value, standard error and 95 % interval.
     theory : float or None
@@ -99,9 +99,8 @@ class Measurement(NamedTuple):
     reason : str or None
         Reason of a status other than ``ok``; for an insider's attack, the fault in the noise.
     error_bar : str
-        Method of ``std_error``. ``redraws``: other draws of the same release. ``sampling``: records
-        (or cross-validation folds) as independent draws. ``replicates-needed``: none, because
-        something is drawn once for all records; five replicates would give one.
+        Method of ``std_error``. ``redraws``: other draws of the release. ``sampling``: records (or
+        folds) as independent draws. ``replicates-needed``: none; five replicates would give one.
     """
 
     sweep: Point
@@ -126,9 +125,8 @@ class Measurement(NamedTuple):
 class Distribution(NamedTuple):
     """Distribution of one cell's absolute errors over the records (li2012, Fig. 3).
 
-    Bin edges are multiples of the attribute's deviation, as the largest error could disclose an
-    outlier. Neighbouring bins with fewer than ten records have their mean share. ``above`` is the
-    share above the last edge.
+    Bin edges are multiples of the attribute's deviation. Neighbouring bins below ten records have
+    their mean share. ``above`` is the share above the last edge.
     """
 
     sweep: Point
@@ -146,20 +144,19 @@ class Distribution(NamedTuple):
 class Picture(NamedTuple):
     """Originals, a copy and estimates of one attribute, as shares of the records by bin.
 
-    A bin is a run of cells, ``(first, stop, share)``, with ten records or more, or none. ``joint`` has
-    bins of the original and of the estimate, and their share.
+    A bin is a run of cells, ``(first, stop, share)``, with ten records or more, or none. ``joint``
+    has bins of original and estimate, and their share.
 
     Attributes
     ----------
     copy : int
-        The coalition's copy nearest to the originals; 0 if no copy shows the attribute.
+        The copy nearest to the originals; 0 if none shows the attribute.
     records : int
-        Number of records counted.
+        Records counted.
     cells : int
-        Cells of numbers are centred on the mean, and the outermost are open. Categories are cells
-        ordered by frequency.
+        For numbers centred on the mean, the outermost open; for categories ordered by frequency.
     width : float
-        Width of a cell in standard deviations; 0 for categories.
+        In standard deviations; 0 for categories.
     """
 
     sweep: Point
@@ -181,8 +178,7 @@ class Picture(NamedTuple):
 class ExpectationRecord(Record):
     """A statement of the scenario, and its verdict.
 
-    ``line`` is its line in the scenario's file, from 1; None if it was set from outside or is
-    implicit.
+    ``line`` is its line in the scenario's file, from 1; None if implicit or set from outside.
     """
 
     expectation: str
@@ -209,9 +205,8 @@ class AttributeSummary(Record):
 class DataSummary(Record):
     """Aggregates of the audited table.
 
-    ``disclosure``: ``public`` or ``private`` in memory, with exact figures. Output of a private
-    table is ``rounded`` to the precision of error bars, or ``withheld`` for few records
-    (`auditor.results.disclosure`).
+    ``disclosure`` in memory: ``public`` or ``private``, with exact figures. In output of a private
+    table: ``rounded`` to the precision of error bars, or ``withheld`` for few records.
     """
 
     source: str
@@ -227,10 +222,11 @@ class DataSummary(Record):
 
 
 def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
-    """Return mean and standard error of one cell over its replicates.
+    """Mean and standard error of one cell over its replicates.
 
-    The error is ``sqrt(Σ se²) / R``, also for error bars from the spread of replicates, which are
-    those of a single draw. It is None if one is missing. The mean is NaN without values.
+    The error is ``sqrt(Σ se²) / R``, also for bars from the spread of replicates, which are for a
+    single
+    draw. It is None if one is missing. The mean is NaN without values.
     """
     values = [record.value for record in records if record.value is not None]
     errors = [record.std_error for record in records]
@@ -245,9 +241,9 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
 
 
 def uncertainty(records: Sequence[Measurement]) -> float:
-    """Return the standard error for judging one cell.
+    """Standard error for judging one cell.
 
-    It is 0 for exact figures, and infinite if replicates are needed.
+    It is 0 for exact figures, and infinite without replicates.
     """
     error = pooled(records)[1]
     if error is None:
@@ -258,15 +254,15 @@ def uncertainty(records: Sequence[Measurement]) -> float:
 
 
 def half_interval(degrees: float) -> float:
-    """Return half of a 95 % interval in standard errors, by Student's t."""
-    # start-up: only some commands need scipy
+    """Half of a 95 % interval in standard errors, by Student's t."""
+    # only some commands need scipy
     from auditor.numerics.statistics import quantile
 
     return quantile(0.975, degrees)
 
 
 def mean_theory(records: Sequence[Measurement]) -> float | None:
-    """Return the closed form of one cell, averaged over replicates."""
+    """Closed form of one cell, averaged over replicates."""
     values = [record.theory for record in records]
     if not values or any(value is None for value in values):
         return None
@@ -274,7 +270,7 @@ def mean_theory(records: Sequence[Measurement]) -> float | None:
 
 
 def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
-    """Group measurements of one cell over replicates, in order of first appearance."""
+    """Groups of one cell's measurements, in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Measurement]] = {}
     points: dict[str, str] = {}
     sweep, text = None, ""
@@ -288,7 +284,7 @@ def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurem
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the values of each key, both in order of first appearance."""
+    """Values of each key, both in order of first appearance."""
     groups: dict[K, list[V]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -296,7 +292,7 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 
 
 def describe(coalition: Sequence[int]) -> str:
-    """Return a coalition in short: ``1–5``, or ``1, 3, 4``."""
+    """Coalition in short: ``1–5``, or ``1, 3, 4``."""
     if len(coalition) > 2 and coalition[-1] - coalition[0] == len(coalition) - 1:
         return f"{coalition[0]}–{coalition[-1]}"
     return ", ".join(map(str, coalition))
@@ -316,7 +312,7 @@ WHOLE, PART = "known-attributes(", "; known: "
 
 
 def in_clear(knowledge: str | None) -> list[str]:
-    """Return the names in ``known-attributes(age, salary)`` or after ``; known: ``."""
+    """Names in ``known-attributes(age, salary)`` or after ``; known: ``."""
     label = str(knowledge)
     names = label.removeprefix(WHOLE) if label.startswith(WHOLE) else label.partition(PART)[2]
     return names.removesuffix(")").split(", ") if names else []
@@ -328,10 +324,10 @@ class Exposed(NamedTuple):
     Attributes
     ----------
     unknown, half : float
-        Mean share of the attribute's variance that stays unknown, and half-width of its 95 % range
-        over single releases at the target.
+        Mean unknown share of the attribute's variance, and half-width of its 95 % range over single
+        releases at the target.
     attack, attribute : str
-        The strongest attack, and the attribute; ``*`` for categories, which are one attribute.
+        The strongest attack, and the attribute; ``*`` for categories.
     coalition : tuple of int
         The copies held.
     """
@@ -365,16 +361,15 @@ class Tried:
     Attributes
     ----------
     on_paper : float
-        Upper bound of the unknown share: closed form of the best attack on all copies, in the worst
-        attribute.
+        Upper bound of the worst attribute's unknown share: closed form of the best attack.
     exposed : Exposed or None
         Measured exposure; None if the closed form already excludes the release.
     verdict : {'holds', 'fails', 'undecided'}
-        Of an audit of any new release, in every attribute; undecided if it depends on the draw.
+        For any new release, in every attribute; undecided if it depends on the draw.
     in_full : bool
         Whether the whole release was audited, or one sufficient copy.
     pooling : float
-        Share of the least perturbed copy's error that pooling removes.
+        Share of the best copy's error that pooling removes.
     losses : tuple of float
         Loss of use by copy; empty if not measured.
     epsilon : Epsilon or None
@@ -409,29 +404,28 @@ class Advice:
     Attributes
     ----------
     data : str
-        The requested data.
     rows, all_rows : int
-        Numbers of measured and of all records.
+        Measured and all records.
     target : float
-        Share that must stay unknown.
+        Required unknown share.
     delta : float
         δ of ``Epsilon.at_delta``.
     utility, use : str
-        Name and description of the measure of loss.
+        Measure of loss, and its description.
     grid : str
-        Description of the searched levels.
+        The searched levels.
     frontier : tuple of Tried
-        All measured releases, by scheme and strength.
+        Measured releases, by scheme and strength.
     chosen : Tried
         The recommended release.
     weaker : Tried or None
         The next weaker release, which fails the same audit; None if there is none on the grid.
     step : str
-        Distance of these two: audits of so many records cannot distinguish closer releases.
+        Distance of these two: closer releases are not distinguished.
     scenario : dict
-        Scenario that makes and audits the recommended release.
+        Makes and audits the recommended release.
     command : str
-        Command that makes its copies.
+        Makes its copies.
     notes : tuple of str
         Exclusions and reasons.
     """
@@ -474,12 +468,12 @@ class Remedy(Record):
     unknown : float
         Current unknown share.
     levels : list of float
-        Sufficient levels; empty if no level of the scheme is.
+        Sufficient levels of the scheme, if any.
     lossless : float or None
         Level of the least perturbed copy under another scheme without pooling gain. Without it or
-        levels no noise suffices, because known attributes determine too much.
+        levels no noise suffices.
     kind : 'noise' or 'retention'
-        Kind of levels: noise multiples (more is safer) or retention probabilities (less is safer).
+        Levels: noise multiples (more is safer) or retention probabilities (less is safer).
     estimated : bool
         Whether the closed form of linear attacks was scaled to the strongest attack's result.
     """

@@ -40,15 +40,15 @@ class Renderer(Plugin):
 
     @abstractmethod
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the document for one or several audits."""
+        """Document for one or several audits."""
         raise NotImplementedError
 
     def render_so_far(self, result: AuditResult) -> str:
-        """Return one line on the verdict of an unfinished audit; empty without a figure."""
+        """One line on the verdict of an unfinished audit; empty without a figure."""
         return ""
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the document on changes between audits.
+        """Document on changes between audits.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class Renderer(Plugin):
         raise AuditorError(f"format {self.name!r} has no comparison of two audits")
 
     def render_advice(self, advice: Advice) -> str:
-        """Return the document on a recommended release.
+        """Document on a recommended release.
 
         Raises
         ------
@@ -73,10 +73,10 @@ class Display(Renderer):
 
     @abstractmethod
     def release(self, release: Any) -> str:
-        """Return law and levels of a release as HTML, without any value."""
+        """Law and levels of a release as HTML, without any value."""
         raise NotImplementedError
 
     @abstractmethod
     def plots(self, result: AuditResult) -> Any:
-        """Return an object whose methods return the charts of a result."""
+        """Object whose methods return the charts of a result."""
         raise NotImplementedError

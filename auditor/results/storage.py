@@ -29,7 +29,7 @@ _LEFT_OUT = ("value", "std_error", "ci_low", "ci_high", "theory", "reason", "err
 
 
 def no_results(file: Path, why: str | ValidationError) -> AuditorError:
-    """Return the error of a file that holds no results, without any of its values."""
+    """Error of a file that holds no results, without any of its values."""
     if isinstance(why, ValidationError):
         first = why.errors(include_url=False)[0]
         why = f"{shortened(format_path(first['loc']), 120)} {expected_by(first)}"
@@ -37,7 +37,7 @@ def no_results(file: Path, why: str | ValidationError) -> AuditorError:
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Return the document with its measurements and distributions as records.
+    """Document with its measurements and distributions as records.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def _records(file: Path, name: str, found: Any, record: Any) -> list[Any]:
-    """Return the records of a list; other versions may leave out fields, or have more."""
+    """Records of a list; other versions may leave out fields, or have more."""
     rows = found if isinstance(found, list) else [found]
     for place, row in enumerate(rows):
         if not isinstance(row, dict):

@@ -1,13 +1,13 @@
 """The owner's key, and a register that notices a second release of one table.
 
-A plain hash of a small table can be guessed, so fingerprints are HMACs under 32 secret bytes in
-``fingerprint.key`` (mode 0600), in the folder ``AUDITOR_STATE`` or the user's state folder. If the
-key cannot be written, it lasts as long as the process.
+Plain hashes can be guessed, so fingerprints are HMACs under 32 secret bytes in ``fingerprint.key``
+(mode 0600), in the folder ``AUDITOR_STATE`` or the user's state folder. An unwritten key lasts as
+long as the process.
 
 Each line of ``releases.jsonl`` (mode 0600), next to the owner's key, has a release's place, date
-and a keyed fingerprint of every perturbed column. Numbers are compared in 32 bits, so that a file
-and the same table from another library agree. A column counts as released if all values are equal
-in the same order. A selection of records or another order is not noticed.
+and a keyed fingerprint of every perturbed column. Numbers are compared in 32 bits, so libraries
+agree. A column counts as released if all values are equal in order. A selection of records or
+another order is not noticed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BYTES = 32
 
 
 def fingerprint(digest: str, public: bool = False) -> str:
-    """Return a table's digest if public, otherwise its HMAC-SHA-256."""
+    """Table's digest if public, otherwise its HMAC-SHA-256."""
     return (
         digest
         if public
@@ -43,12 +43,12 @@ def fingerprint(digest: str, public: bool = False) -> str:
 
 
 def key_name() -> str:
-    """Return a name of this machine's key: 16 hexadecimal digits, unrelated to the key."""
+    """Name of this machine's key: 16 hexadecimal digits, unrelated to the key."""
     return fingerprint("name of the key")[:16]
 
 
 def state_folder() -> Path:
-    """Return the key's folder by the system's conventions (XDG, or Windows)."""
+    """Key's folder by the system's conventions (XDG, or Windows)."""
     if stated := os.environ.get("AUDITOR_STATE"):
         return Path(stated)
     system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME")
@@ -62,14 +62,13 @@ def _key(folder: Path) -> bytes:
         with suppress(FileNotFoundError):
             if len(found := path.read_bytes()) == BYTES:
                 return found
-            path.unlink()  # incomplete, so never used
+            path.unlink()  # incomplete
         return _made(path)
     except (OSError, RuntimeError):  # no writable home
         return os.urandom(BYTES)
 
 
 def _made(path: Path) -> bytes:
-    """Make the key atomically; a faster process's key wins."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # mode 0600
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{KEY}-")
@@ -113,16 +112,16 @@ class ColumnPrints:
             )
 
     def by_column(self) -> dict[str, str]:
-        """Return each column's fingerprint under the owner's key."""
+        """Each column's fingerprint under the owner's key."""
         return {name: fingerprint(digest.hexdigest()) for name, digest in self._digests.items()}
 
     def of_table(self) -> str:
-        """Return one fingerprint of all columns under the owner's key."""
+        """One fingerprint of all columns under the owner's key."""
         return fingerprint(" ".join(digest.hexdigest() for digest in self._digests.values()))
 
 
 def earlier_release(prints: ColumnPrints) -> str | None:
-    """Return a sentence on the last release of one of these columns, or None."""
+    """Sentence on the last release of one of these columns, or None."""
     names = {mark: name for name, mark in prints.by_column().items()}
     for line in reversed(_lines()):
         with suppress(ValueError, LookupError, TypeError):

@@ -49,7 +49,7 @@ VALUES = (
 
 
 def charts(reading: Reading, prefix: str) -> list[Chart]:
-    """Return every chart that has something to compare, in the page's order."""
+    """Every chart that has something to compare, in the page's order."""
     made = (values, collusion, coalitions, errors, frontier)
     found = [
         *(one(reading, prefix) for one in made),
@@ -63,7 +63,7 @@ def charts(reading: Reading, prefix: str) -> list[Chart]:
 
 
 def swept_paths(reading: Reading) -> list[str]:
-    """Return the paths with more than one value, in order."""
+    """Paths with more than one value, in order."""
     paths: dict[str, set[str]] = {}
     for point in reading.points:
         for path, value in point.items():
@@ -78,9 +78,9 @@ def _errors(reading: Reading) -> list[tuple[Setting, str, Figures]]:
 
 
 def curve(reading: Reading, setting: Setting, found: Figures) -> list[Figure]:
-    """Return one collusion curve: prefixes if all were measured, else the worst of each size."""
+    """One collusion curve: prefixes if all were measured, else the worst of each size."""
     total = reading.copies_of(setting.scheme, setting.point)
-    # a generator, because all prefixes of thousands of copies would not fit in memory
+    # all prefixes of thousands of copies would not fit in memory
     if all(tuple(range(1, size + 1)) in found for size in range(1, total + 1)):
         return [found[tuple(range(1, size + 1))] for size in sorted({*map(len, found)} - {0})]
     worst = (lowest(group) for _, group in sorted(by_size(found.values()).items()))
@@ -88,7 +88,7 @@ def curve(reading: Reading, setting: Setting, found: Figures) -> list[Figure]:
 
 
 def collusion(reading: Reading, prefix: str) -> Chart | None:
-    """Return error, and other measures, against copies pooled."""
+    """Error, and other measures, against copies pooled."""
     rows = Rows(reading, "figure", *RECORDS)
     keys = sorted(reading.keys(), key=lambda key: (key[1] != ERROR, key[2] != EVERYTHING))
     for setting, metric, name in keys:
@@ -120,12 +120,12 @@ def collusion(reading: Reading, prefix: str) -> Chart | None:
 
 
 def largest(found: Figures) -> list[Figure]:
-    """Return the figure of each coalition size with the highest lower bound."""
+    """Figure of each coalition size with the highest lower bound."""
     return [best(group) for _, group in sorted(by_size(found.values()).items())]
 
 
 def coalitions(reading: Reading, prefix: str) -> Chart | None:
-    """Return the error of every coalition by size, with the worst per scheme ringed."""
+    """Error of every coalition by size, with the worst per scheme ringed."""
     rows, held = Rows(reading, *RECORDS), _errors(reading)
     share = max(8, ROWS // max(1, len(held)))
     for setting, name, found in held:
@@ -155,7 +155,7 @@ def coalitions(reading: Reading, prefix: str) -> Chart | None:
 
 
 def errors(reading: Reading, prefix: str) -> Chart | None:
-    """Return the distribution of absolute errors: by bin, and cumulative."""
+    """Distribution of absolute errors: by bin, and cumulative."""
     rows = Rows(reading, *RECORDS, "coalition")
     for one in spreads(reading):
         if len(rows.rows) >= ROWS:
@@ -209,7 +209,7 @@ def _quantiles(spread: Spread) -> str:
 
 
 def frontier(reading: Reading, prefix: str) -> Chart | None:
-    """Return normalized error against utility, one point per coalition.
+    """Normalized error against utility, one point per coalition.
 
     Without a utility metric, the level of the most revealing copy takes its place.
     """
@@ -238,7 +238,7 @@ def frontier(reading: Reading, prefix: str) -> Chart | None:
         return None
     scale = {"zero": False, "nice": True, "padding": 14}
     x = field("x:Q", title=title_of("figure"), scale=scale, axis={"grid": False, "tickCount": 8})
-    # ordered by error, which follows the levels; by utility, noise would cause a zigzag
+    # ordered by error, which follows the levels; noise in utility would zigzag
     order = {"order": field("y:Q")}
     layers = ("line", "bars", "across") if utilities else ("bars",)
     use = "Across: of accuracies more is better, of errors and losses less."
@@ -278,7 +278,7 @@ def _use(rows: Rows, setting: Setting, shown: Figure, use: Figure, figure: tuple
 
 
 def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
-    """Return each metric, or the seconds, along one swept path.
+    """Each metric, or the seconds, along one swept path.
 
     A single scheme has a line per attack.
     """
@@ -290,7 +290,7 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
     keys = [key for key in reading.keys() if (key[1] == SECONDS) == timed]
     named = (one.expectation for one in reading.result.expectations)
     stated = next((one for one in named if one in reading.metrics), "")
-    # all attributes together first, then the first expected metric, then the error
+    # all attributes first, then the first expected metric, then the error
     keys.sort(key=lambda key: (key[2] != EVERYTHING, key[1] != stated, key[1] != ERROR))
     paths = swept_paths(reading)
     for setting, metric, name in keys:
@@ -341,25 +341,22 @@ def sweep(reading: Reading, id: str, path: str, *, timed: bool) -> Chart | None:
 
 
 def _swept_axis(path: str, at: Sequence[Any], *, numeric: bool) -> Part:
-    title = [path_title(path)]  # a list, because Vega would read a string as a number or a field
+    title = [path_title(path)]  # Vega would read a string as a number or a field
     if not numeric:
-        # break lists of words into lines, so that labels fit side by side upright
+        # lines of words, so that labels fit side by side
         words = {"labelAngle": 0, "labelExpr": "split(datum.label, ', ')", "grid": False}
         return field("x:O", title=title, sort=None, axis=words)
     own = {"values": at, "labelOverlap": True} if len(at) <= TICKS else {"tickCount": 8}
     wide = min(at) > 0 and max(at) / min(at) >= 30
     scale = {"type": "log"} if wide else {"zero": False}
-    # tick labels 0.2 and 20k, not 200m
+    # 0.2 and 20k, not 200m
     short = "format(datum.value, datum.value < 1000 ? '~g' : '~s')"
     axis = {"grid": False, "labelExpr": short, **own}
     return field("x:Q", title=title, scale={**scale, "nice": False, "padding": 14}, axis=axis)
 
 
-# -- values of the most exposed attribute
-
-
 def pictures(reading: Reading) -> list[Picture]:
-    """Return the pictures of numbers or of categories, the most exposed scheme first."""
+    """Pictures of numbers or of categories, the most exposed scheme first."""
     worst = lowest_attribute(reading, reading.settings(ERROR))
     scheme = worst[0].scheme if worst else ""
     found = sorted(reading.result.pictures, key=lambda one: one.scheme != scheme)
@@ -375,7 +372,7 @@ def described(reading: Reading, one: Picture) -> str:
 
 
 def heights(one: Picture) -> list[tuple[str, list[float]]]:
-    """Return the share of the records by cell, for each series that is known."""
+    """Share of the records by cell, for each series that is known."""
     found = []
     for name, bins in zip(NAMES, (one.original, one.shown, one.estimate), strict=True):
         cells = [share / (stop - first) for first, stop, share in bins for _ in range(first, stop)]
@@ -384,13 +381,13 @@ def heights(one: Picture) -> list[tuple[str, list[float]]]:
 
 
 def values_lines(one: Picture) -> list[str]:
-    """Return a picture as lines of text."""
+    """Picture as lines of text."""
     names, rows = zip(*heights(one), strict=True)
     return [f"{name:<12}  {line}" for name, line in zip(names, sparklines(rows), strict=True)]
 
 
 def values(reading: Reading, prefix: str) -> Chart | None:
-    """Return histograms of the values, and rebuilt values against original ones."""
+    """Histograms of the values, and rebuilt values against original ones."""
     rows, found = Rows(reading, "release", names=NAMES), pictures(reading)
     for one in found:
         _add(rows, one)

@@ -35,13 +35,13 @@ NOTICE = (
 
 
 def json_block(value: Any) -> Markup:
-    """Return JSON that cannot close a ``script`` element or open a comment."""
+    """JSON that cannot close a ``script`` element or open a comment."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(re.sub("[<>&\u2028\u2029]", lambda one: f"\\u{ord(one[0]):04x}", text))
 
 
 def deflated(text: str, **attributes: str) -> Markup:
-    """Return an element with compressed text, which browsers never run.
+    """Element with compressed text, which browsers never run.
 
     It holds the base64 of a raw deflate stream (RFC 1951); ``data-size`` is the inflated size in bytes.
     The text cannot close the element.
@@ -59,7 +59,7 @@ def deflated(text: str, **attributes: str) -> Markup:
 
 
 def inflated(element: str) -> str:
-    """Return the text of an element made by `deflated`."""
+    """Text of an element made by `deflated`."""
     return zlib.decompress(
         base64.b64decode(element.partition(">")[2].partition("<")[0]), -zlib.MAX_WBITS
     ).decode("utf-8")
@@ -72,7 +72,7 @@ def script(source: str) -> Markup:
 
 
 def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
-    """Return a policy that allows only these scripts and styles.
+    """Policy that allows only these scripts and styles.
 
     Vega interprets its expressions, so ``unsafe-eval`` is not needed.
     """
@@ -88,7 +88,7 @@ def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
 
 
 def bundle() -> str:
-    """Return the HTML element with the charts' compressed script."""
+    """HTML element with the charts' compressed script."""
     from vl_convert import javascript_bundle  # imported here because reports do not need it
 
     return deflated(
@@ -121,13 +121,13 @@ CONFIG: Part = json.loads((TEMPLATES / "vega.json").read_text(encoding="utf-8"))
 
 
 def field(name: str, **more: Any) -> Part:
-    """Return a column's channel: ``y:Q`` by kind."""
+    """Column's channel: ``y:Q`` by kind."""
     column, _, kind = name.partition(":")
     return {"field": column, "type": KINDS[kind], **more}
 
 
 def layer(mark: str, encoding: Part, *wanted: str, **look: Any) -> Part:
-    """Return a layer of marks for the rows that pass every filter."""
+    """Layer of marks for the rows that pass every filter."""
     filters = {"transform": [{"filter": one} for one in wanted]} if wanted else {}
     return {"mark": {"type": mark, **look}, "encoding": encoding, **filters}
 
@@ -139,19 +139,19 @@ TIPS = {"s": "series", "c": "coalition", "m": "measured"}
 
 
 def series(names: Sequence[str], values: Sequence[Any], **more: Any) -> Part:
-    """Return a channel with one value per series, in scenario order."""
+    """Channel with one value per series, in scenario order."""
     repeated = [values[place % len(values)] for place in range(len(names))]
     return field("s:N", title=None, scale={"domain": list(names), "range": repeated}, **more)
 
 
 def falling(names: Sequence[str], first: float, last: float) -> Part:
-    """Return a size that falls with the series, so that coinciding marks stay visible."""
+    """Size that falls with the series, so that coinciding marks stay visible."""
     scale = {"domain": [0, max(1, len(names) - 1)], "range": [first, last], "zero": False}
     return field("i:Q", scale=scale, legend=None)
 
 
 def quantity(title: Any, **axis: Any) -> Part:
-    """Return the y axis of a metric of any magnitude, from 0."""
+    """Y axis of a metric of any magnitude, from 0."""
     label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~r')"
     ticks = axis or {"labelExpr": label, "tickCount": 6}
     return field("y:Q", title=title, scale={"zero": True, "nice": True}, axis=ticks)
@@ -168,7 +168,7 @@ def view(
     marks: str = "points",
     height: int = 340,
 ) -> Part:
-    """Return a Vega-Lite document with the named layers.
+    """Vega-Lite document with the named layers.
 
     Parameters
     ----------
@@ -293,12 +293,12 @@ class Chart:
         return {control.name: control.chosen for control in self.controls}
 
     def chosen(self, values: Mapping[str, int]) -> list[dict[str, Any]]:
-        """Return the rows of the chosen options."""
+        """Rows of the chosen options."""
         wanted = {FIELDS[name]: (value, ANY) for name, value in values.items()}
         return [row for row in self.rows if all(row[key] in held for key, held in wanted.items())]
 
     def table(self, figure: int | None = None) -> tuple[list[str], dict[str, dict[str, str]]]:
-        """Return the series and each label's cells for the default options."""
+        """Series and each label's cells for the default options."""
         values = self.values | ({} if figure is None else {"figure": figure})
         rows, cells = self.chosen(values), dict[str, dict[str, str]]()
         for row in rows:
@@ -377,7 +377,7 @@ class Rows:
     def chart(
         self, id: str, title: str, caption: str, alt: str, *views: Part, **more: Any
     ) -> Chart:
-        """Return the chart, preset to the leading adversary where it has rows."""
+        """Chart, preset to the leading adversary where it has rows."""
         lead, rows = leader(self.reading), self.rows[:ROWS]
         wanted = {"attribute": attribute_text(EVERYTHING)}
         if lead is not None:
@@ -427,7 +427,7 @@ class Rows:
 
 
 def title_of(control: str) -> list[str]:
-    """Return the placeholder for an axis title that depends on a control."""
+    """Placeholder for an axis title that depends on a control."""
     return [f"${control}"]
 
 

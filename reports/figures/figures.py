@@ -99,7 +99,7 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
 
 @cache
 def student(degrees: int) -> float:
-    """Return Student's t half-width of a 95 % interval, in standard errors."""
+    """Student's t half-width of a 95 % interval, in standard errors."""
     return half_interval(degrees)
 
 
@@ -315,5 +315,5 @@ SCALE = (
 
 
 def severity(normalized_error: float) -> Severity:
-    """Return the severity of a normalized error."""
+    """Severity of a normalized error."""
     return next((step for step in SCALE if normalized_error < step.below), SCALE[-1])

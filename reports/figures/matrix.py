@@ -53,7 +53,7 @@ PATHS = {
 
 
 def unit(metric: str, reading: Reading) -> str:
-    """Return a metric's unit; standardized tables use standard deviations."""
+    """Metric's unit; standardized tables use standard deviations."""
     if metric in UTILITIES:
         return UTILITIES[metric][0]
     if metric.startswith(MODEL):
@@ -66,7 +66,7 @@ def unit(metric: str, reading: Reading) -> str:
 
 
 def data_unit(reading: Reading) -> str:
-    """Return the unit of reconstruction errors."""
+    """Unit of reconstruction errors."""
     data = reading.result.scenario.get("data")
     standardized = isinstance(data, dict) and data.get("standardize")
     return "standard deviations" if standardized else "data units"
@@ -83,14 +83,14 @@ def utility_meaning(metric: str) -> str:
 
 
 def metric_title(metric: str, reading: Reading, attribute: str = EVERYTHING) -> str:
-    """Return a metric's axis title: ``rmse of age (data units)``."""
+    """Metric's axis title: ``rmse of age (data units)``."""
     of = "" if attribute == EVERYTHING else f" of {attribute_text(attribute)}"
     what = unit(metric, reading)
     return clean(f"{metric}{of} ({what})" if what and what != metric else f"{metric}{of}")
 
 
 def path_title(path: str) -> str:
-    """Return a swept path's axis title: ``records (data.rows)``."""
+    """Swept path's axis title: ``records (data.rows)``."""
     return clean(f"{PATHS[path]} ({path})" if path in PATHS else path)
 
 
@@ -151,7 +151,7 @@ class MatrixCell(NamedTuple):
     attributes : tuple of (str, Figure)
         The worst coalition's error by attribute.
     exposed : tuple of (str, Figure) or None
-        The most exposed attribute, if its grade is worse than the overall one.
+        The most exposed attribute, if worse than overall.
     """
 
     scheme: str
@@ -183,7 +183,7 @@ class MatrixCell(NamedTuple):
 
     @property
     def pooled(self) -> bool:
-        """Whether the worst coalition has more than one copy's figure."""
+        """Whether the worst coalition has several copies' figure."""
         return self.single is not None and self.single.coalition != self.coalition
 
     @property
@@ -223,7 +223,7 @@ class MatrixRow(NamedTuple):
 
 
 def matrix(reading: Reading) -> list[MatrixRow]:
-    """Return the comparison; all cells show the reference sweep point."""
+    """Comparison; all cells show the reference sweep point."""
     point = reference_point(reading)
     rows = []
     for knowledge, attack in reading.adversaries:
@@ -233,7 +233,7 @@ def matrix(reading: Reading) -> list[MatrixRow]:
 
 
 def reference_point(reading: Reading) -> int:
-    """Return the leading adversary's sweep point; 0 without a sweep."""
+    """Leading adversary's sweep point; 0 without a sweep."""
     setting = leader(reading)
     return 0 if setting is None else setting.point
 
@@ -272,14 +272,14 @@ SHOWN_ELSEWHERE = ERRORS | {GAIN, "column_equal", "column_unique"}
 
 
 def telling(metric: str, found: Figures) -> Figure | None:
-    """Return a setting's lowest error, or the largest coalition's metric."""
+    """Setting's lowest error, or the largest coalition's metric."""
     if metric in ERRORS:
         return lowest(found.values())
     return found[max(found, key=len)] if found else None
 
 
 def gathered(gaps: Iterable[Gap]) -> list[tuple[str, str, str]]:
-    """Return status, adversary and reason of every gap, failures first.
+    """Status, adversary and reason of every gap, failures first.
 
     An adversary is named once per reason: ``ica (knowledge: perfect) against rotation (3 cells)``.
     """
@@ -295,7 +295,7 @@ def gathered(gaps: Iterable[Gap]) -> list[tuple[str, str, str]]:
 
 
 def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]:
-    """Return untried attacks of untried kinds, by kind, and of tried kinds."""
+    """Untried attacks of untried kinds, by kind, and of tried kinds."""
     kinds = result.attack_kinds
     had = {kinds.get(plugin.name) for plugin in result.plugins if plugin.kind == "attack"}
     new = [name for name in result.untried if kinds.get(name) not in had]
@@ -321,7 +321,7 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
 def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
     """State which attacks ran on some coalitions only.
 
-    Not checked: results files may be edited, so malformed entries are ignored.
+    Malformed entries of edited files are ignored.
     """
     groups: dict[str, list[str]] = {}
     for attack in attacks if isinstance(attacks, list) else ():

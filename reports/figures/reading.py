@@ -127,7 +127,7 @@ class Reading:
                         and (one := self.figures(setting, ERROR, name).get(coalition))
                     ]
                     if not errors:
-                        # errors of categories are per record, and already exclude given attributes
+                        # errors of categories already exclude given attributes
                         continue
                     theirs = sum(errors) / sum(variances.values())
                     found[coalition] = shown.map(
@@ -153,17 +153,17 @@ class Reading:
         return self._keys[key]
 
     def point_of(self, sweep: dict[str, Any]) -> int:
-        """Return a sweep point's number; 0 if it was never measured."""
+        """Sweep point's number; 0 if it was never measured."""
         return self._numbers.get(self._key(sweep), 0)
 
     def figures(
         self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING
     ) -> Figures:
-        """Return figures by coalition; empty if nothing was measured."""
+        """Figures by coalition; empty if nothing was measured."""
         return self._figures.get((setting, metric, attribute), {})
 
     def unknown(self, setting: Setting, attribute: str) -> Figures:
-        """Return the shares unknown of one attribute, by coalition.
+        """Shares unknown of one attribute, by coalition.
 
         The smaller of the normalized error and the squared ratio of median errors.
         """
@@ -175,17 +175,17 @@ class Reading:
         }
 
     def settings(self, metric: str | None = None) -> list[Setting]:
-        """Return every setting with figures, optionally of one metric."""
+        """Every setting with figures, optionally of one metric."""
         return unique(
             setting for setting, measured, _ in self._figures if metric in (None, measured)
         )
 
     def keys(self) -> list[tuple[Setting, str, str]]:
-        """Return every (setting, metric, attribute) with figures."""
+        """Every (setting, metric, attribute) with figures."""
         return list(self._figures)
 
     def given(self, knowledge: str | None) -> set[str]:
-        """Return the attributes that a state of knowledge contains in clear."""
+        """Attributes that a state of knowledge contains in clear."""
         stated = self.result.scenario.get("knowledge")
         found = {*in_clear(knowledge)}
         for use in stated if isinstance(stated, list) else []:
@@ -196,12 +196,12 @@ class Reading:
         return found
 
     def rows_of(self, point: int) -> int:
-        """Return the number of records at a sweep point; 0 if unknown."""
+        """Number of records at a sweep point; 0 if unknown."""
         table = self._table(point)
         return table.rows if table else 0
 
     def deviation_of(self, point: int, attribute: str) -> float | None:
-        """Return an attribute's standard deviation in its own units; None if unknown."""
+        """Attribute's standard deviation in its own units; None if unknown."""
         variance, one = self._variances(point).get(attribute), self._attribute(point, attribute)
         data = self.result.scenario.get("data")
         standardized = isinstance(data, dict) and data.get("standardize")
@@ -209,12 +209,12 @@ class Reading:
         return None if variance is None or unit is None else math.sqrt(variance) * unit
 
     def mean_of(self, point: int, attribute: str) -> float:
-        """Return an attribute's mean; 0 if it is standardized or unknown."""
+        """Attribute's mean; 0 if it is standardized or unknown."""
         one = self._attribute(point, attribute)
         return one.mean or 0.0 if one else 0.0
 
     def copies_of(self, scheme: str, point: int = 0) -> int:
-        """Return the number of copies of a scheme at a sweep point."""
+        """Number of copies of a scheme at a sweep point."""
         return self._copies.get((point, scheme), 0)
 
     def _count_copies(self) -> dict[tuple[int, str], int]:
@@ -238,7 +238,7 @@ class Reading:
         return [Gap(*key, len(where)) for key, where in found.items()]
 
     def gap_of(self, scheme: str, knowledge: str | None, attack: str | None) -> Gap | None:
-        """Return the gap of an adversary against a scheme, or None."""
+        """Gap of an adversary against a scheme, or None."""
         return next((gap for gap in self.gaps if gap[:3] == (scheme, knowledge, attack)), None)
 
     def point_text(self, point: int) -> str:
@@ -247,10 +247,10 @@ class Reading:
 
 
 def lowest(found: Iterable[Figure]) -> Figure | None:
-    """Return the figure with the lowest upper bound.
+    """Figure with the lowest upper bound.
 
-    Ranking by measured values would favour noise (the winner's curse). Among equal figures (to 1e-9),
-    the smallest coalition is first.
+    Ranking by measured values would favour noise. Of equal figures (to 1e-9), the smallest
+    coalition is first.
     """
     ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
     best: Figure | None = None
@@ -263,7 +263,7 @@ def lowest(found: Iterable[Figure]) -> Figure | None:
 
 
 def ceiling(shown: Figure) -> float:
-    """Return the closed form if plausible, else the interval's upper end."""
+    """Closed form if plausible, else the interval's upper end."""
     if shown.low is None or shown.high is None:
         return shown.value
     slack = shown.high - shown.low
@@ -273,12 +273,12 @@ def ceiling(shown: Figure) -> float:
 
 
 def best(found: Sequence[Figure]) -> Figure:
-    """Return the figure with the highest lower bound."""
+    """Figure with the highest lower bound."""
     return max(found, key=lambda shown: (floor(shown), -len(shown.coalition)))
 
 
 def floor(shown: Figure) -> float:
-    """Return a lower bound, mirrored from `ceiling`."""
+    """Lower bound, mirrored from `ceiling`."""
     return -ceiling(shown.turned(lambda value: -value))
 
 
@@ -288,7 +288,7 @@ def by_size(found: Iterable[Figure]) -> dict[int, list[Figure]]:
 
 
 def best_single(found: Figures, members: tuple[int, ...]) -> Figure | None:
-    """Return the lowest figure of a single member, ranked by `lowest`."""
+    """Lowest figure of a single member, ranked by `lowest`."""
     return lowest(found[(copy,)] for copy in members if (copy,) in found)
 
 
@@ -317,10 +317,10 @@ Replicates = dict[tuple[int, ...], dict[int, float]]
 
 
 def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | None:
-    """Return ``1 − mean D(coalition) / mean D(best member)`` over pairs.
+    """``1 − mean D(coalition) / mean D(best member)`` over pairs.
 
-    Both errors c, s of a pair share their noise. With ratio r, the standard error is
-    ``√(Σ (c − r·s)² / (R(R − 1))) / mean s``. The result is None below ``PAIRS`` replicates.
+    A pair's errors c, s share their noise. With ratio r, the standard error is ``√(Σ (c − r·s)² /
+    (R(R − 1))) / mean s``. None below ``PAIRS`` replicates.
     """
     c, s = errors[pooled.coalition], errors[single.coalition]
     shared = [replicate for replicate in c if replicate in s]

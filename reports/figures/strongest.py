@@ -30,8 +30,7 @@ RIGHT, TRUTH, BITS = "accuracy", "reconstruction_probability", "mutual_informati
 class Guesses(NamedTuple):
     """Accuracy of a coalition's best guess, and of its best member alone.
 
-    ``blind`` is the share guessed right without copies. ``truth`` is the probability of a record's
-    true value.
+    ``blind`` is the share guessed right without copies, ``truth`` the true value's probability.
     """
 
     right: Figure
@@ -41,7 +40,7 @@ class Guesses(NamedTuple):
     bits: Figure | None
 
     def mistakes(self, right: float) -> float:
-        """Return the share of mistakes without copies that remain: 0 exact, 1 no gain."""
+        """Share of mistakes without copies that remain: 0 exact, 1 no gain."""
         return max(0.0, 1 - right) / (1 - self.blind) if self.blind < 1 else 1.0
 
     @property
@@ -56,7 +55,7 @@ def guesses_categories(reading: Reading, setting: Setting) -> bool:
 
 
 def losses(reading: Reading, setting: Setting) -> Figures:
-    """Return the losses that rank coalitions.
+    """Losses that rank coalitions.
 
     The loss is the normalized error, or ``1 − truth`` for categories.
     """
@@ -69,7 +68,7 @@ def losses(reading: Reading, setting: Setting) -> Figures:
 
 
 def guesses(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Guesses | None:
-    """Return a coalition's guesses; None if the attack guesses no categories."""
+    """Coalition's guesses; None if the attack guesses no categories."""
     right, truth = (reading.figures(setting, metric) for metric in (RIGHT, TRUTH))
     beyond = reading.figures(setting, BEYOND).get(coalition)
     if beyond is None or coalition not in right or coalition not in truth:
@@ -87,7 +86,7 @@ EXACT = 1e-6
 
 
 def strongest(reading: Reading, scheme: str) -> Setting | None:
-    """Return a scheme's setting with the lowest error bound.
+    """Scheme's setting with the lowest error bound.
 
     Exact reconstructions are ranked by their best single copy.
     """
@@ -96,7 +95,7 @@ def strongest(reading: Reading, scheme: str) -> Setting | None:
 
 
 def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
-    """Return the settings that compete for the strongest on one measure.
+    """Settings that compete for the strongest on one measure.
 
     Guesses of categories have priority, unless errors of numbers are lower.
     """
@@ -116,7 +115,7 @@ def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
 
 
 def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
-    """Return the setting with the lowest error bound of a coalition."""
+    """Setting with the lowest error bound of a coalition."""
     ranked = []
     for setting in settings:
         found = losses(reading, setting)
@@ -132,7 +131,7 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
 def lowest_attribute(
     reading: Reading, settings: Sequence[Setting], names: Sequence[str] = ()
 ) -> tuple[Setting, str, Figure] | None:
-    """Return the setting, attribute and figure with the lowest error bound.
+    """Setting, attribute and figure with the lowest error bound.
 
     Attributes known in clear are excluded. ``names`` restricts the attributes.
     """
@@ -150,12 +149,11 @@ def _settings(reading: Reading) -> list[Setting]:
     return unique([*reading.settings(ERROR), *reading.settings(BEYOND)])
 
 
-@lru_cache(maxsize=1)  # a page calls it ten times, and it visits every coalition
+@lru_cache(maxsize=1)  # a page calls it ten times, over every coalition
 def leader(reading: Reading) -> Setting | None:
-    """Return the default setting of charts.
+    """Default setting of charts.
 
-    It is the strongest attack with perfect knowledge, on schemes that are not reconstructed
-    exactly.
+    The strongest attack with perfect knowledge, without exact reconstructions.
     """
     worst = {one: lowest(losses(reading, one).values()) for one in _settings(reading)}
     bounds = {one: ceiling(shown) for one, shown in worst.items() if shown}
@@ -195,8 +193,7 @@ class Bin(NamedTuple):
 class Spread(NamedTuple):
     """Errors of one coalition in one attribute, averaged over replicates.
 
-    ``exact`` means that all errors are 0. ``held`` counts the errors (records times replicates); 0
-    if unknown.
+    ``exact``: all errors are 0. ``held``: records times replicates; 0 if unknown.
     """
 
     setting: Setting
@@ -207,14 +204,14 @@ class Spread(NamedTuple):
     held: int = 0
 
     def half(self, share: float) -> float | None:
-        """Return the 95 % half-width of a share of independent records.
+        """95 % half-width of a share of independent records.
 
-        It is conservative for noise drawn record by record: ``mean p(1 − p) ≤ share (1 − share)``.
+        Conservative for noise drawn by record: ``mean p(1 − p) ≤ share (1 − share)``.
         """
         return Z95 * math.sqrt(max(0.0, share * (1 - share)) / self.held) if self.held else None
 
     def quantile(self, share: float) -> float | None:
-        """Return the quantile of the errors; None if it lies beyond the last bin."""
+        """Quantile of the errors; None if it lies beyond the last bin."""
         if self.exact:
             return 0.0
         for one in self.bins:

@@ -79,7 +79,7 @@ def loss_text(advice: Advice, loss: float) -> str:
 
 
 def advice_document(advice: Advice) -> Document:
-    """Return the document that recommends a release."""
+    """Document that recommends a release."""
     taken, all_rows = advice.chosen, f"all {advice.rows:,}"
     some = f"{advice.rows:,} of {advice.all_rows:,}" if advice.rows < advice.all_rows else all_rows
     method = {

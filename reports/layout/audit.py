@@ -106,7 +106,7 @@ STAYS = (
 
 
 def audit_document(result: AuditResult, number: int = 1, *, brief: bool = False) -> Document:
-    """Return the report on an audit.
+    """Report on an audit.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _chart(key: str, one: Chart, *, first: bool) -> Section:
 
 
 def data_table(chart: Chart, figure: int | None = None) -> Table:
-    """Return a chart's default rows, optionally of another metric, as a table."""
+    """Chart's default rows, optionally of another metric, as a table."""
     names, cells = chart.table(figure)
     rows = [Row(name, [row.get(one, "–") for one in names]) for name, row in cells.items()]
     return Table(chart.first, names, rows, "schemes", most=ROWS)
@@ -457,14 +457,14 @@ class DocumentRenderer(Renderer):
         """Write one or several documents."""
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the report: one part per audit, and a summary of several."""
+        """Report: one part per audit, and a summary of several."""
         found = enumerate(results, start=1)
         return self.written([audit_document(one, n, brief=self.brief) for n, one in found])
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the differences between two audits, worst first."""
+        """Differences between two audits, worst first."""
         return self.written([*map(changes_document, comparisons, range(1, len(comparisons) + 1))])
 
     def render_advice(self, advice: Advice) -> str:
-        """Return the recommended release, its frontier and its reasons."""
+        """Recommended release, its frontier and its reasons."""
         return self.written([advice_document(advice)])

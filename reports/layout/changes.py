@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 def changes_document(comparison: Comparison, number: int = 1) -> Document:
-    """Return the comparison's document; ``number`` is its place among several."""
+    """Comparison's document; ``number`` is its place among several."""
     compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
     mark, state, word = ("✗", "worse", "worse") if comparison.worse else ("✓", "better", "no worse")
     if not comparison.compared and not comparison.worse:
@@ -66,7 +66,7 @@ def changes_document(comparison: Comparison, number: int = 1) -> Document:
 
 
 def parts(comparison: Comparison) -> list[Part]:
-    """Return the differences, worst first, without empty kinds."""
+    """Differences, worst first, without empty kinds."""
     improved, verdicts = comparison.improved, comparison.verdicts
     worse = ("worse", "Worse", comparison.worsened, comparison.broken, _count_worse(comparison))
     made = [

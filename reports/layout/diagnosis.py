@@ -37,7 +37,7 @@ Key = tuple[str, str, str]
 
 
 def noise(reading: Reading) -> list[Block]:
-    """Return the noise of each copy, and of each pair of copies, by column."""
+    """Noise of each copy, and of each pair of copies, by column."""
     return [
         Paragraph(NOISE, "lead"),
         *(
@@ -56,7 +56,7 @@ def noise(reading: Reading) -> list[Block]:
 
 
 def shown_columns(reading: Reading) -> list[Block]:
-    """Return each column that copies show, and its share of the audited columns' variance."""
+    """Each column that copies show, and its share of the audited columns' variance."""
     told = dict[Sequence[str], list[tuple[float, str]]]()
     for (*shown, name), (_, value) in _values(reading, ("column_tells",)):
         told.setdefault(tuple(shown), []).append((value, name))
@@ -71,7 +71,7 @@ def shown_columns(reading: Reading) -> list[Block]:
 
 
 def guarantees(reading: Reading) -> list[Block]:
-    """Return the guarantees of each coalition; empty without stated bounds."""
+    """Guarantees of each coalition; empty without stated bounds."""
     asked = reading.result.scenario.get("data")
     if not (isinstance(asked, dict) and asked.get("bounds")):
         return []
@@ -120,7 +120,7 @@ def _bound(record: Measurement | None) -> str:
 
 
 def _cells(reading: Reading, heads: Iterable[str]) -> Iterable[tuple[Key, dict[str, str]]]:
-    """Return the texts of each row, by metric."""
+    """Texts of each row, by metric."""
     found = dict[Key, dict[str, str]]()
     for key, (metric, value) in _values(reading, heads):
         shares = metric in ("values_equal", "column_equal", "column_unique")

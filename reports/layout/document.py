@@ -34,7 +34,7 @@ class Block:
     media: tuple[str, ...] = field(default=EVERYWHERE, kw_only=True)
 
     def content(self, medium: str) -> object:
-        """Return rows or text, which are false in an empty block."""
+        """Rows or text, which are false in an empty block."""
         return getattr(self, "rows", getattr(self, "text", True))
 
 
@@ -106,7 +106,7 @@ class Table(Block):
     most: Most = field(default_factory=dict)
 
     def grid(self, medium: str) -> tuple[list[str], list[list[str]], str]:
-        """Return heads, rows and a note on the rows beyond the medium's limit."""
+        """Heads, rows and a note on the rows beyond the medium's limit."""
         rows, more = cut(self.rows, self.most, medium, self.what)
         lines = [
             [f"{row.name} {row.below}".rstrip(), *[row.group] * bool(self.group), *row.cells]
@@ -115,7 +115,7 @@ class Table(Block):
         return [self.first, *[self.group] * bool(self.group), *self.columns], lines, more
 
     def table(self) -> Table:
-        """Return the table."""
+        """Table."""
         return self
 
 
@@ -136,11 +136,11 @@ class Graded(NamedTuple):
     why: str = ""
 
     def text(self, *, brief: bool) -> str:
-        """Return the grade, the figure and, unless ``brief``, what follows it."""
+        """Grade, the figure and, unless ``brief``, what follows it."""
         if self.severity is None:
             return self.gap
         if brief and self.order >= 0.0005:
-            # three decimals for all neighbours, except values that would round to 0
+            # three decimals for all neighbours, unless a value would round to 0
             return f"{self.severity.word} {self.order:.3f}{self.mark}"
         first = f"{self.severity.word} {self.figure} {self.mark}".rstrip()
         return first.partition(" ±")[0] if brief else "\n".join([first, *self.below])
@@ -163,7 +163,7 @@ class Matrix(Block):
     rows: Sequence[Adversary]
 
     def table(self, *, brief: bool = False, most: int | None = None) -> Table:
-        """Return the comparison as a table of text."""
+        """Comparison as a table of text."""
         rows = [
             Row(
                 clipped(row.attack, 14) if brief else row.attack,
@@ -196,7 +196,7 @@ class Bars(Block):
     rows: Sequence[Bar]
 
     def table(self) -> Table:
-        """Return the bars as a table of text."""
+        """Bars as a table of text."""
         rows = []
         for bar in self.rows:
             alone = "–" if bar.single is None else percent(bar.single)
@@ -213,7 +213,7 @@ class Checks(Block):
     found: Sequence[Check]
 
     def table(self) -> Table:
-        """Return the expectations as a table of text."""
+        """Expectations as a table of text."""
         rows = [
             Row(one.stated + one.where, (f"{one.mark} {one.status}", *one[4:]))
             for one in self.found
@@ -238,7 +238,7 @@ class Section(Block):
     first: bool = False
 
     def content(self, medium: str) -> object:
-        """Return the medium's blocks."""
+        """Medium's blocks."""
         return shown(self.blocks, medium)
 
 
@@ -274,20 +274,20 @@ def _has_chart(blocks: Iterable[Block]) -> bool:
 
 
 def shown(blocks: Iterable[Block], medium: str) -> list[Block]:
-    """Return a medium's blocks that are not empty; none if all are leads."""
+    """Medium's blocks that are not empty; none if all are leads."""
     found = [one for one in blocks if medium in one.media and one.content(medium)]
     return found if any(getattr(one, "role", "") != "lead" for one in found) else []
 
 
 def cut(found: Sequence[Any], most: Most, medium: str, what: str = "") -> tuple[Sequence[Any], str]:
-    """Return the rows within a medium's limit, and a note on the others."""
+    """Rows within a medium's limit, and a note on the others."""
     kept = found[: most.get(medium)]
     hidden = len(found) - len(kept)
     return kept, f"… and {hidden:,} more {what}".rstrip() if hidden else ""
 
 
 def overview(documents: Sequence[Document]) -> Table:
-    """Return a table of several audits or comparisons."""
+    """Table of several audits or comparisons."""
     rows = [one.overview for one in documents if one.overview]
     audits = documents[0].kind == "audit"
     last = (

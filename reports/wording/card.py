@@ -44,7 +44,7 @@ LITTLE = 0.1
 class Exposure(NamedTuple):
     """The attribute with the lowest error.
 
-    ``tied`` attributes are within its error bars. ``by`` names another adversary than the verdict's.
+    ``tied`` attributes are within its error bars. ``by`` names another adversary.
     """
 
     attribute: str
@@ -84,7 +84,6 @@ class Given(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        """Severity of the upper bound."""
         return severity(ceiling(self.shown))
 
     @property
@@ -111,9 +110,9 @@ class Verdict:
     setting : Setting or None
         The strongest attack.
     worst, single : Figure or None
-        Normalized error of the worst coalition, and of its best member.
+        Normalized error of worst coalition and best member.
     shown, kept : (str, Figure) or None
-        Attribute with most unperturbed values: in a copy, or among perturbed values.
+        Attribute with most unperturbed values, in a copy or among perturbed values.
     beside_errors : bool
         Whether the finding rests on classes or guarantees.
     target : float
@@ -158,7 +157,7 @@ class Verdict:
 
     @property
     def state(self) -> State:
-        """``good`` only if the whole interval of every exposure is at or above the target."""
+        """``good`` only if all intervals are at or above the target."""
         if (
             self.finding in ("exact", "refuted")
             or any((ceiling(left) < self.target) for left in self.exposures)
@@ -321,5 +320,5 @@ class Verdict:
 
 
 def most_telling(found: list[Verdict]) -> Verdict | None:
-    """Return the verdict with the strongest reconstruction; None if none."""
+    """Verdict with the strongest reconstruction; None if none."""
     return min((one for one in found if one.exposures), key=lambda one: one.left, default=None)

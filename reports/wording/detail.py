@@ -29,7 +29,7 @@ class Fact(NamedTuple):
 
 
 def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
-    """Return the facts of a cell: copies, levels, errors, theory, attributes."""
+    """Facts of a cell: copies, levels, errors, theory, attributes."""
     shown = cell.shown
     if cell.setting is None or shown is None:
         return []
@@ -90,7 +90,7 @@ def _theory(shown: Figure) -> str:
 
 
 def assumptions(reading: Reading, attack: str, scheme: str) -> list[Fact]:
-    """Return the assumptions of a cell's attack and scheme."""
+    """Assumptions of a cell's attack and scheme."""
     found = []
     for plugin in reading.result.plugins:
         if (plugin.kind, plugin.id) in (("attack", attack), ("scheme", scheme)):
@@ -109,7 +109,7 @@ def _distance_to_theory(shown: Figure) -> float | None:
 
 
 def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
-    """Return each scheme's least error, as ``5.65 % from both copies``."""
+    """Each scheme's least error, as ``5.65 % from both copies``."""
     found = []
     for scheme in reading.schemes:
         least = lowest(reading.figures(Setting(point, scheme, None, None), FLOOR).values())
@@ -120,7 +120,7 @@ def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
 
 
 def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, str], str]:
-    """Return ★ or ☆ by knowledge, attack and scheme; empty for one adversary."""
+    """★ or ☆ by knowledge, attack and scheme; empty for one adversary."""
     found: dict[tuple[str, str, str], str] = {}
     for place in range(len(reading.schemes)):
         held = {(row.knowledge, row.attack): row.cells[place] for row in rows}

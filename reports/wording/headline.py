@@ -33,7 +33,7 @@ MEASURE = "Estimates scale the closed form by what the attack left here; `audito
 class Bar(NamedTuple):
     """Share that a coalition leaves unknown, against a target.
 
-    ``single`` is the share that its most revealing copy leaves alone.
+    ``single`` is the share that its best copy leaves.
     """
 
     scheme: str
@@ -77,7 +77,7 @@ class Headline:
 
 
 def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
-    """Return the first screen of an audit; of a paper's figure, its claims."""
+    """First screen of an audit; of a paper's figure, its claims."""
     result = reading.result
     if reproduces_a_figure(result):
         return _claims(result)
@@ -114,7 +114,7 @@ def headline(reading: Reading, found: Sequence[Verdict]) -> Headline:
 
 
 def reproduces_a_figure(result: AuditResult) -> bool:
-    """Whether the scenario reproduces a paper's figure and asks for no exposure."""
+    """Whether the scenario reproduces a paper's figure without exposure."""
     cited = result.scenario.get("cite")
     asked = any(one.expectation == "exposure" for one in result.expectations)
     keys = [f"{key}-" for key in cited] if isinstance(cited, list) else []
@@ -126,7 +126,7 @@ def _claims(result: AuditResult) -> Headline:
     order = ("fails", "undecided", "holds")
     made = sorted(map(check, result.expectations), key=lambda one: order.index(one.status))
     came = outcome(result)
-    # a neutral colour, because claims are no exposure verdict
+    # neutral: claims are no exposure verdict
     state: State = "plain" if came == "holds" else "bad" if made[0].status == "fails" else "open"
     gate = "All claims hold" if state == "plain" else "Not all claims hold"
     gate = f"{gate}: {counts(result)}"
@@ -143,7 +143,7 @@ def _state(result: AuditResult, found: Sequence[Verdict]) -> State:
 
 
 def _missed(result: AuditResult) -> ExpectationRecord | None:
-    """Return the worst expectation that does not hold."""
+    """Worst expectation that does not hold."""
     missed = [one for one in result.expectations if one.status != "holds"]
     return min(missed, key=lambda one: one.status != "fails", default=None)
 
@@ -294,7 +294,7 @@ def _action(
 
 
 def exposures(reading: Reading, found: Sequence[Verdict]) -> list[Bar]:
-    """Return each scheme's attributes, most exposed first, to the strongest adversary.
+    """Each scheme's attributes, most exposed first, to the strongest adversary.
 
     Adversaries with attributes in clear are excluded if others exist.
     """
@@ -326,7 +326,7 @@ def _least(one: Verdict) -> Bar:
 
 
 def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
-    """Return remedies for schemes that leave less than half unknown."""
+    """Remedies for schemes that leave less than half unknown."""
     lines = []
     for one in found:
         point = reading.points[one.setting.point] if one.setting else {}

@@ -218,7 +218,7 @@ ROUNDING = 1e-12
 
 
 def exactly(shown: Figure) -> str:
-    """Return the word ``exactly`` for an error that is rounding, else a caution."""
+    """Word ``exactly`` for an error that is rounding, else a caution."""
     if shown.value <= ROUNDING:
         return " exactly"
     return " but for a tiny share of the variance, which codes such as 9999999 may dominate"
@@ -395,7 +395,7 @@ GUESSES = (
 
 
 def prose(*, categories: bool) -> list[tuple[str, str]]:
-    """Return the method's paragraphs as pairs of term and text."""
+    """Method's paragraphs as pairs of term and text."""
     verdict = [_SPEAKS, *([_GUESSED] if categories else []), _DECIDES]
     return [*_PARAGRAPHS, ("The verdict", " ".join(verdict))]
 

@@ -56,12 +56,12 @@ BESIDE_ERRORS = {"anonymity_k": "", "epsilon": "ε", "gaussian_dp": "μ"}
 
 
 def verdicts(reading: Reading) -> list[Verdict]:
-    """Return the verdict on every scheme, in scenario order."""
+    """Verdict on every scheme, in scenario order."""
     return [verdict(reading, scheme) for scheme in reading.schemes]
 
 
 def verdict(reading: Reading, scheme: str) -> Verdict:
-    """Return the verdict on one scheme."""
+    """Verdict on one scheme."""
     setting = strongest(reading, scheme)
     if setting is None:
         return Verdict(scheme, "not-measured", "No attack gave a normalized error for this scheme.")
@@ -74,7 +74,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 
 def target_of(reading: Reading, scheme: str) -> tuple[float, str]:
-    """Return the share that must stay unknown, and the outcome of this expectation."""
+    """Share that must stay unknown, and the outcome of this expectation."""
     found = [
         (float(bound), record.status)
         for record in reading.result.expectations
@@ -94,7 +94,7 @@ def _at_least(unknown: Any) -> float | None:
 
 
 class _Judge:
-    """The strongest attack's setting, its figures, and what else was measured there."""
+    """The strongest attack's setting, its figures, and other measures."""
 
     def __init__(self, reading: Reading, setting: Setting) -> None:
         self.reading, self.setting = reading, setting
@@ -216,9 +216,9 @@ class _Judge:
         return replace(base, finding="undecided", sentence=said)
 
     def in_one_attribute(self, decided: Verdict) -> Verdict | None:
-        """Return the verdict that pooling endangers one attribute.
+        """Verdict that pooling endangers one attribute.
 
-        The overall error does not show the gain, because other attributes dominate it.
+        Other attributes dominate the overall error.
         """
         pairs = [
             (name, gain)
@@ -244,7 +244,7 @@ class _Judge:
     def to_another_attack(self, decided: Verdict) -> Verdict | None:
         """Pooling helps a weaker attack below the best single copy's error.
 
-        On large tables, row attacks may have no error bar, while linear attacks have one.
+        On large tables, row attacks may have no error bar.
         """
         single = lowest(shown for held, shown in self.found.items() if len(held) == 1)
         peers = [one for one in self.here(ERROR) if _peers(self.reading, one, self.setting)]
@@ -260,9 +260,9 @@ class _Judge:
         return None
 
     def beside_errors(self, decided: Verdict) -> Verdict | None:
-        """Return the verdict that pooled copies have smaller classes or weaker guarantees.
+        """Verdict that pooled copies have smaller classes or weaker guarantees.
 
-        Both are exact, so they count even if no attack measures a gain.
+        Both are exact, so they count without a measured gain.
         """
         for metric, symbol in BESIDE_ERRORS.items():
             sign = 1 if symbol else -1
@@ -339,7 +339,7 @@ def _paying(bounds: list[Bound]) -> list[Figure]:
 def _pooled_worse(
     held: list[dict[tuple[int, ...], Figure]], sign: int
 ) -> tuple[Figure, Figure] | None:
-    """Return the worst coalition's figure and its worst member's, if pooling makes it worse."""
+    """Worst coalition's figure and its worst member's, if pooling is worse."""
     worse = []
     for figures in held:
         for shown in figures.values():
@@ -356,7 +356,7 @@ def _pooled_worse(
 def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str) -> Verdict:
     """Let the scenario's worst expectation on the scheme override the verdict.
 
-    A failed `noise-follows-law` has priority, because proofs need the law.
+    A failed `noise-follows-law` has priority.
     """
 
     def about(names: tuple[str, ...], status: str) -> list[ExpectationRecord]:

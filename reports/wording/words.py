@@ -32,7 +32,7 @@ class Check(NamedTuple):
 
 
 def check(record: ExpectationRecord) -> Check:
-    """Return an expectation's outcome, with digits that separate its numbers."""
+    """Expectation's outcome, with digits that separate its numbers."""
     held = record.bound if isinstance(record.bound, list) else [record.bound]
     observed, *limits = distinct_texts(record.observed, *(one for one in held if one is not None))
     bound, where = " to ".join(limits) or number(None), where_text(record.where)
@@ -76,7 +76,7 @@ def partial_text(result: AuditResult) -> str:
 
 
 def outcome(result: AuditResult) -> str:
-    """Return the outcome of an audit in at most three words."""
+    """Outcome of an audit in at most three words."""
     if result.partial is not None:
         return "partial"
     if result.failed:
@@ -91,7 +91,7 @@ MOST_NOTES = 20
 
 
 def left_out(result: AuditResult) -> list[str]:
-    """Return notes on work beyond the budget, and on missing parts of copies."""
+    """Notes on work beyond the budget, and on missing parts of copies."""
     cut = f"The budget of {number(result.scenario.get('budget'))} s of work left out: {'; '.join(result.left_out)}."
     found = [cut] * bool(result.left_out) + unique(
         [
@@ -127,7 +127,7 @@ def disclosure_text(result: AuditResult) -> str:
 
 
 def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
-    """Return data, seed, time and platform as terms."""
+    """Data, seed, time and platform as terms."""
     made, table = result.provenance, next(iter(result.data), None)
     key = f" (under the key {made.fingerprint_key}, which stays with the owner)"
     found = [
@@ -145,7 +145,7 @@ def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def reproduce(result: AuditResult) -> str:
-    """Return the command that repeats the audit."""
+    """Command that repeats the audit."""
     made = result.provenance
     return made.command or f"auditor run {result.name}.yaml --seed {made.seed}"
 
@@ -172,13 +172,13 @@ _Dumper.add_representer(str, _text)
 
 
 def plain_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return a scenario of JSON values only."""
+    """Scenario of JSON values only."""
     found: dict[str, Any] = json.loads(json.dumps(scenario, default=str))
     return found
 
 
 def scenario_yaml(scenario: dict[str, Any]) -> str:
-    """Return a scenario as YAML that reads back to an equal scenario.
+    """Scenario as YAML that reads back to an equal scenario.
 
     Terminal controls, direction marks and tags become YAML escapes.
     """

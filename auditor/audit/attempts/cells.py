@@ -31,7 +31,7 @@ def attack_outcome(
     context: CellContext,
     base: Baseline | None = None,
 ) -> Attempt:
-    """Return the outcome on every coalition.
+    """Outcome on every coalition.
 
     ``name`` is the attack's id in the scenario; ``base`` is for closeness, if requested.
     """

@@ -16,7 +16,7 @@ from auditor.results.records import Measurement
 def known_alone_records(
     opened: Opened, context: CellContext, knowledge: Knowledge
 ) -> list[Measurement]:
-    """Return the figures of an adversary who holds no copy."""
+    """Figures of an adversary who holds no copy."""
     view, table = opened.gathered.view(knowledge), opened.release.table
     known = view.known_columns.tolist()
     errors = errors_alone(opened.release.moments.covariance, known)

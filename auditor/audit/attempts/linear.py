@@ -39,7 +39,7 @@ from auditor.schemes.base.noise_law import Transformed
 def linear_errors(
     opened: Opened, attack: LinearAttack, knowledge: Knowledge, tally: Tally
 ) -> Errors:
-    """Return the errors of every necessary coalition; fill the tally."""
+    """Errors of every necessary coalition; fill the tally."""
     release, law, needed = opened.release, opened.law_within, opened.needed
     batch, maps = padded_maps(opened, attack, knowledge)
     check_finite_maps(maps.weights, maps.offsets)
@@ -69,7 +69,7 @@ def linear_errors(
     )
     if law is None or not _held_out(batch, knowledge):
         return errors
-    # no theory of gains: the pair of maps may differ by luck, not by pooling
+    # no theory of gains: maps may differ by luck
     expected = held_out_theory(maps, Moments.merge(judged), law)
     return errors.expecting(rounded_off(expected, with_total(np.diag(K_X))))
 
@@ -77,7 +77,7 @@ def linear_errors(
 def padded_maps(
     opened: Opened, attack: LinearAttack, knowledge: Knowledge
 ) -> tuple[Sequence[Affine], Maps]:
-    """Return the maps of every necessary coalition, as fitted and padded to all copies."""
+    """Maps of every necessary coalition, as fitted and padded to all copies."""
     view, release = opened.gathered.view(knowledge), opened.release
     batch = fitted_maps(attack, view, opened.needed, release.transformed)
     return batch, Maps.pad(batch, opened.needed, release.copies)
@@ -89,7 +89,7 @@ def fitted_maps(
     coalitions: Sequence[Coalition],
     transformed: Transformed | None,
 ) -> Sequence[Affine]:
-    """Return the maps of all coalitions, in the coordinates of the moments.
+    """Maps of all coalitions, in the coordinates of the moments.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def fitted_maps(
 def _undone(
     transformed: Transformed, batch: Sequence[Affine], coalitions: Sequence[Coalition]
 ) -> list[Affine]:
-    """Return maps in the audit's coordinates, ``W_i M_i``."""
+    """Maps in the audit's coordinates, ``W_i M_i``."""
     matrices = [transform.matrix for transform in transformed.transforms]
     return [
         replace(
@@ -121,7 +121,7 @@ def _undone(
 
 
 def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
-    """Count errors record by record; a distribution from the heads of blocks if enough."""
+    """Count errors by record, in the heads of blocks if enough."""
     release = opened.release
 
     def count(into: Tally, blocks: Blocks | None = None, stride: int = 1) -> None:
@@ -148,7 +148,7 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
 
 
 def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Array | None:
-    """Return mean squared errors in redraws of moments, shape (R, B, N).
+    """Mean squared errors in redraws of moments, shape (R, B, N).
 
     None if the attack does not apply to a redraw.
     """
@@ -169,10 +169,9 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Arra
 
 
 def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Array | None:
-    """Return mean squared errors in whole redrawn releases, shape (R, B, N).
+    """Mean squared errors in whole redrawn releases, shape (R, B, N).
 
-    For noise that is serial or depends on the values. None if the attack does not apply, or there
-    are no redraws.
+    For noise that is serial or depends on the values. None if the attack does not apply.
     """
     found = []
     for other in opened.released_again():

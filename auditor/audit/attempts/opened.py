@@ -54,7 +54,7 @@ class Opened:
         pooling: bool = False,
         stripes: Iterable[Stripe] | None = None,
     ) -> Opened:
-        """Gather a release's moments, or add up the stripes that were gathered elsewhere.
+        """Gather a release's moments, or add up stripes gathered elsewhere.
 
         Raises
         ------
@@ -93,8 +93,7 @@ class Opened:
     def by_record(self) -> Opened:
         """The release with noise that is independent between records.
 
-        For serial noise, its innovations. Not cached if it is this object: a reference cycle would
-        keep all moments alive.
+        For serial noise, its innovations. Caching this object would keep all moments alive.
         """
         return self if self.law is None or self.law.serial is None else self._innovations
 
@@ -110,7 +109,7 @@ class Opened:
 
     @cached_property
     def again_places(self) -> list[slice]:
-        """Runs of the records that are perturbed again: all, or some of a large table."""
+        """Runs of the records that are perturbed again."""
         rows, width = self.release.table.rows, self.release.table.width
         most = min(ROWS_AGAIN if self._steadied else MOST_AGAIN, BLOCK_VALUES // width)
         run, apart = max(1, most // RUNS), rows // RUNS
@@ -129,17 +128,16 @@ class Opened:
 
     @property
     def again_share(self) -> float:
-        """Share of the records that redraws have; 1 if more records would not be steadier."""
+        """Share of the records that redraws have."""
         return self.again_table.rows / self.release.table.rows if self._steadied else 1.0
 
     @property
     def _steadied(self) -> bool:
-        """Whether errors over more records are steadier, by the law."""
         independent = self.law is not None and self.law.tells_spread
         return independent and self.release.transformed is None
 
     def steadied(self, knowledge: Knowledge) -> bool:
-        """Return whether the table is large, and more records steady an error.
+        """Whether more records of a large table steady an error.
 
         Not for adversaries who know some records.
         """
@@ -147,10 +145,9 @@ class Opened:
         return large and not self.gathered.rows.draw(knowledge)
 
     def held_again(self, knowledge: Knowledge) -> Iterator[tuple[int, Block]]:
-        """Yield the place and a redraw of each run, draw by draw, for attacks that are held fixed.
+        """Yield each run's place and redraw, draw by draw, for fixed attacks.
 
-        None unless ``steadied``. Then the derivative of an error by the fit is nearly 0, so the spread
-        between fits is of second order.
+        None unless ``steadied``: then the spread between fits is of second order.
         """
         if not self.steadied(knowledge) or self._again_scheme is None:
             return
@@ -181,7 +178,7 @@ class Opened:
     def released_again(self, draws: int | None = None) -> Iterator[Opened]:
         """Yield other draws of this release, or of some of its records.
 
-        None for copies from files without a law that can be drawn from.
+        None for files without a law that can be drawn from.
         """
         if self._again_scheme is None:
             return
@@ -206,12 +203,12 @@ class Opened:
 
     @property
     def law_within(self) -> NoiseLaw | None:
-        """The law of the noise before copies were transformed."""
+        """The law before copies were transformed."""
         return self.law if self.release.transformed is None else self.release.transformed.law
 
     @property
     def estimated(self) -> bool:
-        """Whether attacks are given an estimated law, so that there is no theory."""
+        """Whether attacks get an estimated law, without theory."""
         return self.law is None and self.gathered.law is not None
 
     @property
@@ -226,7 +223,7 @@ class Opened:
 
     @property
     def compared(self) -> Indices | None:
-        """Places of the single copies that coalitions are paired with, for pooling."""
+        """Places of the single copies that coalitions are paired with."""
         if not self.pooling or self.law is None:
             return None
         return least_noise(self.needed, self.law, self.release.moments.covariance)
@@ -234,11 +231,11 @@ class Opened:
     def judged(
         self, knowledge: Knowledge, blocks: Blocks | None = None
     ) -> tuple[Blocks, list[list[int]]]:
-        """Return ``RowSelection.judged`` of all blocks, or of the first rows of each."""
+        """``RowSelection.judged`` of all blocks, or of the first rows of each."""
         return self.gathered.rows.judged(knowledge, blocks or self.release.blocks)
 
     def undone(self, blocks: Blocks) -> Blocks:
-        """Return blocks in the coordinates of the moments."""
+        """Blocks in the coordinates of the moments."""
         if (undo := self.release.undo) is None:
             return blocks
         return lambda: ((index, x, undo(copies)) for index, x, copies in blocks())

@@ -55,7 +55,7 @@ it in 63 %."""
 
 @dataclass
 class Counters:
-    """Figures that are counted record by record, one counter for each coalition."""
+    """Figures counted by record, one counter for each coalition."""
 
     hits: Sequence[WholeRecords] = ()
     inferences: Sequence[Inferences] = ()
@@ -63,13 +63,13 @@ class Counters:
 
     @classmethod
     def of(cls, scenario: Scenario, count: int) -> Counters:
-        """Return empty counters for so many coalitions."""
+        """Empty counters for so many coalitions."""
         several = range(count)
         hits = wanted_hits(scenario, count)
         return cls(hits, [Inferences() for _ in several], [Naming() for _ in several])
 
     def records(self, cells: Cells) -> list[Measurement]:
-        """Return the records of the wanted coalitions."""
+        """Records of the wanted coalitions."""
         found, context = list[Measurement](), cells.context
         for place in cells.wanted if self.hits else ():
             one = cells.coalitions[place]
@@ -83,7 +83,7 @@ class Counters:
 def row_errors(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, counters: Counters
 ) -> Errors:
-    """Return the errors of every necessary coalition; fill the tally and the counters."""
+    """Errors of every necessary coalition; fill the tally and the counters."""
     starts: Starts = {}
     fits, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, counters, starts)
     (fitted, held), (blocks, groups) = fits, opened.judged(knowledge)
@@ -134,9 +134,9 @@ def row_errors(
 
 
 def _with_theory(opened: Opened, errors: Errors, expected: Array) -> Errors:
-    """Return errors with a record's expected squared error, shape (B,).
+    """Errors with a record's expected squared error, shape (B,).
 
-    Without it if the law is estimated.
+    Without an estimated law.
     """
     if opened.estimated:
         return errors
@@ -168,9 +168,9 @@ def _over_rows(
 def thinned(
     blocks: Blocks, counts: Sequence[Sequence[int]], apart: int
 ) -> tuple[Blocks, list[list[int]]]:
-    """Return rows of blocks at a distance, dealt into ``PHASES`` groups, and the groups' sizes.
+    """Rows at a distance, dealt into ``PHASES`` groups, and group sizes.
 
-    Each group runs through a whole block, so groups share a trend along the file.
+    Groups run through a whole block, so they share trends.
     """
 
     def dealt(rows: int) -> list[Indices]:
@@ -191,7 +191,7 @@ def fitted_to_rows(
     coalitions: Sequence[Coalition],
     starts: Starts,
 ) -> Fits:
-    """Return the attack fitted to every coalition, and the copies that it reads."""
+    """Attack fitted to every coalition, and the copies that it reads."""
     view = opened.gathered.view(knowledge)
     seen = opened.gathered.rows.seen(knowledge, opened.release.blocks)
     held = _held(opened, attack, knowledge, coalitions)
@@ -207,7 +207,7 @@ def fitted_to_rows(
 def _held(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, coalitions: Sequence[Coalition]
 ) -> list[Coalition]:
-    """Return each coalition's copies for the attack: the sufficient ones if it combines."""
+    """Each coalition's copies for the attack: the sufficient ones if it combines."""
     if not attack.combines:
         return list(coalitions)
     view = opened.gathered.view(knowledge)
@@ -215,10 +215,10 @@ def _held(
 
 
 def _held_fixed(opened: Opened, knowledge: Knowledge, fits: Fits) -> Array | None:
-    """Return mean squared errors in redraws, shape (R, B, N), without fitting again.
+    """Mean squared errors in redraws, (R, B, N), without fitting again.
 
-    Records then err independently, so each run of neighbours shows a spread of its own, and R is the
-    degrees of freedom plus 1: each row is the mean plus one contrast of draws or runs.
+    Records err independently, so runs of neighbours show a spread. R is the degrees of freedom plus
+    1: each row is the mean plus one contrast of draws or runs.
     """
     found, nothing = list[Array](), Tally(np.ones(opened.release.table.width))
     for first, block in opened.held_again(knowledge):
@@ -235,7 +235,7 @@ def _held_fixed(opened: Opened, knowledge: Knowledge, fits: Fits) -> Array | Non
 def _redrawn(
     opened: Opened, attack: RowAttack, knowledge: Knowledge, sample: Tally | None, starts: Starts
 ) -> tuple[Array, Array | None] | None:
-    """Return mean squared errors in redraws of the release, shape (R, B, N).
+    """Mean squared errors in redraws of the release, shape (R, B, N).
 
     With shares of hits and median errors of ``sample``, (2, R, B, N). None if there are
     replicates, or no redraws.

@@ -24,7 +24,7 @@ from auditor.numerics.blocks import block_head
 def number_counts(
     opened: Opened, attack: Attack, knowledge: Knowledge, coalition: Coalition, column: int
 ) -> JointCounts:
-    """Return counts from all rows, or from the heads of blocks of a long table."""
+    """Counts from all rows, or from the heads of blocks of a long table."""
     opened = replace(opened, coalitions=[coalition])
     release, joint = opened.release, opened.gathered.copies.joint
     if isinstance(attack, LinearAttack) and not joint:
@@ -69,5 +69,5 @@ class _Pairs(Tally):
         self.counts.add(self.cells(truth), self.cells(truth + errors[:, self.place, self.column]))
 
     def cells(self, values: Array) -> Indices:
-        """Return the cells of the attribute's values."""
+        """Cells of the attribute's values."""
         return number_cells(values, self.mean, float(self.scale[self.column]))

@@ -30,11 +30,11 @@ class Bar(NamedTuple):
 
     @classmethod
     def normal(cls, std_error: float, source: ErrorBar, degrees: float = math.inf) -> Bar:
-        """Return the bar of a normal figure, or by Student's t."""
+        """Bar of a normal figure, or by Student's t."""
         return cls(std_error, quantile(0.975, degrees) * std_error, source)
 
     def times(self, factor: float) -> Bar:
-        """Return the bar of a multiple of the figure."""
+        """Bar of a multiple of the figure."""
         return Bar(self.std_error * factor, self.reach * factor, self.source)
 
 
@@ -67,15 +67,15 @@ class CellContext:
         object.__setattr__(self, "attributes", names)
 
     def levels_of(self, coalition: Coalition) -> tuple[float, ...]:
-        """Return the levels of a coalition's copies; empty if unknown."""
+        """Levels of a coalition's copies; empty if unknown."""
         return tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
 
     def of_columns(self, attributes: tuple[str, ...], variances: Array) -> CellContext:
-        """Return the context for other columns."""
+        """Context for other columns."""
         return replace(self, attributes=attributes, variances=variances)
 
     def under(self, attack: str | None, knowledge: str | None) -> CellContext:
-        """Return the context for one attack with one state of knowledge."""
+        """Context for one attack with one state of knowledge."""
         return replace(self, attack=attack, knowledge=knowledge)
 
     @property
@@ -84,7 +84,7 @@ class CellContext:
         return tuple(range(1, self.copies + 1))
 
     def empty(self, coalition: Coalition | None, status: str, reason: str) -> Measurement:
-        """Return the record of a cell without a measurement; by default for all copies."""
+        """Record of a cell without a measurement; by default for all copies."""
         members = self.everybody if coalition is None else coalition
         return self.record("distortion", members, status=cast(Status, status), reason=reason)
 
@@ -102,7 +102,7 @@ class CellContext:
         reason: str | None = None,
         error_bar: ErrorBar = "none",
     ) -> Measurement:
-        """Return one record."""
+        """One record."""
         low, high = interval
         return Measurement(
             sweep=self.sweep,
@@ -136,7 +136,7 @@ class CellContext:
         bounds: tuple[float, float] = UNBOUNDED,
         unknown: str | None = None,
     ) -> Measurement:
-        """Return one record, with its 95 % interval cut at the metric's bounds.
+        """One record, with its 95 % interval cut at the metric's bounds.
 
         ``unknown`` is the reason for a missing error bar. A theory of NaN is none.
         """
@@ -168,7 +168,7 @@ class CellContext:
         attribute: str = ALL,
         error_bar: ErrorBar = "sampling",
     ) -> Measurement:
-        """Return one record with an interval by Student's t."""
+        """One record with an interval by Student's t."""
         bar = Bar.normal(std_error, error_bar, degrees)
         return self.figure(
             metric, coalition, value, bar, theory, attribute=attribute, bounds=bounds
@@ -177,7 +177,7 @@ class CellContext:
 
 @dataclass(frozen=True)
 class Cells:
-    """Coalitions under one attack, or of the release, of which some are wanted in results.
+    """Coalitions under one attack, or of a release; some are wanted.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Cells:
 
     @classmethod
     def all(cls, context: CellContext, coalitions: Sequence[Coalition]) -> Cells:
-        """Return cells that are all wanted."""
+        """Cells that are all wanted."""
         return cls(context, coalitions, range(len(coalitions)))
 
     def records(
@@ -201,7 +201,7 @@ class Cells:
         bar: ErrorBar,
         bounds: tuple[float, float] = (0.0, math.inf),
     ) -> list[Measurement]:
-        """Return a metric's records, see ``table``."""
+        """A metric's records, see ``table``."""
         return list(self.table({metric: (figure, bounds)}, bar))
 
     def table(
@@ -210,10 +210,10 @@ class Cells:
         bar: ErrorBar,
         missing: ErrorBar = "none",
     ) -> Measurements:
-        """Return the records of metrics, each with its bounds.
+        """Records of metrics, each with its bounds.
 
-        Arrays have shape (B, N), or (B, N + 1) with ``*`` last; NaN for none. ``missing`` is the source
-        of the error bar where there is no standard error.
+        Arrays have shape (B, N), or (B, N + 1) with ``*`` last; NaN for none. ``missing`` replaces
+        the source of an absent error bar.
         """
         context, places = self.context, np.asarray(self.wanted, dtype=np.intp)
 
@@ -255,7 +255,7 @@ class Cells:
     def withheld(
         self, metric: str, reason: str, attributes: Sequence[str] = (ALL,)
     ) -> list[Measurement]:
-        """Return records with the reason why a metric is not measured."""
+        """Records with the reason for no measurement."""
         return [
             self.context.record(
                 metric, self.coalitions[b], attribute=name, status="not-applicable", reason=reason
@@ -266,14 +266,14 @@ class Cells:
 
 
 def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
-    """Return a figure of the whole release."""
+    """Figure of the whole release."""
     return context.record(metric, context.everybody, value)
 
 
 def promise_records(
     context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]
 ) -> list[Measurement]:
-    """Return the kept promises of a scheme, by coalition and metric."""
+    """Kept promises of a scheme, by coalition and metric."""
     return [
         context.record(metric, coalition, value)
         for coalition, kept in promises.items()
@@ -282,7 +282,7 @@ def promise_records(
 
 
 def error_records(cells: Cells, errors: Errors) -> Measurements:
-    """Return distortion, rmse, normalized error and collusion gain of the wanted coalitions."""
+    """Distortion, rmse, normalized error and gain of wanted coalitions."""
     positive, distortion = (0.0, math.inf), errors.distortion
     redrawn = errors.bar in ("redraws", "sampling", "replicates-needed")
     return cells.table(
@@ -298,12 +298,12 @@ def error_records(cells: Cells, errors: Errors) -> Measurements:
 
 
 def number(value: float) -> float | None:
-    """Return a number, or None for NaN."""
+    """Number, or None for NaN."""
     return None if math.isnan(value) else value
 
 
 def distribution_records(cells: Cells, tally: Tally) -> list[Distribution]:
-    """Return the distribution of absolute errors over the records, by attribute."""
+    """Distribution of absolute errors over the records, by attribute."""
     if "counts" not in tally.sums:
         return []
     context = cells.context

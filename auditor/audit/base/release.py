@@ -72,7 +72,7 @@ class Release:
         return law
 
     def groups_apart(self, pooling: bool) -> bool:
-        """Return ``ReleasedCopies.apart``; ``pooling``: whether an expectation is about pooling."""
+        """``ReleasedCopies.apart``; ``pooling``: whether an expectation is about pooling."""
         law = self.law if self.transformed is None else self.transformed.law
         return limits.groups_apart(law, pooling)
 
@@ -81,7 +81,7 @@ class Release:
         return row_blocks(self.table.rows, self.table.width)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield (block number, original rows, copies' rows); the next block overwrites them."""
+        """Yield (block number, original rows, copies' rows), overwritten next."""
         if self._kept is not None:
             for index, (a, b) in enumerate(self._bounds):
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
@@ -100,7 +100,7 @@ class Release:
             self._kept = memory
 
     def block(self, index: int, drawn: bool = False) -> NumberBlock:
-        """Return one block with new draws of its copies, which the next block overwrites."""
+        """One block with new draws of its copies, which the next overwrites."""
         a, b = self._bounds[index]
         x, copies = self.table.read(a, b), [copy[: b - a] for copy in self._block_memory]
         seconds = self._drawing.block(index, x, copies)
@@ -138,7 +138,7 @@ class Release:
             yield index, x[:rows], [copy[:rows] for copy in copies]
 
     def whole_copies(self) -> list[Array]:
-        """Return the copies as recipients get them, arrays of shape (n, columns)."""
+        """Copies as recipients get them, arrays of shape (n, columns)."""
         parts = [[copy.copy() for copy in copies] for _, _, copies in self.columns()]
         return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
@@ -158,7 +158,7 @@ class Release:
         return None if self.transformed is None else self.transformed.undo
 
     def drawing(self) -> Drawing:
-        """Return a generator of this release's copies, with earlier copies first."""
+        """Generator of this release's copies, with earlier copies first."""
         early, scale = already_out(self.use, self.copies), self.moments.scale
         samplers = [(0, self.scheme.sampler(self.levels[:early], scale, self.key))] if early else []
         samplers.append((early, self.scheme.sampler(self.levels, scale, self.key, early)))
@@ -169,8 +169,7 @@ class Release:
 class WhiteRelease(Release):
     """A release with serial noise replaced by its innovations.
 
-    Each determines the other, so tests of the innovations hold for the release. They may assume
-    independent rows.
+    Each determines the other, so tests of the innovations hold for the release.
     """
 
     serial: Autoregression = field(kw_only=True)
@@ -178,7 +177,7 @@ class WhiteRelease(Release):
 
     @classmethod
     def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:
-        """Return a release's innovations."""
+        """Release's innovations."""
         r = release
         same = r.table, r.moments, r.scheme, r.use, r.levels, r.key
         return cls(*same, serial=serial, original=release)
@@ -206,14 +205,14 @@ class WhiteRelease(Release):
 
 
 class Drawing:
-    """Generator of one release's copies, block by block, in one or two requests."""
+    """Generator of one release's copies, by block."""
 
     def __init__(self, requests: Sequence[tuple[int, Sampler]]) -> None:
         self._requests = requests
         self.in_order = all(getattr(sampler, "in_order", False) for _, sampler in requests)
 
     def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
-        """Write the copies of one block; return the seconds of the last request."""
+        """Write one block's copies; return the last request's seconds."""
         for existing, sampler in self._requests:
             start = time.thread_time()
             sampler.block(index, x, out, existing)
@@ -229,7 +228,7 @@ def open_release(
     levels: tuple[float, ...],
     replicate: int,
 ) -> Release:
-    """Return the release of one scheme; no copy is drawn."""
+    """Release of one scheme; no copy is drawn."""
     scheme = make_scheme(use, scenario.base, table)
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
     grid = released_grid(scheme, table, levels, scale=moments.scale) if use.public_grid else ()
@@ -237,6 +236,6 @@ def open_release(
 
 
 def release_of(request: ReleaseRequest) -> Release:
-    """Return the release that a request asks for; no copy is drawn."""
+    """Release that a request asks for; no copy is drawn."""
     here, table, moments, use = request.scenario, request.table, request.moments, request.use
     return open_release(here, table, moments, use, request.levels, request.replicate)

@@ -40,20 +40,20 @@ class ReleaseRequest:
     scenario : Scenario
         At the sweep point.
     point : dict
-        The swept values, for the records.
+        The swept values.
     replicate : int
         From 1.
     pooling : bool
-        Whether an expectation needs evidence on gains by pooling.
+        Whether evidence on gains by pooling is needed.
     share : callable, optional
-        Carries steps out, perhaps in other processes, and yields their results in order. Raises
-        AuditorError if a step fails. Without it, nothing is divided into steps.
+        Carries steps out, perhaps in other processes, and yields results in order. Raises
+        AuditorError if a step fails. Without it there are no steps.
     tell : callable, optional
-        Receives the audit so far after every attack, in this process.
+        Receives the audit so far after every attack.
     brief : bool
         Whether only attacks are wanted, and no further evidence.
     kept : dict
-        Objects that steps of this request share within one process.
+        Objects that steps share within one process.
     """
 
     scenario: Scenario
@@ -69,7 +69,7 @@ class ReleaseRequest:
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
-        """The scheme's levels, in order of release; a plugin's own may raise anything."""
+        """Levels in order of release; a plugin's own may raise anything."""
         return release_levels(self.use, self.scenario, self.replicate)
 
     @cached_property
@@ -85,12 +85,12 @@ class ReleaseRequest:
     def context(
         self, levels: tuple[float, ...], copies: int, attributes: tuple[str, ...], variances: Array
     ) -> CellContext:
-        """Return the common part of the records of the release."""
+        """Common part of the records of the release."""
         point, scheme, replicate = self.point, self.use.id, self.replicate
         return CellContext(point, scheme, levels, replicate, attributes, variances, copies)
 
     def audited(self) -> tuple[ReleaseRequest, Audited]:
-        """Return the request for the part of the table that copies are of, and that part."""
+        """Request for the part of the table that copies are of, and that part."""
         table = perturbed_table(self.use, self.table)
         part = make_scheme(self.use, self.scenario.base, table).audited(table)
         if table is not self.table:
@@ -106,7 +106,7 @@ class ReleaseRequest:
 
 @dataclass(frozen=True, repr=False)
 class Stripes:
-    """Step that does a job on stripes ``first`` to ``stop`` (exclusive) of a release."""
+    """A job on stripes ``first`` to ``stop`` (exclusive)."""
 
     job: Job[Any]
     open: Callable[[ReleaseRequest], Any]
@@ -115,7 +115,7 @@ class Stripes:
     stop: int
 
     def __call__(self, request: ReleaseRequest) -> list[Any]:
-        """Return the job's parts."""
+        """Job's parts."""
         block = self.open(request).block
         return list(walk(self.job, block, request.table.rows, self.width, self.first, self.stop))
 
@@ -123,7 +123,7 @@ class Stripes:
 def done_in_steps(
     request: ReleaseRequest, open: Callable[[ReleaseRequest], Any], width: int, job: Job[P]
 ) -> P:
-    """Return a job's result for the whole table, its stripes divided into steps."""
+    """Job's result for the whole table, its stripes divided into steps."""
     assert request.share is not None
     count = len(stripes(request.table.rows, width))
     each = math.ceil(count / MOST_STEPS)
@@ -133,7 +133,7 @@ def done_in_steps(
 
 
 def release_levels(use: SchemeUse, scenario: Scenario, replicate: int = 1) -> tuple[float, ...]:
-    """Return the levels of one use of a scheme, in order of release; empty if unknown."""
+    """Levels of one use of a scheme, in order of release; empty if unknown."""
     if use.levels is not None:
         return use.levels.resolve(scenario.seed, replicate)
     levels = make_scheme(use, scenario.base).default_levels()
@@ -145,18 +145,18 @@ def release_levels(use: SchemeUse, scenario: Scenario, replicate: int = 1) -> tu
 
 
 def release_copies(use: SchemeUse, scenario: Scenario) -> int:
-    """Return the number of copies that one use of a scheme releases."""
+    """Number of copies that one use of a scheme releases."""
     return make_scheme(use, scenario.base).count(release_levels(use, scenario))
 
 
 def perturbed_table(use: SchemeUse, table: Table) -> Table:
-    """Return the table that a scheme perturbs: the records, or one for each unit."""
+    """Table that a scheme perturbs: the records, or one for each unit."""
     categories = registry.get("scheme", use.name).engine == "categorical"
     return table.of_units(categories) if use.per_unit else table
 
 
 def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:
-    """Return the scheme plugin of one use, with its folder, and the table if it needs it."""
+    """Scheme plugin of one use, with its folder, and the table if it needs it."""
     scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
     scheme.base = base
     if scheme.needs_table:
@@ -165,13 +165,13 @@ def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -
 
 
 def already_out(use: SchemeUse, copies: int) -> int:
-    """Return the number of copies that were released before; at least one is new."""
+    """Number of copies that were released before; at least one is new."""
     share = use.already_out
     return min(copies - 1, int(share) if isinstance(share, int) else math.floor(share * copies))
 
 
 def with_singles(coalitions: Iterable[Coalition]) -> list[Coalition]:
-    """Return coalitions and their members alone, by size."""
+    """Coalitions and their members alone, by size."""
     every = set(coalitions)
     every |= {(copy,) for coalition in every for copy in coalition}
     return sorted(every, key=lambda coalition: (len(coalition), coalition))
@@ -189,12 +189,12 @@ class ReleaseAudit:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Outcome of one attack with one state of knowledge, or the insider's gains by pooling.
+    """Outcome of one attack and knowledge, or the insider's gains.
 
     Attributes
     ----------
     paired : dict
-        Gains over copies that were chosen before any measurement (``ReleaseEvidence.paired``).
+        Gains over copies chosen before any measurement.
     told : bool
         Whether the attack asked for the table's distinct values.
     gains : dict
@@ -209,12 +209,12 @@ class Attempt:
 
     @classmethod
     def of(cls, records: Iterable[Measurement]) -> Attempt:
-        """Return the outcome that consists of records alone."""
+        """Outcome that consists of records alone."""
         return cls(Measurements.of(list(records)), [])
 
     @classmethod
     def joined(cls, parts: Sequence[Attempt]) -> Attempt:
-        """Return the outcomes on different coalitions as one."""
+        """Outcomes on different coalitions as one."""
         return cls(
             Measurements.concatenated(part.measurements for part in parts),
             [spread for part in parts for spread in part.distributions],
@@ -230,7 +230,7 @@ def nothing_of(
     coalitions: Sequence[Coalition],
     reason: str,
 ) -> ReleaseAudit:
-    """Return the audit of a release that failed: every cell has the reason."""
+    """Audit of a release that failed: every cell has the reason."""
     records = [
         context.under(attack.id, knowledge.label).empty(coalition, "failed", reason)
         for knowledge in scenario.knowledge

@@ -1,12 +1,8 @@
 """Audit of one open release: every attack, knowledge and coalition.
 
-Numbers and categories differ in ``attempt``, in the figures of the release, and in the evidence.
-
-Joint counts are of one attribute's originals, copies and estimates.
-
-Bins are runs of cells. Cells of numbers are a quarter of a standard deviation wide, up to three
-standard deviations from the mean; the outermost are open. Categories are ordered by frequency. A
-bin has ten records or more, or none.
+Joint counts are of one attribute's originals, copies and estimates. Bins are runs of cells with ten
+records or more, or none. Cells of numbers are a quarter of a standard deviation wide, up to three
+from the mean, with open ends. Categories are ordered by frequency.
 """
 
 from __future__ import annotations
@@ -47,9 +43,9 @@ Outcome = tuple[Measurements, list[Distribution], list[Picture]]
 def most_exposed(
     found: Measurements, tries: Mapping[tuple[str, str], Sequence[str]]
 ) -> Cell | None:
-    """Return the cell with the least share unknown; of equal ones, the smallest coalition.
+    """Cell with the least share unknown, and of these the fewest copies.
 
-    ``tries`` has the eligible pairs of attack and knowledge, and the attributes known in clear.
+    ``tries`` are eligible attacks with knowledge, and the attributes known in clear.
     """
     unknown = dict[Cell, float]()
     for metric, power in (("normalized_error", 1), ("median_error_ratio", 2)):
@@ -60,14 +56,14 @@ def most_exposed(
                 unknown[cell] = min(unknown.get(cell, np.inf), one.value**power)
 
     def rank(cell: Cell) -> tuple[bool, bool, float, int, Coalition]:
-        least = round(max(EXACT, unknown[cell]), 9)  # rounding errors decide nothing
+        least = round(max(EXACT, unknown[cell]), 9)  # rounding decides nothing
         return bool(tries[cell[:2]]), cell[3] == "*", least, len(cell[2]), cell[2]
 
     return min(unknown, key=rank, default=None)
 
 
 def number_cells(values: Array, mean: float, deviation: float) -> Indices:
-    """Return the cells of numbers."""
+    """Cells of numbers."""
     place = (values - mean) * (PER_DEVIATION / deviation) + CELLS / 2
     return np.clip(place, 0, CELLS - 1).astype(np.intp)
 
@@ -91,7 +87,6 @@ class JointCounts:
     moved: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with no record."""
         self.joint = np.zeros((self.cells, self.cells), dtype=np.int64)
         self.copies = np.zeros((len(self.members), self.cells), dtype=np.int64)
         self.moved = np.zeros(len(self.members), dtype=np.int64)
@@ -108,7 +103,7 @@ class JointCounts:
             self.moved[place] += np.abs(shown - originals).sum()
 
     def picture(self, context: CellContext, cell: Cell, width: float) -> list[Picture]:
-        """Return the picture with the nearest copy; none below ten records.
+        """Picture with the nearest copy; none below ten records.
 
         ``width`` is the width of a cell in standard deviations, 0 for categories.
         """
@@ -149,9 +144,9 @@ class JointCounts:
 
 
 def bins(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Return runs of cells, ``(first, stop, records)``, with ten records or more, or none.
+    """Runs of cells, ``(first, stop, records)``, with ten records or more, or none.
 
-    Empty cells are a run only next to cells of ten records: the extreme records stay hidden.
+    Empty cells are a run only next to cells of ten records, which hides extreme records.
 
     Examples
     --------
@@ -182,28 +177,25 @@ INSIDER = -1
 
 
 def cells_of(scenario: Scenario) -> list[tuple[AttackUse, Knowledge]]:
-    """Return every attack with every state of knowledge, in the order of results.
-
-    The places in this list are the numbers of attempts.
-    """
+    """Every attack with every state of knowledge, in the order of results."""
     return [(use, knowledge) for knowledge in scenario.knowledge for use in scenario.attacks]
 
 
 def made_attack(use: AttackUse) -> Attack:
-    """Return the attack that runs for one use."""
+    """Attack that runs for one use."""
     attack: Attack = registry.get("attack", use.name)(use.parameters).form()
     return attack
 
 
 def promise(attack: Attack) -> tuple[bool, bool, float]:
-    """Return the rank of an attack by strength per second: the best linear attack comes first."""
+    """Rank by strength per second: the best linear attack comes first."""
     cost = attack.cost
     linear = isinstance(attack, LinearAttack)
     return not attack.best_linear, not linear, cost.fit + ROWS_LEARNT * cost.row
 
 
 def in_order_of_promise(cells: Sequence[tuple[AttackUse, Knowledge]]) -> list[int]:
-    """Return the numbers of attempts, the strongest per second first."""
+    """Numbers of attempts, the strongest per second first."""
 
     def rank(number: int) -> tuple[bool, bool, float]:
         with contained():
@@ -214,14 +206,14 @@ def in_order_of_promise(cells: Sequence[tuple[AttackUse, Knowledge]]) -> list[in
 
 
 def is_linear(use: AttackUse) -> bool:
-    """Return whether an attack is linear; also true if it cannot be made, as its cells state."""
+    """Whether an attack is linear, or cannot be made."""
     with contained():
         return isinstance(made_attack(use), LinearAttack)
     return True
 
 
 def infers_categories(attack: Attack) -> bool:
-    """Return whether an attack infers each record's category from its own copies."""
+    """Whether an attack infers each record's category from its own copies."""
     return isinstance(attack, CategoricalAttack) and not attack.serial
 
 
@@ -236,22 +228,22 @@ class Session(ABC):
 
     @abstractmethod
     def release_records(self) -> list[Measurement]:
-        """Return the figures of the release itself."""
+        """Figures of the release itself."""
 
     @abstractmethod
     def attempt(
         self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
     ) -> Attempt:
-        """Return the outcome of one attack; a failure raises."""
+        """Outcome of one attack; a failure raises."""
 
     @abstractmethod
     def joint_counts(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
     ) -> tuple[JointCounts, float]:
-        """Return an attribute's counts, and a cell's width in standard deviations."""
+        """Attribute's counts, and a cell's width in standard deviations."""
 
     def later_records(self) -> list[Measurement]:
-        """Return figures that follow the attacks' in the results."""
+        """Figures that follow the attacks' in the results."""
         return []
 
     @abstractmethod
@@ -259,7 +251,7 @@ class Session(ABC):
         """Fill in the evidence for expectations; ``made`` are attempts by number."""
 
     def tried(self, use: AttackUse, knowledge: Knowledge) -> Attempt:
-        """Return the outcome of one attack; failures are recorded."""
+        """Outcome of one attack; failures are recorded."""
         copies = self.context.copies
         tried = [coalition for coalition in self.coalitions if use.tries(coalition, copies)]
         return Attempt.joined(self._tried(use, knowledge, tried) if tried else [])
@@ -283,14 +275,14 @@ class Session(ABC):
         tell: Tell | None = None,
         brief: bool = False,
     ) -> Outcome:
-        """Return all records, and fill in the evidence.
+        """Run all attacks and return all records; fill in the evidence.
 
-        Attacks run by strength per second; the records keep the order of results.
+        Attacks run by strength per second; records keep the order of results.
 
         Parameters
         ----------
         elsewhere : collection of int
-            Numbers of the attempts that ``made_elsewhere`` yields.
+            Attempts that ``made_elsewhere`` yields.
         tell : callable, optional
             Called with the audit so far after every attempt.
         brief : bool

@@ -1,14 +1,14 @@
 """Records of one attack on categories, and gaps between beliefs.
 
-The squared gap between beliefs of a coalition and of its best copy is xiao2009, eq. 15. For an outcome
-o of all copies with n_o records, ``c(x)`` of them with the value x, and best-copy posterior ``f``
-there,
+The squared gap between beliefs of a coalition and of its best copy is xiao2009, eq. 15. For an
+outcome o of all copies with n_o records, ``c(x)`` of them with the value x, and best-copy posterior
+``f`` there,
 
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
 
-has mean ``‖f_o − f‖²`` for any law of the copies, with ``f_o`` the coalition's true posterior. It is
-averaged over records of outcomes with two records or more. The computed gap is the distance of the
-posteriors, averaged over these records. The largest over all possible outcomes is the paper's plot.
+has mean ``‖f_o − f‖²`` for any law of the copies, with ``f_o`` the coalition's true posterior. It
+is averaged over records of outcomes with at least two. The computed gap is the distance of the
+posteriors over these records. The largest over possible outcomes is the paper's plot.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def attack_records(
 def _error_bars(
     attacker: Attacker, sums: Mapping[Coalition, Sums], serial: bool, groups: dict[Coalition, Bars]
 ) -> dict[Coalition, Bars]:
-    """Return error bars of an attack without closed forms; empty if one release shows none."""
+    """Error bars without closed forms; empty if one release shows none."""
     release = attacker.release
     if release.estimated:
         return {} if isinstance(attacker.knowledge, Estimated | KnownRecords) else groups
@@ -133,12 +133,12 @@ def _error_bars(
 
 
 def closed_bars(closed: Forms) -> Bars:
-    """Return the error bars from closed forms."""
+    """Bars from closed forms."""
     return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
 
 
 def variance(prior: Array, scores: Array | None) -> float:
-    """Return the variance of scores under shares of shape (s,), or of indicators in total."""
+    """Variance of scores under shares of shape (s,), or of indicators in total."""
     return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
 
 
@@ -161,12 +161,11 @@ def cell_records(
     prior : ndarray of shape (s,)
         The table's own.
     scores : ndarray of shape (s,) or None
-        A number for each value; None: the normalized error is over indicators, with total variance
-        ``1 − Σ q²``.
+        A number for each value; None: indicators, with total variance ``1 − Σ q²``.
     odds : ndarray of shape (s,) or None
-        Factor on the odds of a value that all copies show, if the adversary's prior is the table's.
+        Factor on the odds of a value that all copies show, for the table's prior.
     parts : dict of str to ndarray, optional
-        In a domain of several attributes, the shares of each attribute's values.
+        Of several attributes, the shares of each one's values.
     unknown : str
         Reason for figures without an error bar.
     """
@@ -181,7 +180,6 @@ def cell_records(
         if metric == "squared_error":
             spread = variance(shares, scores if about == ALL else None)
             if about == ALL:
-                # a mean over indicators without scores
                 size = 1 if scores is not None else prior.size
                 root = math.sqrt(value / size)
                 slope, of_law = 0.5 / (root * size) if root > 0 else 0.0, math.sqrt(theory / size)
@@ -221,7 +219,7 @@ def gain_record(
     bars: Bars,
     unknown: str = ONE_RELEASE,
 ) -> Measurement:
-    """Return the collusion gain in reconstruction error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``."""
+    """Collusion gain in error, ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``."""
     singles, gain, theory = [(copy,) for copy in coalition], 0.0, None
     alone, bar = min(float(sums[one].errors.sum()) for one in singles), bars.get("collusion_gain")
     if alone > 0:
@@ -237,7 +235,7 @@ def gain_record(
 
 
 class Gap(NamedTuple):
-    """Mean squared gap over records, its standard error, the computed gap, and the largest distance.
+    """Mean squared gap, standard error, computed gap and largest distance.
 
     The first three are None if no outcome was met twice. Estimated beliefs have no standard error.
     """
@@ -249,7 +247,7 @@ class Gap(NamedTuple):
 
 
 def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list[Codes]]:
-    """Return the originals and copies of the first records."""
+    """Originals and copies of the first records."""
     blocks = [index for index, (a, _) in enumerate(release.bounds) if a < MOST_COUNTED]
     x, copies = release.heads(coalition, blocks, MOST_COUNTED)
     return x, list(copies.values())
@@ -258,7 +256,7 @@ def _counted(release: UniformRelease, coalition: Coalition) -> tuple[Codes, list
 def belief_gap(
     x: Codes, copies: Sequence[Codes], law: UniformLaw, together: Inference, alone: Inference
 ) -> Gap:
-    """Return the gap.
+    """Gap.
 
     Parameters
     ----------
@@ -272,7 +270,6 @@ def belief_gap(
     first, outcome = distinct(copies, [s] * len(copies))
     shown, counts = [copy[first].astype(kind) for copy in copies], np.bincount(outcome)
     f, y = np.zeros((s, s)), shown[best]
-    # A value without records is never shown at retention 1, nor where it is never drawn.
     possible = np.arange(s) if law.levels[best] < 1 and math.isfinite(law.rarity) else np.unique(y)
     f[possible] = alone.checked([possible.astype(kind)])
     met, distances = counts >= 2, _distances(together, shown, f, best)
@@ -294,7 +291,7 @@ def belief_gap(
 
 
 def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
-    """Return every outcome; None if there are too many, or if some are impossible."""
+    """All outcomes; None if too many, or if some are impossible."""
     k, s = len(law.levels), law.size
     tied = max(law.levels) >= 1 or (law.multilevel and len(set(law.levels)) < k)
     if s**k > MOST_OUTCOMES or tied or math.isinf(law.rarity):
@@ -303,7 +300,7 @@ def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
 
 
 def _distances(together: Inference, copies: Sequence[Codes], f: Array, best: int) -> Array:
-    """Return the squared distance of the two posteriors for each outcome, shape (u,)."""
+    """Squared distance of the two posteriors for each outcome, shape (u,)."""
     found = np.empty(copies[0].size)
     for a in range(0, found.size, AT_ONCE):
         part = [copy[a : a + AT_ONCE] for copy in copies]

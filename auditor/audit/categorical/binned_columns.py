@@ -1,8 +1,8 @@
 """Posterior of a numeric column's bin, from copies with additive noise.
 
-Given the copies of one attribute with jointly Gaussian noise ``Sigma ⊗ K_0``, their
-least-variance combination ``T = Σ w_i Y_i`` is sufficient: X
-plus noise of variance ``v k_0``. With the table's distribution of X, the posterior of bin C is
+Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination ``T = Σ w_i Y_i`` of one
+attribute's copies is sufficient: X plus noise of variance ``v k_0``. With the table's distribution
+of X, the posterior of bin C is
 
     ``P(c | t) ∝ Σ_{x in c} φ((t − x) / √(v k_0))``
 
@@ -51,7 +51,7 @@ class Binned:
 
     @classmethod
     def of(cls, table: Table) -> Binned:
-        """Return the column that exists as numbers and in bins.
+        """Column that exists as numbers and in bins.
 
         Raises
         ------
@@ -85,7 +85,7 @@ def binned_records(
     context: CellContext,
     knowledge: Knowledge,
 ) -> list[Measurement]:
-    """Return the records of the exact posterior of the bins.
+    """Records of the exact posterior of the bins.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ def binned_records(
         Yields the table's rows and its copies' block by block.
     law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
-        Coalitions with every member alone, and the coalitions to report.
+        Coalitions with every member alone, and those to report.
 
     Raises
     ------
     NotApplicable
-        The law is not jointly Gaussian of one shape, knowledge is not perfect, or the noise is too
-        small for the grid.
+        The law is not jointly Gaussian of one shape, knowledge is not perfect, or the grid is too
+        coarse.
     """
     binned = Binned.of(table)
     if not isinstance(knowledge, Perfect):
@@ -124,9 +124,9 @@ def binned_records(
 def infer(
     binned: Binned, blocks: Blocks, law: KroneckerNoise, needed: Sequence[Coalition]
 ) -> tuple[Found, dict[Coalition, dict[str, Expected]]]:
-    """Return measured sums and closed forms for every coalition's best combination.
+    """Sums and closed forms for every coalition's best combination.
 
-    Coalitions share two passes if their posteriors fit into memory together.
+    Coalitions whose posteriors fit into memory share two passes.
     """
     low = min(float(x.min()) for x, _ in binned.blocks())
     high = max(float(x.max()) for x, _ in binned.blocks())
@@ -169,7 +169,7 @@ class _Grid:
 
     @property
     def numbers(self) -> int:
-        """Numbers in memory: counts, probabilities and posteriors."""
+        """Numbers in memory."""
         return 4 * self._counts.size
 
     def _place(self, values: Array) -> Indices:
@@ -184,7 +184,7 @@ class _Grid:
         prior, given = self._data.prior, self._likelihood()
         joint = prior[:, None] * given
         met = joint.sum(axis=0)
-        # a combination outside the range gets the nearest cell of positive probability
+        # combinations out of range get the nearest cell of positive probability
         reached = np.flatnonzero(met > 0)
         self._reached = int(reached[0]), int(reached[-1])
         outside = np.tile(prior[:, None], (1, met.size))
@@ -193,13 +193,13 @@ class _Grid:
         return expected(given, prior, self._posterior, self._frame, self._data.rows)
 
     def measure(self, copies: Array, codes: Indices, group: Indices, groups: int) -> Sums:
-        """Return the sums over the records of one block, with copies of shape (k, b)."""
+        """Sums over one block's records, with copies of shape (k, b)."""
         place = np.clip(self._place(self._weights @ copies), *self._reached)
         found = measured(self._posterior, self._frame, place, codes)
         return Sums.of(found, codes, group, self._data.size, groups)
 
     def _likelihood(self) -> Array:
-        """Return ``P(T in cell | bin)``, shape (s, cells)."""
+        """``P(T in cell | bin)``, shape (s, cells)."""
         reach = int(np.ceil(REACH * self._std / self._width))
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
         spread = scipy.signal.fftconvolve(self._counts, kernel[None] / kernel.sum(), axes=1)

@@ -1,10 +1,10 @@
 """Error bars of categorical figures.
 
-A figure depends on the noise of the attacked records, and on the adversary's estimates. The audit
-draws both again by the law, fits the attack, and measures the figure. A panel represents large
-tables: a share ``f`` of the records with one draw of copies. Then only the adversary's data are
-drawn again, with variance ``s²``, and the noise adds ``f w``, with ``w`` the jackknife's variance
-within the panel. Files without a law cannot be drawn again: a jackknife over row groups.
+The noise of attacked records and the adversary's estimates are drawn again by the law. A panel
+represents large tables: a share ``f`` of the records with one draw of copies. Then only the
+adversary's data are drawn again, with variance ``s²``, and the noise adds ``f w``, with ``w`` the
+jackknife's variance within the panel. Files without a law cannot be drawn again: a jackknife over
+row groups.
 
 Assumed, *not checked*: copies follow their law; for a panel, the rows to estimate from are others.
 """
@@ -42,7 +42,7 @@ GROUPS = 32
 
 
 def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
-    """Return jackknife error bars of every mean, over row groups, with estimates held fixed."""
+    """Jackknife error bars of every mean, over row groups, with estimates held fixed."""
     return {
         coalition: {
             name: Bar.normal(float(jackknife_error(each[1:])), "jackknife", each.size - 2)
@@ -54,7 +54,7 @@ def jackknifed(sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
 
 
 def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]]:
-    """Return every mean and the gain: of all records, then without each row group, (1 + G,)."""
+    """Every mean and the gain: of all records, and without each group."""
 
     def left_out(each: Sums, groups: Array) -> Array:
         return groups.sum() - np.append(0.0, groups[each.sizes > 0])
@@ -77,14 +77,14 @@ def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, Array]
 def redrawn_bars(
     attacker: Attacker, sums: Mapping[Coalition, Sums], serial: bool
 ) -> dict[Coalition, Bars]:
-    """Return error bars of all figures of an attack, by coalition.
+    """Error bars of all figures of an attack, by coalition.
 
     Parameters
     ----------
     sums : dict of tuple of int to Sums
-        The attack's sums in the release, for every coalition and its single copies.
+        The attack's sums, for coalitions and their single copies.
     serial : bool
-        Whether records depend on their neighbours, so that no panel represents them.
+        Whether records depend on their neighbours and need no panel.
     """
     view, data, key = attacker.view, attacker.release.data, attacker.release.key
     rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *attacker.name)
@@ -99,7 +99,7 @@ def redrawn_bars(
     if not isinstance(view.knowledge, Estimated | KnownRecords):  # the fit to redraws is equal
         fits = {coalition: attacker.fit(view, coalition) for coalition in sums}
         fits = {one: (inference.for_redraws(), frame) for one, (inference, frame) in fits.items()}
-    # a panel with equal fits is equal in every redraw
+    # equal fits make an equal panel in every redraw
     draws = many if panel is None or fits is None else 1
     again = [_figures(_redrawn(attacker, list(sums), fits, rng, panel)) for _ in range(draws)]
     again *= many // draws
@@ -126,7 +126,7 @@ def _redrawn(
     rng: np.random.Generator,
     panel: tuple[Codes, list[Codes]] | None,
 ) -> Mapping[Coalition, Sums]:
-    """Return the sums of one redraw, fitted anew without ``fits``."""
+    """Sums of one redraw, fitted anew without ``fits``."""
     view, data, rows = attacker.view, attacker.release.data, 0
     known = view.knowledge
     if isinstance(known, Estimated | KnownRecords):
@@ -154,8 +154,8 @@ def _redrawn(
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
-    """Return copies of values x, shape (b,), drawn by a law."""
-    if not law.by_retention:  # fresh copies, each by its own matrix
+    """Copies of values x, shape (b,), drawn by a law."""
+    if not law.by_retention:  # fresh copies
         matrices = (law.transition_matrix(None, copy + 1) for copy in range(len(law.levels)))
         return [sent_through(x, T, rng) for T in matrices]
     copies, before, high = [x] * len(law.levels), x, 1.0

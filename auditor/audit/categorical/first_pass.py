@@ -1,4 +1,4 @@
-"""First pass over a release of categories: counts, chosen records, and tests of the law."""
+"""First pass over categories: counts, chosen records, tests of the law."""
 
 from __future__ import annotations
 
@@ -41,17 +41,16 @@ class Counted:
     Attributes
     ----------
     draws : mapping
-        The rows that each state of knowledge chooses.
+        Chosen rows, by state of knowledge.
     pairs : dict of (int, int) to sparse arrays of shape (s, s)
-        By source (0 is the original, otherwise another copy) and copy: records by pair of values.
+        By source (0: the original) and copy: records by pair of values.
     between : ndarray of shape (d, 2)
-        For every copy between two others: records where these agree, and where all three agree.
+        For copies between two others: records where these, and where all three agree.
     history : ndarray of shape (M + 1,)
-        Records by the size of their history.
+        Records by history size.
     rows : dict of str to lists of lists of ndarrays
         Chosen records, block by block: originals and copies.
     seconds : float
-        Time of the requests.
     """
 
     draws: Mapping[str, Draw]
@@ -72,7 +71,7 @@ class Counted:
         self.seconds += other.seconds
 
     def of(self, source: int, copy: int) -> Pairs:
-        """Return records by value of a source and of a copy."""
+        """Records by value of a source and of a copy."""
         counts = self.pairs[source, copy].tocoo()
         return Pairs(counts.row, counts.col, counts.data)
 
@@ -90,11 +89,11 @@ class CountJob(Job[Counted]):
     copies : int
         ``M`` if history sizes are measured, else 0.
     sources : sequence of (int, int)
-        Copies made from another copy: the source, and the copy.
+        Source and copy.
     scored : tuple of int
         Scored copies.
     scored_rows : sequence of (int, int)
-        Runs of scored records: start and stop.
+        Starts and stops of scored runs.
     """
 
     size: int
@@ -108,7 +107,7 @@ class CountJob(Job[Counted]):
     exact = drawn = True
 
     def begin(self) -> Counted:
-        """Return an empty result."""
+        """Empty result."""
         none = np.zeros((len(self.between), 2), dtype=np.int64)
         return Counted(self.draws, none, np.zeros(self.copies + 1, dtype=np.int64))
 
@@ -144,19 +143,19 @@ class CountJob(Job[Counted]):
 
 
 def _stated(release: UniformRelease) -> bool:
-    """Whether the law states each copy's transitions, from another copy or the original."""
+    """Whether the law states each copy's transitions."""
     law = release.law
     return law.by_retention or (isinstance(law, MatrixLaw) and not release.estimated)
 
 
 def _between(release: UniformRelease) -> list[Between]:
-    """Return the copies between two others, whose random draws are tested."""
+    """Copies between two others, whose random draws are tested."""
     levels = release.law.levels
     return between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
 
 
 def count(release: UniformRelease) -> Counted:
-    """Return the counts of one release."""
+    """Counts of one release."""
     scenario, law, data, singles = release.scenario, release.law, release.data, release.singles
     replicate, stated = release.key.replicate, _stated(release)
     scored = tuple(scored_copies(singles, data.rows)) if stated and replicate == 1 else ()
@@ -176,7 +175,7 @@ def count(release: UniformRelease) -> Counted:
 
 
 def facts(release: UniformRelease, counted: Counted) -> Facts:
-    """Return the tests of single copies, and of copies between two others.
+    """Tests of single copies, and of copies between two others.
 
     A single copy's test has its number, level, p-value and degrees of freedom.
     """
@@ -190,7 +189,7 @@ def facts(release: UniformRelease, counted: Counted) -> Facts:
 
 
 def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
-    """Return the tests of the stated law, if any."""
+    """Tests of the stated law, if any."""
     data, singles, key = release.data, release.singles, release.key
     if not _stated(release) or not singles:
         return []
@@ -206,12 +205,12 @@ def law_tests(release: UniformRelease, counted: Counted) -> list[LawTest]:
 
 
 def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
-    """Return p-value and degrees of freedom of the chi-square test of a copy's law.
+    """P-value and degrees of freedom of the chi-square test of a copy's law.
 
     Notes
     -----
-    Pairs of values that expect fewer than five records are pooled, on and off the diagonal. An
-    impossible outcome gives p = 0; too few records give p = 1 and 0 degrees.
+    Pairs below five expected records are pooled, on and off the diagonal. Impossible outcomes give
+    p = 0; too few records p = 1 and 0 degrees.
     """
     size = law.fresh.shape[1]
     of, every = counted.of(size), np.arange(size)
@@ -221,7 +220,6 @@ def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
     found = counted.joined(expecting, size)
     expected = of[found.a] * law.chance(found.a, found.y)
     large, same = expected >= FEWEST_EXPECTED, found.a == found.y
-    # each large pair by itself; two pools of small ones
     totals = np.array([of @ law.chance(every, every), of.sum()])
     totals[1] -= totals[0]
     pools = [
@@ -231,7 +229,7 @@ def test_of_chances(counted: Pairs, law: Transition) -> tuple[float, int]:
     observed = np.append(found.records[large], [each for each, _ in pools])
     forecast = np.append(expected[large], [each for _, each in pools])
     keep = forecast >= FEWEST_EXPECTED
-    # every row total fixes one pair; rows with pooled pairs fix at most one together
+    # row totals fix one pair; rows with pooled pairs at most one together
     possible = (law.fresh > 0).sum(axis=1) + (law.kept > 0) * (
         law.fresh[law.row(every), every] <= 0
     )

@@ -10,10 +10,11 @@ Each half of the records is predicted by trees fitted to the other half. Feature
 | place in the file, and its remainders | values kept in every second row |
 | cells of conspicuous other rows, and how many equal the record's | moved rows, rows that share their noise |
 
-Other rows are conspicuous if their values follow the record's, or if their noise follows its noise
-``[y_t = v] − T[x_t, v]``, T the copy's shares given the original (``distances``).
+Other rows are conspicuous if their values follow the record's, or their noise its noise ``[y_t = v]
+− T[x_t, v]``, T the copy's shares given the original.
 
-*Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, moved rows
+*Not checked*: rows beyond ``MOST_ROWS``, values rarer than the commonest ``MOST_VALUES``, moved
+rows
 with recoded values.
 """
 
@@ -65,7 +66,7 @@ class Features(NamedTuple):
 def fitted_category_records(
     release: UniformRelease, shown: Sequence[ShownColumn]
 ) -> list[Measurement]:
-    """Return errors of single copies and of all together, by attribute, for copies from files."""
+    """Errors of single copies and of all together, by attribute."""
     data, scheme = release.data, release.scheme
     if not isinstance(scheme, PublishedCategories) or data.rows < FEWEST_ROWS:
         return []
@@ -102,7 +103,7 @@ def predicted(
     beside: Sequence[ShownColumn],
     rows: Indices,
 ) -> Array:
-    """Return cross-fitted probabilities of an attribute's values, shape (len(rows), size).
+    """Cross-fitted probabilities of an attribute's values, shape (len(rows), size).
 
     Parameters
     ----------
@@ -110,10 +111,10 @@ def predicted(
     size : int
         Number of values.
     place : int
-        Of the attribute among the columns of a copy.
+        The attribute's place among columns.
     held : sequence of copies, each a sequence of ndarrays of shape (n,)
     others : sequence of sequences of copies
-        Each copy's cells of conspicuous other rows.
+        Cells of conspicuous other rows, by copy.
     """
     # imported here: it costs a second
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -121,7 +122,7 @@ def predicted(
     features = features_of(size, place, held, others, beside, len(x))
     prior = np.bincount(x[rows], minlength=size) / len(rows)
     common = np.argsort(-prior, kind="stable")[:MOST_VALUES]
-    # rarer values are one class, shared out by their frequencies
+    # rarer values are one class, shared out by frequency
     classes = np.full(size, len(common))
     classes[common] = np.arange(len(common))
     within = np.zeros((len(common) + 1, size))
@@ -159,7 +160,7 @@ def features_of(
     beside: Sequence[ShownColumn],
     n: int,
 ) -> Features:
-    """Return the columns that trees see; parameters as of ``predicted``."""
+    """Columns that trees see; parameters as of ``predicted``."""
     found = list[tuple[Any, bool]]()
     for copy, rows in zip(held, others, strict=True):
         found += [(column, True) for cells in (copy, *rows) for column in cells]
@@ -190,7 +191,7 @@ def features_of(
 
 
 def of_others(groups: Indices, codes: Indices) -> Indices:
-    """Return the commonest code of the other records in each record's group, shape (n,)."""
+    """Commonest code of the other records in each record's group, shape (n,)."""
     size = int(codes.max()) + 1
     counts = np.bincount(groups * size + codes, minlength=(groups.max() + 1) * size)
     others = counts.reshape(-1, size)[groups]
@@ -233,7 +234,7 @@ def _records(
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
-    """Return cells of other rows that show records, or share their noise, shape (n,) each.
+    """Cells of other rows that show records, or share their noise, shape (n,) each.
 
     Examples
     --------
@@ -252,10 +253,7 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
 
 
 def file_records(release: UniformRelease) -> list[Measurement]:
-    """Return figures of an insider who learns from all columns of the copies' files.
-
-    With the shown columns that nobody used.
-    """
+    """Figures of an insider with all audited columns, and the shown ones."""
     scheme, table, found = release.scheme, release.table, list[Measurement]()
     perfect = any(isinstance(state, Perfect) for state in release.scenario.knowledge)
     if perfect and not scheme.makes_copies and not table.streamed:
@@ -268,7 +266,7 @@ def file_records(release: UniformRelease) -> list[Measurement]:
 def numbers_beside(
     release: UniformRelease, table: Table, shown: Sequence[ShownColumn]
 ) -> list[Measurement]:
-    """Return figures of the audited table's columns of numbers that the copies' files show."""
+    """Figures of the audited table's columns of numbers that the copies' files show."""
     scheme = release.scheme
     copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
     cells = np.zeros((len(copies), *X.shape))

@@ -12,8 +12,7 @@
 | δ-growth | ``max_z (P(z) − q(z))`` | xiao2009, section 3 |
 | ρ1-to-ρ2 breach | some z with ``q < ρ1, P > ρ2`` or ``q > ρ2, P < ρ1`` | xiao2009, section 3 |
 
-Only the noise is random: records with equal values are independent and identically distributed. So
-the variance of a mean over n records is ``Σ_x n_x Var(v | x) / n²``.
+Only the noise is random, so a mean over n records has the variance ``Σ_x n_x Var(v | x) / n²``.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Frame:
     Attributes
     ----------
     prior : ndarray of shape (s,)
-        The adversary's own, before it sees a record's copies.
+        The adversary's own.
     prior_is_exact : bool
-        Whether it is the table's. Only then is the mean gain of ``log P(x)`` the mutual information.
+        Whether it is the table's, as mutual information requires.
     scores : ndarray of shape (s,) or None
         A number for each value; None: errors are over indicators.
     rho : tuple of float or None
@@ -48,9 +47,9 @@ class Frame:
     predicates : dict
         Statements, masks of shape (s,) by name.
     known : ndarray of shape (s,) or None
-        Combination of the known attributes' values for each value.
+        Combination of known attributes' values, by value.
     parts : dict of str to ndarray of shape (s,)
-        In a domain of several attributes, the value of each attribute for each value.
+        Of several attributes, each one's value by value of the domain.
     """
 
     prior: Array
@@ -62,16 +61,16 @@ class Frame:
     parts: Mapping[str, Indices] = field(default_factory=dict)
 
     def combinations(self) -> list[Flags | None]:
-        """Return the values of each combination of known attributes; None for all values."""
+        """Values of each combination of known attributes; None for all values."""
         if self.known is None:
             return [None]
         return [np.asarray(self.known == c) for c in np.unique(self.known)]
 
 
 def restricted(P: Array, possible: Flags) -> Array:
-    """Return probabilities given that a value is possible; shapes (u, s) that broadcast.
+    """Probabilities given that a value is possible; shapes (u, s) that broadcast.
 
-    If no possible value has a positive probability, all are equally likely.
+    Possible values are equally likely if all have probability 0.
     """
     within = np.where(possible, P, 0.0)
     share = within.sum(axis=-1, keepdims=True)
@@ -89,14 +88,14 @@ class Measured(NamedTuple):
 def measured(
     P: Array, frame: Frame, u: Indices, x: Indices, possible: Flags | None = None
 ) -> Measured:
-    """Return all measures of records.
+    """All measures of records.
 
     Parameters
     ----------
     P : ndarray of shape (v, s)
         Posteriors.
     u, x : ndarrays of shape (m,)
-        Each record's row of P, and its true value.
+        Row of P and true value, by record.
     possible : ndarray of shape (s,) or (v, s), optional
         Values that the known attributes allow.
     """
@@ -107,7 +106,6 @@ def measured(
     own = P[u, x]
 
     def error(guess: Array, truth: Indices) -> Array:
-        # Σ_z (P(z) − [z = x])²
         return np.maximum((guess**2).sum(axis=1)[u] - 2.0 * guess[u, truth] + 1.0, 0.0)
 
     found = {
@@ -118,7 +116,7 @@ def measured(
     if frame.prior_is_exact:
         with np.errstate(divide="ignore", invalid="ignore"):
             bits = np.log2(own / prior[u, x])
-        # a value that the adversary thought impossible counts as no information
+        # no information from values that the adversary thought impossible
         found["mutual_information"] = np.where(np.isfinite(bits), bits, 0.0)
     scores = frame.scores
     found["squared_error"] = error(P, x) if scores is None else ((P @ scores)[u] - scores[x]) ** 2
@@ -141,31 +139,28 @@ def measured(
 
 
 def error_without_copies(prior: Array, frame: Frame) -> float:
-    """Return the mean squared error from the adversary's prior and known attributes alone.
-
-    Records are drawn from ``prior``, shape (s,).
-    """
+    """Mean squared error from prior, shape (s,), and known attributes alone."""
     certain = np.ones((1, prior.size))
     return expected(certain.T, prior, frame.prior[None], frame, 1)["squared_error"].value
 
 
 def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Flags:
-    """Return where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
+    """Where belief crosses both bounds, upward or downward (xiao2009, section 3)."""
     return ((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1))
 
 
 @dataclass(repr=False)
 class Sums:
-    """Sums over records of one coalition's measures.
+    """Sums of one coalition's measures.
 
     Attributes
     ----------
     by_group : dict
-        Sums by measure over the records of each row group, shape (G,).
+        By measure, the sums of row groups, shape (G,).
     sizes : ndarray of shape (G,)
         Records of each row group.
     by_value : ndarray of shape (3, s)
-        Records of each true value, and their sums of ``P(x)`` and ``P(x)²``.
+        By true value: records, and sums of ``P(x)`` and ``P(x)²``.
     growth : dict
         Largest δ-growth by statement.
     """
@@ -177,7 +172,7 @@ class Sums:
 
     @classmethod
     def of(cls, found: Measured, x: Indices, group: Indices, size: int, groups: int) -> Sums:
-        """Return the sums over records with true values x and row groups, shape (m,)."""
+        """Sums over records with true values x and row groups, shape (m,)."""
 
         def total(index: Indices, values: Array | None, length: int) -> Array:
             return np.bincount(index, values, length).astype(np.float64)
@@ -202,19 +197,18 @@ class Sums:
 
     @property
     def errors(self) -> Array:
-        """Sum of ``1 − P(x)`` over each row group, for collusion gains."""
+        """Sum of ``1 − P(x)`` by row group."""
         return self.sizes - self.by_group["reconstruction_probability"]
 
     def mean(self, name: str) -> float:
-        """Return the mean over records."""
+        """Mean over records."""
         return float(self.by_group[name].sum() / self.sizes.sum())
 
     def most_believed(self, prior: Array) -> tuple[float, float] | None:
-        """Return the largest growth of belief in a true value, with its standard error.
+        """Largest growth of belief in a true value, with its standard error.
 
-        ``(E[P(v)|v] − q_v)/(1 − q_v)``, maximal over values v with ``FEWEST`` records or more; None
-        if there are none. By Bayes it is the known share of the variance of v's indicator, which a
-        mean over records hides for rare values.
+        ``(E[P(v)|v] − q_v)/(1 − q_v)``, maximal over values v with at least ``FEWEST`` records, if
+        any. By Bayes it is the known share of the variance of v's indicator.
         """
         many = np.flatnonzero((self.by_value[0] >= FEWEST) & (prior < 1.0))
         if not many.size:
@@ -235,7 +229,7 @@ class Expected(NamedTuple):
 
 
 def expected(given: Array, prior: Array, P: Array, frame: Frame, rows: int) -> dict[str, Expected]:
-    """Return the exact mean and standard error of every measure.
+    """Exact mean and standard error of every measure.
 
     Parameters
     ----------
@@ -265,9 +259,9 @@ def expected(given: Array, prior: Array, P: Array, frame: Frame, rows: int) -> d
 
 
 def worst_growth(prior: Array, odds: float | Array) -> float:
-    """Return the exact δ-growth of any single value.
+    """Exact δ-growth of any single value.
 
-    All copies show the value, which multiplies its odds by ``odds``, a number or shape (s,).
+    All copies show the value, multiplying its odds by ``odds``, a number or shape (s,).
     """
     met = prior > 0
     q, R = prior[met], np.broadcast_to(odds, prior.shape)[met]
@@ -277,7 +271,7 @@ def worst_growth(prior: Array, odds: float | Array) -> float:
 
 
 def growth_bound(odds: float) -> float:
-    """Return the largest growth of any statement under any prior.
+    """Largest growth of any statement under any prior.
 
     ``(√R − 1)/(√R + 1)``, attained at prior ``1/(1 + √R)``.
 
@@ -290,7 +284,7 @@ def growth_bound(odds: float) -> float:
 
 
 def largest_retention_for_growth(delta: float, size: float) -> float:
-    """Return the largest retention at which no belief grows by ``delta`` or more.
+    """Largest retention at which no belief grows by ``delta`` or more.
 
     ``R = ((1 + δ)/(1 − δ))²`` solved for p. ``size`` is s, or ``1/min π`` if replacements are not
     uniform (``UniformLaw.rarity``).
@@ -299,7 +293,7 @@ def largest_retention_for_growth(delta: float, size: float) -> float:
 
 
 def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> float:
-    """Return the largest retention without a ρ1-to-ρ2 breach under any prior.
+    """Largest retention without a ρ1-to-ρ2 breach under any prior.
 
     ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p; ``size`` as above.
     """

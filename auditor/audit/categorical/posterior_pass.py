@@ -1,4 +1,4 @@
-"""Attacks fitted to coalitions, and the pass over records that measures their posteriors."""
+"""Fits to coalitions, and the pass that measures their posteriors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_OUTCOMES = 2**18
 
 @dataclass(frozen=True, repr=False)
 class Attacker:
-    """One attack with one state of knowledge, and its view of all copies of a release."""
+    """An attack with its knowledge, and its view of all copies."""
 
     release: UniformRelease
     use: AttackUse
@@ -47,7 +47,7 @@ class Attacker:
     def of(
         cls, release: UniformRelease, counted: Counted, use: AttackUse, knowledge: Knowledge
     ) -> Attacker:
-        """Return an attacker who sees every copy that some coalition holds.
+        """Attacker who sees every copy that some coalition holds.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Attacker:
         return self.use.id, self.knowledge.label
 
     def fit(self, view: CategoricalView, coalition: Coalition) -> Fit:
-        """Return the attack fitted to a coalition of a view.
+        """Attack fitted to a coalition of a view.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class Attacker:
         )
 
     def fitted(self, coalitions: Sequence[Coalition]) -> list[Fitted]:
-        """Return the attack fitted once, or with the estimated law of each half of the records."""
+        """Attack fitted once, or with the estimated law of either half."""
 
         def one(view: CategoricalView, hidden: Draw | None) -> Fitted:
             return Fitted({each: self.fit(view, each) for each in coalitions}, hidden)
@@ -123,7 +123,7 @@ class Attacker:
 
 
 def given_rows(knowledge: Knowledge, size: int, x: Codes, *copies: Codes) -> Given:
-    """Return the data of an adversary who has some rows of all copies, and perhaps originals."""
+    """Data of an adversary who has some rows, and perhaps originals."""
     if isinstance(knowledge, KnownRecords):
         return KnownPairs(x, copies)
     counts = (np.bincount(copy, minlength=size).astype(np.float64) for copy in copies)
@@ -137,7 +137,7 @@ class Fitted:
     Attributes
     ----------
     hidden : Draw or None
-        Known rows, which are not attacked.
+        Known rows, not attacked.
     """
 
     fits: Mapping[Coalition, Fit]
@@ -145,11 +145,11 @@ class Fitted:
 
     @property
     def serial(self) -> bool:
-        """Whether posteriors depend on neighbouring records, not on the outcome alone."""
+        """Whether posteriors depend on neighbouring records."""
         return any(inference.serial for inference, _ in self.fits.values())
 
     def judged(self, first: int, stop: int) -> Indices:
-        """Return the attacked rows in ``[first, stop)``, counted from ``first``."""
+        """Attacked rows in ``[first, stop)``, counted from ``first``."""
         rows = np.arange(stop - first)
         return rows if self.hidden is None else np.delete(rows, self.hidden.within(first, stop)[0])
 
@@ -170,14 +170,14 @@ class Found(dict[Coalition, Sums]):
 class MeasureJob(Job[Found]):
     """Sums of one attack's measures on every coalition.
 
-    A posterior is computed once for each distinct outcome in a block.
+    Posteriors are computed by distinct outcome of a block.
 
     Attributes
     ----------
     size : int
         ``s``.
     groups : list of lists of (int, int, int)
-        By block, ``(group, start, stop)`` of the row groups for the jackknife.
+        By block, ``(group, start, stop)`` of jackknife groups.
     parts : sequence of Fitted
         Fits that attack different rows.
     """
@@ -187,7 +187,7 @@ class MeasureJob(Job[Found]):
     parts: Sequence[Fitted]
 
     def begin(self) -> Found:
-        """Return an empty result."""
+        """Empty result."""
         return Found()
 
     def take(self, block: CodeBlock, into: Found) -> None:
@@ -219,7 +219,7 @@ def posteriors(
     ------
     P : ndarray of shape (v, s)
     possible : ndarray of shape (v, s) or None
-        Values that the known attributes allow.
+        Values allowed by known attributes.
     some, u : ndarrays of int
         Places in ``rows``, and their rows of P.
     """
@@ -243,21 +243,18 @@ def posteriors(
 
 
 def group_of(groups: Sequence[tuple[int, int, int]]) -> Indices:
-    """Return the row group of each record of a block, from ``(group, start, stop)``."""
+    """Row group of each record, from ``(group, start, stop)``."""
     return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])
 
 
 def closed_forms(law: UniformLaw, data: CategoricalTable, fit: Fit) -> dict[str, Expected] | None:
-    """Sum over every outcome of the copies that a coalition's posterior depends on.
-
-    None if there are too many.
-    """
+    """Sums over every outcome that matters to a posterior, if not too many."""
     (inference, frame), copies, s = fit, len(law.levels), data.size
     counting = list(inference.counting(copies))
     if s ** (len(counting) + 1) > MOST_OUTCOMES:
         return None
     given = law.of([place + 1 for place in counting]).given_original().reshape(s, -1)
-    # no record shows an outcome that only absent values lead to
+    # no record shows outcomes of absent values
     possible = np.flatnonzero(given[data.prior > 0].any(axis=0))
     shown = np.unravel_index(possible, (s,) * len(counting))
     outcome = [shown[0]] * copies
@@ -268,7 +265,7 @@ def closed_forms(law: UniformLaw, data: CategoricalTable, fit: Fit) -> dict[str,
 
 
 def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, Indices]:
-    """Return the value of each attribute by value of the domain.
+    """Each attribute's values in the domain.
 
     None for a single attribute, and if some attributes are known.
     """
@@ -278,12 +275,12 @@ def parts_of(data: CategoricalTable, knowledge: Knowledge) -> dict[str, Indices]
 
 
 def shares_of(part: Indices, prior: Array) -> Array:
-    """Return the shares of an attribute's values."""
+    """Shares of an attribute's values."""
     return np.asarray(np.bincount(part, prior), dtype=np.float64)
 
 
 def unknown_shares(data: CategoricalTable, knowledge: Knowledge) -> Array:
-    """Return the shares of the combinations of attributes that are not known."""
+    """Shares of the combinations of unknown attributes."""
     if not knowledge.in_clear:
         return data.prior
     hidden = [one.name for one in data.attributes if one.name not in knowledge.in_clear]

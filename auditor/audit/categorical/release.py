@@ -51,9 +51,8 @@ class CodeBlock:
     copy : callable
         Returns the values of a copy by number, shape (b,).
     made : Copies or None
-        Generators of the copies; None if the copies were kept from an earlier pass.
+        Generators; None for kept copies.
     seconds : float
-        Time of the requests.
     """
 
     index: int
@@ -67,7 +66,7 @@ class CodeBlock:
 def distinct(
     columns: Sequence[NDArray[np.integer[Any]]], sizes: Sequence[int]
 ) -> tuple[Indices, Indices]:
-    """Return the first record of each distinct combination, in order, and each record's place.
+    """First record of each distinct combination, in order, and each record's place.
 
     Parameters
     ----------
@@ -97,7 +96,7 @@ def distinct(
 
 
 def context_of(request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
-    """Return the common part of the records of a release."""
+    """Common part of the records of a release."""
     names = categories_of(request.table).names
     return request.context(levels, copies, names, np.ones(len(names)))
 
@@ -109,7 +108,7 @@ class UniformRelease:
     ----------
     data : CategoricalTable
     law : UniformLaw
-        As stated by the scheme; for files without a law, an ``EstimatedLaw``.
+        Of the scheme; for files without a law, an ``EstimatedLaw``.
     coalitions, needed : list of tuple of int
         As requested; and with all members alone, by size.
     bounds, groups : lists
@@ -156,10 +155,10 @@ class UniformRelease:
         return [coalition[0] for coalition in self.needed if len(coalition) == 1]
 
     def halves(self) -> list[tuple[Draw, EstimatedLaw]]:
-        """Return two random halves of the records, each with its law; none for a stated law.
+        """Two random halves of the records, each with its law; none for a stated law.
 
-        A law that was estimated from a record knows its noise and flatters an attack on it. So the
-        law of one half is used to attack the other.
+        A law estimated from a record flatters an attack on it. So each half's law attacks the
+        other.
         """
         if not isinstance(self.scheme, PublishedCategories) or not self.estimated:
             return []
@@ -170,7 +169,7 @@ class UniformRelease:
         ]
 
     def go_through(self, job: Job[P]) -> P:
-        """Return the result of a job for the whole table."""
+        """Result of a job for the whole table."""
         if self._share is not None:
             return self._share(job)
         return added_up(job, walk(job, self.block, self.data.rows, BLOCK_WIDTH))
@@ -178,13 +177,13 @@ class UniformRelease:
     def heads(
         self, numbers: Sequence[int], blocks: Sequence[int], rows: int
     ) -> tuple[Codes, dict[int, Codes]]:
-        """Return the first records of some blocks: originals, and copies by number."""
+        """First records of some blocks: originals, and copies by number."""
         read = [self.block(index) for index in blocks]
         copies = {k: np.concatenate([block.copy(k)[:rows] for block in read]) for k in numbers}
         return np.concatenate([block.x[:rows] for block in read]), copies
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
-        """Return one block with its copies, and their generators if ``drawn``."""
+        """One block with its copies, and their generators if ``drawn``."""
         a, b = self.bounds[index]
         (x,) = readable([self.data.read(a, b)])
         if index in self._kept and not drawn:
@@ -210,7 +209,7 @@ class UniformRelease:
         for level in early:
             copies.skip(level)
         if timed and early:
-            copies.warm(levels)  # set-up belongs to the first request
+            copies.warm(levels)
         start = time.thread_time()
         for level in levels:
             copies.ask(level) if timed else copies.skip(level)
@@ -218,7 +217,7 @@ class UniformRelease:
 
 
 def checked_codes(codes: Any, rows: int, size: int) -> Codes:
-    """Return a copy's values, checked.
+    """Copy's values, checked.
 
     Raises
     ------

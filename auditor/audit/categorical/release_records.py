@@ -52,7 +52,7 @@ LEARNT_BLOCKS = 4
 
 
 def release_records(release: UniformRelease, counted: Counted) -> Iterator[Measurement]:
-    """Yield time, history size, distances of copies from their law, and bounds on leakage."""
+    """Yield time, history size, distances from the law, and leakage bounds."""
     law, asked, figure = release.law, release.scenario.measure, release.context.figure
     everybody, by_retention = release.context.everybody, release.scheme.by_retention
     growth, breach = asked("delta-growth"), asked("rho-breach")
@@ -130,14 +130,14 @@ def _estimated(release: UniformRelease, scheme: PublishedCategories) -> Iterator
 
 
 def gap_of_chances(counts: PairCounts, t: Array) -> tuple[float, float]:
-    """Return a copy's squared distance from its law, and its standard error under the law.
+    """Copy's squared distance from its law, and its standard error under the law.
 
     Notes
     -----
     The squared L2 distance of xiao2009's Figure 6, averaged over records, with mean 0 under the
     law: ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value
     x, c of which show y. Its variance is ``2 tr Σ² / (n(n − 1))`` with ``Σ = diag(t) − t tᵀ``.
-    Values of one record are left out; (0, 0) without others.
+    Values of one record are left out.
     """
     counts = counts.astype(np.float64)
     n = counts.sum(axis=1)
@@ -161,7 +161,7 @@ class ShareGap(NamedTuple):
 
 
 def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> ShareGap:
-    """Return the distance of a copy's shares from the original's, by counts of shape (s, s).
+    """Distance of a copy's shares from the original's, by counts of shape (s, s).
 
     Examples
     --------
@@ -178,7 +178,7 @@ def share_gap(counts: PairCounts, level: float, pi: Array | None = None) -> Shar
 
 
 def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:
-    """Return ``p̂`` and its standard error; below 0 for copies that avoid the original.
+    """``p̂`` and its standard error; below 0 for copies that avoid the original.
 
     Examples
     --------
@@ -192,10 +192,10 @@ def retention(x: PairCounts, y: PairCounts, size: int) -> tuple[float, float]:
 
 
 def off_law(x: Codes, copies: Sequence[Codes], size: int, multilevel: bool) -> float:
-    """Return the distance from the law of fresh copies, or of one multilevel release.
+    """Distance from the law of fresh copies, or of one multilevel release.
 
-    The largest difference in the share of records for which two adjacent copies by retention agree,
-    either among records that the better copy keeps or among the others.
+    The largest difference in the share of records where two adjacent copies agree, among records
+    that the better copy keeps or among the others.
     """
     levels, largest = tuple(min(1.0, max(0.0, retention(x, y, size)[0])) for y in copies), 0.0
     for i, j in pairwise(UniformLaw(levels, size, multilevel).descending):
@@ -209,7 +209,7 @@ def off_law(x: Codes, copies: Sequence[Codes], size: int, multilevel: bool) -> f
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
-    """Return the evidence on the gain of each coalition of two copies or more."""
+    """Evidence on each pooled coalition's gain."""
     law, several = release.law, [c for c in release.needed if len(c) > 1]
     says = {c: None if release.estimated else law.of(c).best_is_sufficient() for c in several}
 

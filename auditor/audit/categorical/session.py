@@ -41,13 +41,13 @@ class CategoricalSession(Session):
         self._fitted: dict[tuple[str, str], list[Fitted]] = {}
 
     def release_records(self) -> list[Measurement]:
-        """Return the figures of the release itself."""
+        """Figures of the release itself."""
         return list(release_records(self.release, self.counted))
 
     def attempt(
         self, use: AttackUse, knowledge: Knowledge, coalitions: Sequence[Coalition]
     ) -> Attempt:
-        """Return the outcome of one attack."""
+        """Outcome of one attack."""
         release = self.release
         attacker = Attacker.of(release, self.counted, use, knowledge)
         self._fitted[attacker.name] = parts = attacker.fitted(with_singles(coalitions))
@@ -58,7 +58,7 @@ class CategoricalSession(Session):
     def joint_counts(
         self, use: AttackUse, knowledge: Knowledge, coalition: Coalition, attribute: str
     ) -> tuple[JointCounts, float]:
-        """Return the counts of the values that the posterior favours, by frequency."""
+        """Counts of the values that the posterior favours, by frequency."""
         if knowledge.in_clear:
             raise NotApplicable("guesses of categories depend on the known attributes")
         release, data = self.release, self.release.data
@@ -81,7 +81,7 @@ class CategoricalSession(Session):
         return counts, 0.0
 
     def later_records(self) -> list[Measurement]:
-        """Return the information in other rows and columns, for copies from files."""
+        """Information in other rows and columns, for copies from files."""
         return file_records(self.release)
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
@@ -99,6 +99,6 @@ class CategoricalEngine:
     context = staticmethod(context_of)
 
     def audit(self, request: ReleaseRequest, evidence: ReleaseEvidence) -> Outcome:
-        """Return all records of one release, and fill in the evidence."""
+        """All records of one release, and fill in the evidence."""
         session = CategoricalSession(UniformRelease(request), request.pooling)
         return session.run(evidence, tell=request.tell, brief=request.brief)

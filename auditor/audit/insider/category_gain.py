@@ -45,7 +45,7 @@ def category_gains(
     size: int,
     rows: Callable[[Sequence[int]], tuple[Codes, Mapping[int, Codes]]],
 ) -> dict[Coalition, InsiderGain]:
-    """Return the learner's gain in coalitions of two copies or more.
+    """Learner's gain in coalitions of two copies or more.
 
     Parameters
     ----------
@@ -54,13 +54,12 @@ def category_gains(
     size : int
         ``s``.
     rows : callable
-        Returns the originals and the copies, by number, of the rows to look at.
+        Originals and copies, by number, of the rows to look at.
 
     Returns
     -------
     dict
-        Only the widest of the coalitions with one best copy are measured, as in
-        ``insider_gains``. Empty if there are too few rows.
+        For the widest coalition of each best copy; empty for too few rows.
     """
     ordered = {
         one: sorted(one, key=lambda copy: (-retentions[copy - 1], copy))[:MOST_SHOWN]
@@ -83,7 +82,7 @@ def category_gains(
 def correlations(
     x: Codes, copies: Sequence[Codes], size: int
 ) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
-    """Return ``ρ`` of trees and of the frequency table, standard errors and degrees of freedom.
+    """``ρ`` of trees and frequency table, standard errors, degrees of freedom.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ def correlations(
         The best one first.
     """
     X, Y = x.astype(np.intp), [copy.astype(np.intp) for copy in copies]
-    # The other way round, a frequency table would be judged on nearly the same sums.
+    # The other way round, sums would be nearly equal.
     taught, tested = dealt(len(x), stream(0, "insider halves", "category gain"))
     best, found = Y[0][tested], list[tuple[float, float, float]]()
     r = within_strata(indicators(X[tested], size), best, size)
@@ -105,14 +104,14 @@ def correlations(
 
 
 def indicators(values: Indices, size: int, weights: Array | None = None) -> Any:
-    """Return a sparse matrix, shape (n, s), with 1 or a weight at each row's value."""
+    """Sparse matrix, (n, s), with 1 or a weight at each row's value."""
     n = len(values)
     ones = np.ones(n) if weights is None else weights
     return scipy.sparse.csr_array((ones, (np.arange(n), values)), shape=(n, size))
 
 
 def within_strata(M: Any, stratum: Indices, size: int) -> Any:
-    """Return the rows of a sparse matrix less the mean of their stratum."""
+    """Rows of a sparse matrix less the mean of their stratum."""
     counts = np.bincount(stratum, minlength=size)
     member = indicators(stratum, size, 1.0 / counts[stratum].astype(np.float64))
     return M - (member.T @ M).tocsr()[stratum]
@@ -121,7 +120,7 @@ def within_strata(M: Any, stratum: Indices, size: int) -> Any:
 def by_agreement(
     x: Indices, copies: Sequence[Indices], size: int, taught: Indices, tested: Indices
 ) -> Any:
-    """Return chances of candidates, predicted by boosted trees from which copies agree."""
+    """Chances of candidates, by boosted trees on agreement of copies."""
     few, paired = copies[:MOST_COMBINED], copies[:MOST_PAIRED]
     candidates = [*paired]
     for a, b in combinations(few, 2):
@@ -144,7 +143,7 @@ def by_agreement(
 def by_values(
     x: Indices, copies: Sequence[Indices], size: int, taught: Indices, tested: Indices
 ) -> Any:
-    """Return shares of originals among training rows with equal values in the first copies."""
+    """Shares of originals in training rows with equal first copies."""
     shown = 2
     while shown < len(copies) and FEWEST_ALIKE * size ** (shown + 1) <= len(taught):
         shown += 1

@@ -1,4 +1,4 @@
-"""Base of feature families: shown cells, and columns computed from them."""
+"""Base of feature families: columns computed from shown cells."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ rounding."""
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Cells that a coalition shows of every record, in the order of the file.
+    """Cells that a coalition shows of every record, in file order.
 
     Attributes
     ----------
     cells : ndarray of shape (n, k, N)
-        Of k copies of N attributes; NaN where a cell is blank.
+        Of k copies of N attributes; NaN for blanks.
     keys : ndarray of shape (n,), optional
         Rank of each record's public key.
     unmix : ndarray of shape (N, N), optional
-        Matrix that makes the noise of different attributes independent.
+        Makes the noise of attributes independent.
     beside : sequence of (name, ndarray of shape (n,))
-        Shown columns that are not audited: numbers, codes without an order (integers), or text.
+        Shown columns that are not audited: numbers, codes (integers), or text.
     """
 
     cells: Array
@@ -100,11 +100,11 @@ class Shown:
 
     @cached_property
     def bits(self) -> Flags:
-        """Bits, shape (n, b): values above their median, large values, and the row number's."""
+        """Bits, shape (n, b): above the median, large, and the row number's."""
         few = MOST_BITS // 2
         d = np.hstack([self.differences[:, : few - 1], self.flat])[:, :few]
         values = np.hstack([d, np.abs(d - np.median(d, axis=0))])
-        # Equal values are ranked in a random order, which does not depend on the rows.
+        # Equal values are ranked at random.
         lot = np.random.default_rng(0).permutation(len(values))
         ranks = np.empty(values.shape, dtype=np.intp)
         ranks[lot] = values[lot].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
@@ -117,9 +117,9 @@ class Shown:
         return joint_codes(self.beside)
 
     def group_means(self, attribute: int) -> Array:
-        """Return means of an attribute's first cells by shown code, shape (n, q).
+        """Means of an attribute's first cells by shown code, shape (n, q).
 
-        Of all records of a group, and of the others. They need not have helped: a long tail may hide it.
+        Of the group, and of its other records, even if a long tail hides that they help.
         """
         cells = self.filled[:, :FEW, attribute].T
         groups = [(codes, y) for _, codes in self.groups[:MOST_GROUPED] for y in cells]
@@ -128,7 +128,7 @@ class Shown:
 
     @cached_property
     def series(self) -> Array:
-        """Some cells, differences, unmixed differences and all cells, shape (n, at most ``MOST_SERIES``)."""
+        """Cells, differences and unmixed ones, shape (n, at most ``MOST_SERIES``)."""
         width, d = self.cells.shape[2], self.differences
         parts = [self.flat[:, :MOST_PAIRED], d]
         if self.unmix is not None and 1 < width <= d.shape[1]:
@@ -137,22 +137,22 @@ class Shown:
 
 
 class Known(NamedTuple):
-    """Originals that a family may learn from, NaN in rows that are kept for testing.
+    """Originals that a family may learn from, NaN in test rows.
 
     Attributes
     ----------
     attribute : int
-        The attribute that is predicted.
+        The predicted attribute.
     x : ndarray of shape (n, N)
-        Original records.
+        Originals.
     ranks : ndarray of shape (n, N)
-        Rank of each original in its column, as a share.
+        Ranks within a column, as shares.
     least : float
-        Least value of the predicted attribute in the table.
+        Least value of the predicted attribute.
     left : ndarray of shape (n,)
-        Residual of the predicted attribute after the first prediction.
+        Its residual after the first prediction.
     moved : sequence of (copy, ndarray of shape (n,))
-        Rows of a copy where the records are found again (``moved_rows``), NaN if unknown.
+        Rows of a copy that show the records (``moved_rows``), NaN if unknown.
     """
 
     attribute: int
@@ -164,12 +164,12 @@ class Known(NamedTuple):
 
     @property
     def residual(self) -> tuple[Indices, Array]:
-        """Rows with a known residual, and these residuals less their mean."""
+        """Rows with a known residual, and these residuals, centred."""
         there = np.flatnonzero(np.isfinite(self.left))
         return there, self.left[there] - self.left[there].mean()
 
     def only(self, rows: Indices) -> Known:
-        """Return what is known when only some rows are."""
+        """Knowledge restricted to some rows."""
         kept = np.zeros(len(self.left), dtype=bool)
         kept[rows] = True
         x, ranks = (np.where(kept[:, None], part, np.nan) for part in (self.x, self.ranks))
@@ -181,9 +181,9 @@ class Known(NamedTuple):
 
 
 def moved_rows(shown: Shown, x: Array, ranks: Array) -> list[tuple[int, Array]]:
-    """Return copies with the rows where cells equal a record's value, or its rank.
+    """Copies with the rows where cells equal a record's value or rank.
 
-    One array of shape (n,) for each attribute by which neighbours move together.
+    Shape (n,) for each attribute by which neighbours move together.
     """
     found = list[tuple[int, Array]]()
     for copy in range(min(shown.cells.shape[1], MOST_PAIRED)):
@@ -198,7 +198,7 @@ def moved_rows(shown: Shown, x: Array, ranks: Array) -> list[tuple[int, Array]]:
 
 
 def followers(q: Array) -> int:
-    """Return the number of rows that move like the row before, by the commonest distance."""
+    """Number of rows that move like the row before."""
     moved = q - np.arange(len(q))
     step = moved[1:] - moved[:-1]
     _, times = np.unique(step[np.isfinite(step) & (moved[1:] != 0)], return_counts=True)
@@ -213,7 +213,7 @@ Columns = Iterator[tuple[str, Column]]
 
 
 def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, Indices]]:
-    """Return the shown codes, of pairs, and of all together, shape (n,), with their names."""
+    """Shown codes, of pairs, and of all together, shape (n,), with names."""
     single = [(repr(name), v) for name, v in beside if v.dtype.kind in "iu"]
     sets = [*combinations(single[:MOST_PAIRED], 2), single] if len(single) > 1 else []
     found = [*single]
@@ -226,19 +226,19 @@ def joint_codes(beside: Sequence[tuple[str, NDArray[Any]]]) -> list[tuple[str, I
 
 
 def mean(codes: Indices, values: Array) -> Array:
-    """Return the mean of the values with an equal code, shape (n,)."""
+    """Mean of the values with an equal code, shape (n,)."""
     return (np.bincount(codes, values) / np.maximum(np.bincount(codes), 1))[codes]
 
 
 def mean_of_others(codes: Indices, values: Array) -> Array:
-    """Return the mean in other records with an equal code, shape (n,); the total mean without any."""
+    """Mean in other records with an equal code, or of all, shape (n,)."""
     counts = np.bincount(codes)[codes]
     others = (mean(codes, values) * counts - values) / np.maximum(counts - 1, 1)
     return np.where(counts > 1, others, values.mean())
 
 
 class Feature(Plugin):
-    """Base of every feature family: columns that may help to predict an original."""
+    """Feature family: columns that may help to predict an original."""
 
     kind = "feature"
     learns: ClassVar[bool] = False
@@ -251,6 +251,6 @@ class Feature(Plugin):
         Parameters
         ----------
         known : Known
-            Only families that state ``learns`` may read it.
+            Only for families that state ``learns``.
         """
         raise NotImplementedError

@@ -1,13 +1,13 @@
 """The attack ``fitted-to-originals`` on copies without a law.
 
-Without a law most attacks do not apply, and a copy of the original in other units would look safe.
-The maker of the copies knows how values were changed, so the learner is fitted to the originals.
-Each half of the rows is predicted by a learner fitted to the other half.
+Without a law most attacks do not apply, and a copy in other units would look safe. Each half of the
+rows is predicted by a learner fitted to originals of the other half.
 
 Seven predictions of each attribute compete: the mean, least squares on cells, also with means by
 shown code, least squares on cells and chosen columns, boosted trees on its residuals, boosted trees
-of medians, and their nearest value that differs from a column by a multiple of one step. The smallest mean square error is reported. The
-smallest mean error, each cut off at the median error of a constant, gives close guesses.
+of medians, and their nearest value that differs from a column by a multiple of one step. The
+smallest mean square error is reported. The smallest mean error, each cut off at the median error of
+a constant, gives close guesses.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def fitted_records(
     units: Indices | None = None,
     weights: Any = None,
 ) -> list[Measurement]:
-    """Return errors of every copy alone, and of all together.
+    """Errors of every copy alone, and of all together.
 
     None if there are too few records or too many cells.
 
@@ -70,9 +70,9 @@ def fitted_records(
     steps : ndarray of shape (N,), optional
         Units of the values: the share of exact predictions is then reported.
     shown : sequence of ShownColumn
-        Columns that the copies show beside the audited ones.
+        Further columns that the copies show.
     tolerances : mapping, optional
-        Largest errors of close guesses (``closeness.baseline``), if these are requested.
+        Largest errors of close guesses (``closeness.baseline``), if requested.
     by : sequence of (column, values of shape (n,))
         Columns that group the records.
     units, weights : ndarray of shape (n,), optional
@@ -132,10 +132,9 @@ def predictions(
     keys: Indices | None = None,
     beside: Sequence[tuple[str, NDArray[Any]]] = (),
 ) -> tuple[Array, Array]:
-    """Return cross-fitted predictions of some rows, shapes (len(rows), N).
+    """Cross-fitted predictions of some rows, shapes (len(rows), N).
 
-    The first have the least mean square error, the others the least mean error cut off at that of a
-    constant.
+    Of least mean square error, and of least mean error cut off at a constant's.
     """
     shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
     numbers = [values.astype(np.float64) for _, values in beside if values.dtype.kind == "f"]
@@ -152,7 +151,7 @@ def predictions(
             found.append([*[*each, each[-1]][:6], on_lattice(each[-1], X[:, j], known, taught)])
         tried = np.array(found)
         of_half = np.zeros(len(X), dtype=np.intp)
-        of_half[parts[0]] = 1  # each half is predicted by the model of the other
+        of_half[parts[0]] = 1
         chosen = np.take_along_axis(tried, of_half[None, None], axis=0)[0][:, rows]
         left = np.abs(chosen - X[rows, j])
         guess[:, j] = chosen[(left**2).mean(axis=1).argmin()]
@@ -162,7 +161,7 @@ def predictions(
 
 
 def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
-    """Return the nearest values that differ by multiples of a step from a known column.
+    """Nearest values at multiples of a step from a known column.
 
     The column, of shape (n, q), with the largest step in the training rows.
     """
@@ -175,11 +174,10 @@ def on_lattice(guess: Array, x: Array, known: Array, taught: Indices) -> Array:
 
 
 def halves_of(rows: Indices, beside: Sequence[tuple[str, NDArray[Any]]]) -> list[Indices]:
-    """Return two halves of places in ``rows``, which no group of an equal rare code spans.
+    """Two halves of ``rows`` that span no group of an equal rare code.
 
-    Of several codes, the groups of the one with the fewest.
-
-    Otherwise the learner would read a record's value from its own household's.
+    Of several codes, the one with the fewest groups. Otherwise a household would show a record's
+    value.
     """
     groups = np.arange(len(rows))
     for _, values in beside:

@@ -1,9 +1,9 @@
 """Gain of pooling: whether other copies predict the best copy's residual.
 
-Rows are dealt into three parts. A learner is fitted to the originals in the first part and judged on the
-second, then fitted to both and judged on the third. Parts consist of runs of ``RUN`` neighbours, as
-residuals of near rows of a series depend on one another. Two halves that judge each other would add up
-nearly equal sums: with p free weights the variance of ``Σ w`` would be up to twice ``Σ w²``.
+Rows are dealt into three parts. A learner is fitted to the originals in the first part and judged
+on the second, then fitted to both and judged on the third. Parts consist of runs of ``RUN``
+neighbours, for series. Two halves that judge each other would have nearly equal sums: with p free
+weights ``Σ w`` would have up to twice the variance ``Σ w²``.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -16,8 +16,9 @@ nearly equal sums: with p free weights the variance of ``Σ w`` would be up to t
 
 If the differences are independent of ``(X, Y_b)``, as for lawful multilevel copies, each ``r (g −
 g')`` has mean 0 for any learner and any table. The standard error of ρ is ``√Σ r² (g − g')²`` over
-the same root, of rows or, where it is larger, of runs. ρ is tested by Student's t with ``(Σ w²)² / Σ
-w⁴ − 1`` degrees of freedom for ``w = r (g − g')``, as long tails may concentrate the sum in few rows.
+the same root, of rows or, where it is larger, of runs. ρ is tested by Student's t with ``(Σ w²)² /
+Σ w⁴ − 1`` degrees of freedom for ``w = r (g − g')``, as long tails may concentrate the sum in few
+rows.
 
 *Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
 output.
@@ -72,9 +73,9 @@ def insider_gains(
     law: NoiseLaw | None,
     proved: bool = False,
 ) -> dict[Coalition, InsiderGain]:
-    """Return the learner's gain in coalitions of two copies or more.
+    """Learner's gain in coalitions of two copies or more.
 
-    Of coalitions with one best copy only the widest is measured: a part cannot gain more. Coalitions
+    Only the widest coalition of each best copy is measured: a part cannot gain more. Coalitions
     that gain by law, or with too few rows, are left out.
 
     Parameters
@@ -82,9 +83,9 @@ def insider_gains(
     x, copies : ndarray of shape (n, N), sequence of M arrays of this shape
         Rows in runs of neighbours.
     law : NoiseLaw or None
-        Determines the copy with least noise; without it, the rows do.
+        Determines the copy with least noise, or else the rows do.
     proved : bool
-        Whether the law decides: then only the widest coalition is measured.
+        Whether the law decides and only the widest coalition is measured.
     """
     whole = np.isfinite(x).all(axis=1) & np.all(
         [np.isfinite(copy).all(axis=1) for copy in copies], axis=0
@@ -107,20 +108,20 @@ def insider_gains(
 
 
 def measured_levels(x: Array, copies: Sequence[Array]) -> Array:
-    """Return each copy's noise in these rows, in units of variance, shape (M,)."""
+    """Each copy's noise in units of variance, shape (M,)."""
     own = np.where(x.var(axis=0) > 0, x.var(axis=0), 1.0)
     return np.array([((copy - x).var(axis=0) / own).sum() for copy in copies])
 
 
 def noise_levels(law: NoiseLaw) -> Array:
-    """Return each copy's noise level by law, shape (M,)."""
+    """Each copy's noise level by law, shape (M,)."""
     if isinstance(law, KroneckerNoise):
         return np.diag(law.level_covariance)
     return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
 
 
 def widest(ordered: Mapping[Coalition, Sequence[int]]) -> dict[Coalition, Coalition]:
-    """Return for each coalition the widest one that holds it and has its best copy."""
+    """Each coalition's widest one that holds it and has its best copy."""
     found = {}
     for one, copies in ordered.items():
         holding = [
@@ -145,7 +146,7 @@ def _gain(
 
 
 def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
-    """Return the inverse root of the covariance of copies' differences."""
+    """Inverse root of the covariance of copies' differences."""
     if law is None:
         return undo_root(np.atleast_2d(np.cov(x.T, bias=True)))
     (before, copy), N = next(pairwise(members)), law.width
@@ -167,7 +168,7 @@ def _runs(length: int, wanted: int) -> Indices:
 def correlations(
     x: Array, copies: Sequence[Array], unmix: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Return ``ρ`` by attribute, its standard errors and degrees of freedom, shapes (N,).
+    """``ρ`` by attribute, its standard errors and degrees of freedom, shapes (N,).
 
     0 if the best copy leaves nothing unknown.
 
@@ -189,7 +190,7 @@ def correlations(
     if not whole.differences.any():
         return found[0], found[1], found[2]
     run = min(RUN, max(1, n // RUNS))
-    # A learner that knows the row before, and its noise, would know this one in a series.
+    # In a series the row before and its noise would betray this row.
     parts = dealt(n, stream(0, "insider gain"), run, 3)
     folds = [parts[0], np.sort(np.concatenate(parts[:2]))]
     near = [scipy.ndimage.uniform_filter1d(best, width, axis=0, mode="nearest") for width in NEAR]
@@ -214,9 +215,9 @@ def correlations(
 
 
 def judged(w: Array, scale: float, run: int = 1) -> tuple[float, float, float]:
-    """Return ``ρ = Σ w / scale``, its standard error and degrees of freedom.
+    """``ρ = Σ w / scale``, its standard error and degrees of freedom.
 
-    Runs of neighbours count as one where that makes a larger error.
+    The larger error over rows or over runs of neighbours.
     """
     if not scale > 0 or not w.any():
         return 0.0, 0.0, np.inf
@@ -228,12 +229,12 @@ def judged(w: Array, scale: float, run: int = 1) -> tuple[float, float, float]:
 
 
 def _with_another(best: Array, copies: Sequence[Array], shift: int) -> list[Array]:
-    """Return copies with the differences of the record ``shift`` rows before."""
+    """Copies with the differences of the record ``shift`` rows before."""
     return [best, *(best + np.roll(copy - best, shift, axis=0) for copy in copies[1:])]
 
 
 def _by_best(best: Array, x: Array, taught: Indices) -> Array:
-    """Return the prediction of x, shape (n,), from the best copy alone."""
+    """Prediction of x, shape (n,), from the best copy alone."""
     first = least_squares(best, x, taught)
     left = (x - first)[taught]
     return first + grower(WEAK, len(taught)).fit(best[taught], left).predict(best)

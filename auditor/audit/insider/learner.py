@@ -9,11 +9,10 @@
 | ``m(v)`` | mean of ``r`` among training rows in one bin of ``v``, shrunk to 0 | (n,) |
 | score | mean of ``r² − (r − m)²`` over held-out rows, in standard errors | scalar |
 
-Training rows are dealt at random into two parts. A column is learnt, and its bin means are taken,
-on one part, and scored on the other, both ways. Columns with a score above ``HELPS`` enter the
-model with their bin means from the other part, at most ``MOST_CHOSEN``, the best of each family
-first. Least squares on cells, differences and chosen columns give a second prediction.
-scikit-learn's histogram gradient boosting predicts the residual.
+Training rows are dealt at random into two parts. A column is learnt on one and scored on the other,
+both ways. At most ``MOST_CHOSEN`` columns with a score above ``HELPS`` enter the model with their
+bin means from the other part, the best of each family first. Least squares on cells, differences
+and chosen columns predict again. Gradient boosting (scikit-learn) predicts the residual.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column shows.
 """
@@ -54,7 +53,7 @@ SCORED_ROWS = 2_500
 
 
 class Trees(NamedTuple):
-    """Size of boosted trees: number, leaves, learning rate, and records in a leaf at least."""
+    """Boosted trees: number, leaves, learning rate, least records in a leaf."""
 
     number: int
     leaves: int
@@ -67,16 +66,16 @@ STRONG, WEAK = Trees(100, 16, 0.1, 10), Trees(20, 8, 0.12, 20)
 
 
 class Encoder(NamedTuple):
-    """Bins of a column, and means of the residual in them.
+    """Bins of a column, and means of the residual, (b,) and (b + 2,).
 
-    Shapes (b,) and (b + 2,). Codes are their own bins.
+    Codes are their own bins.
     """
 
     edges: Array | None
     means: Array
 
     def __call__(self, v: Array | Indices) -> Array:
-        """Return a column and its means, shape (n, 2); mean 0 for codes that were not met."""
+        """Column and its means, shape (n, 2); mean 0 for unknown codes."""
         return np.column_stack(
             [v, self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)]]
         )
@@ -95,7 +94,7 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Prediction of one attribute in one half of the rows, learnt from the other half.
+    """Prediction of one attribute in one half of the rows from the other.
 
     Attributes
     ----------
@@ -104,9 +103,9 @@ class Task:
     taught : ndarray of int
         Training rows.
     parts : tuple of two ndarrays of int
-        These, dealt into two parts.
+        Training rows in two parts.
     run : int
-        Rows of a run of neighbours, whose residuals may depend on one another.
+        Rows of a run of neighbours.
     """
 
     known: Known
@@ -116,7 +115,7 @@ class Task:
 
 
 def edges_of(v: Array | Indices) -> Array | None:
-    """Return edges of about ``BINS`` bins with equal counts; None for codes."""
+    """Edges of about ``BINS`` bins with equal counts; None for codes."""
     if v.dtype.kind in "iu":
         return None
     some, bins = np.sort(v[:: max(1, len(v) // (16 * BINS))]), min(BINS, max(8, len(v) // 100))
@@ -125,12 +124,12 @@ def edges_of(v: Array | Indices) -> Array | None:
 
 
 def binned(v: Array | Indices, edges: Array | None) -> Indices:
-    """Return each value's bin."""
+    """Each value's bin."""
     return np.asarray(v if edges is None else np.searchsorted(edges, v), dtype=np.intp)
 
 
 def bin_means(bins: Indices, r: Array, size: int) -> Array:
-    """Return means of r by bin, shape (size,), shrunk to 0 by their noise."""
+    """Means of r by bin, shape (size,), shrunk to 0 by their noise."""
     counts = np.bincount(bins, minlength=size)
     means = np.bincount(bins, r, size) / np.maximum(counts, 1)
     m, met = len(bins), int(np.count_nonzero(counts))
@@ -142,12 +141,12 @@ def bin_means(bins: Indices, r: Array, size: int) -> Array:
 
 
 def families() -> list[Feature]:
-    """Return one of each registered feature family, in the order of their names."""
+    """One of each registered feature family, in the order of their names."""
     return [registry.get("feature", name)() for name in registry.names("feature")]
 
 
 def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
-    """Return the columns that help each task, best first."""
+    """Columns that help each task, best first."""
     found: list[list[Chosen]] = [[] for _ in tasks]
     for family in families():
         for best, tried in zip(found, _tried(family, shown, tasks), strict=True):
@@ -164,7 +163,7 @@ class Binned(NamedTuple):
 
     @classmethod
     def of(cls, v: Array | Indices) -> Binned:
-        """Return a column with its bins."""
+        """Column with its bins."""
         return cls(v, binned(v, edges := edges_of(v)), edges)
 
 
@@ -188,7 +187,7 @@ def _tried(family: Feature, shown: Shown, tasks: Sequence[Task]) -> list[list[Ch
 
 
 def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
-    """Return a column if it helps; its values as learnt from all, and from either part."""
+    """Column if it helps; its values as learnt from all, and from either part."""
     values, bins, edges = zip(*learnt, strict=True)
     size, r = max(int(each.max()) + 1 for each in bins), task.known.left
     if size == 1:
@@ -226,7 +225,7 @@ def _try(column: Column, learnt: Sequence[Binned], task: Task) -> list[Chosen]:
 class Model:
     """Prediction of an attribute from cells.
 
-    ``low`` and ``high`` bound predictions to three times the range of the training rows.
+    ``low`` and ``high`` bound predictions: three times the range of the training rows.
     """
 
     attribute: int
@@ -240,11 +239,11 @@ class Model:
     """Trees of medians, which long tails do not move."""
 
     def predict(self, shown: Shown) -> Array:
-        """Return what the model adds to the first prediction, shape (n,)."""
+        """Addition to the first prediction, shape (n,)."""
         return self.steps(shown)[1]
 
     def steps(self, shown: Shown) -> tuple[Array, ...]:
-        """Return predictions by least squares, with trees, and of medians, shapes (n,)."""
+        """Predictions by least squares, with trees, and of medians, shapes (n,)."""
         chosen = [one.encoder(one.column(shown)) for one in self.chosen]
         values = np.hstack([shown.flat, shown.differences, *chosen])
         linear = self.linear_only(values)
@@ -259,7 +258,7 @@ class Model:
         return *found, self.robust.predict(_for_trees(values, shown, self.attribute))
 
     def linear_only(self, values: Array) -> Array:
-        """Return least squares alone, shape (n,), of columns of shape (n, q)."""
+        """Least squares alone, shape (n,), of columns of shape (n, q)."""
         return np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear
 
 
@@ -272,21 +271,21 @@ def fit(
     first: Array | None = None,
     run: int = 1,
 ) -> list[list[Model]]:
-    """Return a model for each attribute and fold of training rows.
+    """Model for each attribute and fold of training rows.
 
     Parameters
     ----------
     x : ndarray of shape (n, N)
         Originals.
     folds : sequence of ndarray of int
-        Training rows of each fold; a model sees originals of no others.
+        Training rows of each fold, whose originals alone a model sees.
     name : str
         Names the random streams.
     first : ndarray of shape (folds, n, N), optional
-        First predictions, whose residuals the models predict; without them models predict x itself,
-        and columns are scored on the residuals of least squares on cells.
+        First predictions, whose residuals the models predict. Otherwise they predict x, and
+        residuals of least squares on cells score columns.
     run : int
-        Rows of a run of neighbours that training rows are dealt in.
+        Rows of a run of neighbours.
     """
     ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
     moved = moved_rows(shown, x, ranks)
@@ -317,8 +316,8 @@ def _model(
     raw = np.r_[np.zeros(cells.shape[1], dtype=bool), np.tile([True, False], len(chosen))]
     scale, y = _scale(values[taught]), goal.copy()
     y[~np.isfinite(y)] = 0.0
-    # A ratio with a divisor near 0 is far off in few rows: other parts decide whether least squares
-    # are better without such columns.
+    # Ratios with a divisor near 0 are far off in few rows: least squares may be better without
+    # them.
     scales = scale[1], np.where(raw, np.inf, scale[1])
     used = min(scales, key=lambda some: _held_out(values, (scale[0], some), y, task))
     design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])
@@ -351,7 +350,7 @@ def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -
 
 
 def least_squares(values: Array, x: Array, taught: Indices) -> Array:
-    """Return the least-squares prediction of x, shape (n,), fitted to some rows."""
+    """Least-squares prediction of x, shape (n,), fitted to some rows."""
     values = _scaled(values, _scale(values[taught]))
     design = np.column_stack([np.ones(len(values)), values])
     return design @ np.linalg.lstsq(design[taught], x[taught], rcond=1e-10)[0]
@@ -367,9 +366,9 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
 
 
 def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
-    """Return the columns for trees: cells with blanks, columns, differences and place.
+    """Columns for trees: cells with blanks, columns, differences and place.
 
-    Shown columns are among them whether or not they helped: a long tail may have hidden it.
+    Shown columns are included even if a long tail hid that they help.
     """
     flat, known = shown.cells.reshape(len(shown.cells), -1), shown.differences.shape[1]
     rest = values[:, flat.shape[1] + known :]
@@ -381,7 +380,7 @@ def _for_trees(values: Array, shown: Shown, attribute: int) -> Array:
 
 
 def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
-    """Return unfitted trees; equal for any number of threads."""
+    """Unfitted trees; equal for any number of threads."""
     # imported here: it costs a second
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -398,7 +397,7 @@ def grower(size: Trees, rows: int, loss: str = "squared_error") -> Any:
 
 
 def dealt(n: int, rng: np.random.Generator, run: int = 1, parts: int = 2) -> list[Indices]:
-    """Return parts of n rows, dealt at random in runs of neighbours."""
+    """Parts of n rows, dealt at random in runs of neighbours."""
     runs = -(-n // run)
     part = np.empty(runs, dtype=np.intp)
     part[rng.permutation(runs)] = np.arange(runs) * parts // runs

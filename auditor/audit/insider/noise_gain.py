@@ -3,8 +3,8 @@
 The auditor has ``Z_i = Y_i − X``. With one shape ``K_0`` for all copies each row holds ``rank K_0``
 independent observations of the M levels, so ``Sigma`` is measured as ``tr(K_0⁺ Cov(Z_i, Z_j)) /
 rank K_0``, whatever the data are. The best unbiased combination of copies has the noise ``Z_b``
-less its regression on the differences ``Z_j − Z_b``. The share of variance that this removes is
-their squared multiple correlation (li2012, Theorems 1 and 4). It is 0 if nothing is gained.
+less its regression on the differences ``Z_j − Z_b``. The share of variance removed is their squared
+multiple correlation (li2012, Theorems 1 and 4).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ moments, whose last bit is 1e-16 of it."""
 def noise_gains(
     coalitions: Sequence[Coalition], total: Moments, law: KroneckerNoise
 ) -> dict[Coalition, NoiseGain]:
-    """Return the share for each coalition of two copies or more.
+    """Share for each coalition of two copies or more.
 
     Parameters
     ----------
     total : Moments
         Of ``[X, Y_1 … Y_M]`` over all rows.
     law : KroneckerNoise
-        As stated; used for the shape, and for which copy is best.
+        As stated; for the shape and the best copy.
     """
     M, N = law.copies, law.width
     P = total.products.reshape(M + 1, N, M + 1, N)
@@ -61,14 +61,13 @@ def noise_gains(
 
 
 def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, Indices]:
-    """Return the share for each coalition, and its number of differences, shapes (B,).
+    """Share for each coalition, and its number of differences, shapes (B,).
 
-    ``index``, of shape (B, k), holds each coalition's places in ``Sigma``.
+    ``index``, (B, k): each coalition's places in ``Sigma``.
     """
     b = np.take_along_axis(index, levels[index].argmin(axis=1, keepdims=True), axis=1)
     best, D = Sigma[b, b], of_differences(Sigma, index, np.broadcast_to(b, index.shape))
-    # A level asked for twice, and the best copy itself, differ from the best copy by rounding only:
-    # such differences are no regressors.
+    # Copies that differ from the best copy by rounding only are no regressors.
     own = np.diag(Sigma)[index]
     differs = (np.einsum("bkk->bk", D) > ROUNDING * own) & (best > 0.0)
     cross = np.where(differs, Sigma[b, index] - best, 0.0)
@@ -80,11 +79,11 @@ def _noise_shares(Sigma: Array, levels: Array, index: Indices) -> tuple[Array, I
 
 
 def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int) -> set[Coalition]:
-    """Return the coalitions of which some combination of copies is lost in second moments.
+    """Coalitions with a combination of copies lost in second moments.
 
     Of ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination
     ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the record away, with ``g²`` of their variance. Attributes
-    are examined one by one. Pairs are left to differences row by row (``Shown.differences``).
+    are examined one by one, without pairs.
 
     Parameters
     ----------
@@ -100,7 +99,7 @@ def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int) -> set[C
         for attribute in range(N):
             each, alike = R[attribute::N, attribute::N], near[attribute::N, attribute::N]
             C = each[index[:, :, None], index[:, None, :]]
-            # of copies that are nearly equal the first one is looked at
+            # the first of nearly equal copies
             again = np.tril(alike[index[:, :, None], index[:, None, :]], -1).any(axis=2)
             C = np.where(again[:, :, None] | again[:, None, :], np.eye(C.shape[1]), C)
             least = np.minimum(least, np.linalg.eigvalsh(C)[:, 0])

@@ -7,9 +7,9 @@
 | ``u`` | distinct noise values; prior normal with their mean and variance | (U,) |
 | edge | each cell of a copy is an exact equation ``x_tj + r · u_v = y_ctj`` | k·n·N |
 
-Every equation has two unknowns, so the equations are edges of a graph. A spanning tree writes each
-connected part as ``a + b · w``, with one unknown w. Further edges are weighted equations. The priors
-then determine w by sparse least squares. No original value enters the solution.
+An equation in two unknowns is an edge of a graph. A spanning tree writes each connected part as ``a
++ b · w``, with one unknown w. Sparse least squares of priors and further edges determine w. No
+original value enters the solution.
 
 Cells that share one noise value, up to sign and scale (``equal_noise``):
 
@@ -22,7 +22,7 @@ Cells that share one noise value, up to sign and scale (``equal_noise``):
 | ``g`` | resolution of a copy's column: its lattice step, or its floating-point spacing | (k, N) |
 
 On lattices values repeat by chance, so whole rows are compared, and columns at every lag, forwards
-and in reverse. A value in more than ``ATOM`` of all cells belongs to a discrete law and links nothing.
+and in reverse. A value in more than ``ATOM`` of all cells links nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EXACT = 1e4
 def coincidences(
     X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
 ) -> list[Finding]:
-    """Return a finding for each coalition if copies share noise values.
+    """Finding for each coalition if copies share noise values.
 
     X and each copy have shape (n, N).
     """
@@ -92,7 +92,7 @@ def coincidences(
 
 
 def one_to_one(x: Array, y: Array) -> bool:
-    """Return whether cells are a one-to-one function of repeated originals."""
+    """Whether cells are a one-to-one function of repeated originals."""
     values, which = np.unique(x, return_inverse=True)
     cells, place = np.unique(y, return_inverse=True)
     pairs = np.unique(which.ravel() * len(cells) + place.ravel())
@@ -102,14 +102,14 @@ def one_to_one(x: Array, y: Array) -> bool:
 
 
 def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
-    """Return the least-squares originals, shape (n, N).
+    """Least-squares originals, shape (n, N).
 
     Parameters
     ----------
     Y : ndarray of shape (k, n, N)
         Standardised copies.
     Z : ndarray of shape (k, n, N)
-        Noise, for the mean and the variance of its prior alone.
+        Noise, for its prior's mean and variance.
     K : ndarray of shape (N, N)
         Covariance of the originals.
     """
@@ -150,10 +150,9 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
 def spanning_tree(
     x: Indices, u: Indices, r: Array, y: Array, nodes: int, longest: int
 ) -> tuple[Array, Array, Indices, Indices]:
-    """Return ``a``, ``b`` and the unknown of each node, and the tree's edges.
+    """``a``, ``b`` and the unknown of each node, and the tree's edges.
 
-    Edges are ``v_x + r · v_u = y``. A branch is cut where it is long, or where ``b`` is far from 1;
-    its edge is then beyond the tree.
+    Edges are ``v_x + r · v_u = y``. Branches are cut where they are long, or ``b`` is far from 1.
     """
     order = np.argsort(np.concatenate([x, u]), kind="stable")
     ends = np.concatenate(
@@ -207,7 +206,7 @@ def spanning_tree(
 
 
 def cause(value: Indices, multiple: Array, coalition: Coalition) -> str:
-    """Return the commonest kind of shared noise in words."""
+    """Commonest kind of shared noise in words."""
     n = value.shape[1]
     order = np.argsort(value.ravel(), kind="stable")
     again = np.flatnonzero(np.diff(value.ravel()[order]) == 0)
@@ -258,12 +257,12 @@ SHORTEST = 64
 
 
 class Arrangement(NamedTuple):
-    """Which cells share noise: ``noise = r · u_v`` up to an error by rounding.
+    """Which cells share noise: ``noise = r · u_v`` up to rounding.
 
     Attributes
     ----------
     value : ndarray of shape (k, n, N)
-        Number of the distinct value, from 0.
+        Distinct value, from 0.
     multiple : ndarray of shape (k, n, N)
         ``r``, in data units; its absolute value is the column's scale.
     error : float
@@ -276,7 +275,7 @@ class Arrangement(NamedTuple):
 
 
 def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
-    """Return the arrangement of shared noise, or None without any.
+    """Arrangement of shared noise, or None without any.
 
     Parameters
     ----------
@@ -305,10 +304,10 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
 
 
 def resolutions(Y: Array) -> Array:
-    """Return the largest rounding error of each column, shape (k, N).
+    """Largest rounding error of each column, shape (k, N).
 
-    A column is on a lattice if all its values are whole multiples of the smallest distance between
-    two of them, counted from the least.
+    On a lattice all values are whole multiples of the smallest distance between two of them,
+    counted from the least.
     """
     found = 8.0 * np.finfo(float).eps * np.abs(Y).max(axis=1)
     for place in np.ndindex(found.shape):
@@ -322,10 +321,9 @@ def resolutions(Y: Array) -> Array:
 
 
 def common_scales(Z: Array, resolution: Array) -> Array:
-    """Return scales, shape (k, N), by which columns of one noise agree.
+    """Scales, shape (k, N), by which columns of one noise agree.
 
-    The ratio of two columns' scales is the commonest ratio of their large absolute values. Without
-    a common ratio a column has a scale of its own.
+    The ratio of two scales is the commonest ratio of the columns' large absolute values, if any.
     """
     k, n, N = Z.shape
     columns = Z.transpose(0, 2, 1).reshape(k * N, n)
@@ -354,22 +352,22 @@ def common_scales(Z: Array, resolution: Array) -> Array:
 
 
 def spreads(columns: Array) -> Array:
-    """Return the standard deviation of each row, 1 for constant rows."""
+    """Standard deviation of each row, 1 for constant rows."""
     found = columns.std(axis=1)
     return np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0)
 
 
 def distinct(sizes: Array, rounding: float) -> Array:
-    """Return the distinct absolute values of a column in ascending order."""
+    """Distinct absolute values of a column in ascending order."""
     ordered = np.sort(sizes)
     kept = ordered[np.diff(ordered, prepend=0.0) > 2.0 * rounding]
     return np.asarray(kept if len(kept) else [np.finfo(float).tiny], dtype=np.float64)
 
 
 def equal_values(U: Array, tolerance: float) -> Indices:
-    """Return pairs of cells with equal absolute values, shape (2, L).
+    """Pairs of cells with equal absolute values, shape (2, L).
 
-    Left out are 0 and the frequent values of a discrete law.
+    Without 0 and frequent values.
     """
     size = np.abs(U).ravel()
     order = np.argsort(size, kind="stable")
@@ -380,9 +378,9 @@ def equal_values(U: Array, tolerance: float) -> Indices:
 
 
 def equal_rows(Z: Array, resolution: Array) -> Indices:
-    """Return pairs of cells in equal rows of noise, up to sign, shape (2, L).
+    """Pairs of cells in equal rows of noise, up to sign, shape (2, L).
 
-    There are none if as many rows are equal by chance.
+    None if as many rows are equal by chance.
     """
     k, n, N = Z.shape
     rows = np.round(Z / np.maximum(resolution.min(axis=0), 1e-300)).reshape(k * n, N)
@@ -409,9 +407,9 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
 
 
 def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
-    """Return pairs of cells of columns with one noise at some lag.
+    """Pairs of cells of columns with one noise at some lag; scales, (k, N).
 
-    Lags run forwards and in reverse. The columns' scales, shape (k, N), are returned too.
+    Lags run forwards and in reverse.
     """
     k, n, N = Z.shape
     noise, rounding = Z.transpose(0, 2, 1).reshape(k * N, n), resolution.ravel()

@@ -13,18 +13,18 @@ from auditor.base.types import Array, Coalition
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """Squared errors that an attack leaves, with its cause in words.
+    """Squared errors of an attack, with its cause in words.
 
     Attributes
     ----------
     coalition : tuple of int
         Copy numbers, from 1.
     squares : ndarray of shape (m, N)
-        Squared error of each judged record and attribute, in squared data units.
+        By judged record and attribute, in squared data units.
     variances : ndarray of shape (N,)
-        Variance of each attribute.
+        By attribute.
     cause : str
-        One clause without any value of the table. It is empty if a line does as well.
+        One clause without any value of the table; empty if a line does as well.
     """
 
     attack: str
@@ -45,12 +45,12 @@ class Finding:
 
 
 def line_squares(X: Array, copies: Sequence[Array]) -> Array:
-    """Return squared errors of the regression of X on all cells, shape (n, N)."""
+    """Squared errors of the regression of X on all cells, shape (n, N)."""
     return unbiased_errors(X, np.hstack(copies)) ** 2
 
 
 def copies_in_words(coalition: Sequence[int]) -> str:
-    """Return a few copy numbers in words.
+    """Few copy numbers in words.
 
     >>> copies_in_words([2]), copies_in_words([1, 2, 3, 4, 5])
     ('copy 2', 'copies 1, 2, 3, 4, …')

@@ -7,9 +7,8 @@
 | ``P`` | first D values of Z, or their ranks, in every natural order of drawing; standardised | (D, L) |
 | match | a correlation in ``E P`` above ``SAME_FEW``, or of ``PROBE`` values anywhere in a series of draws | (S, L) |
 
-Ranks know neither scale nor law: Laplace noise by inversion is a monotone function of doubles. A match
-is drawn in full. Each column of each copy is compared with it by ranks, and predicted by a line or by
-neighbours in the order of the draws.
+Ranks know neither scale nor law. A match is drawn in full. Each column is compared with it by
+ranks, and predicted by a line or by neighbours in the order of the draws.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ STREAMS: dict[str, tuple[Callable[[str, int, int], Array], str]] = {
 def known_generators(
     X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
 ) -> list[Finding]:
-    """Return findings if a guessable seed draws the noise of any column.
+    """Findings if a guessable seed draws the noise of any column.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def known_generators(
 
 
 def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
-    """Return mean squared noise beyond known draws, and generators by copy.
+    """Mean squared noise beyond known draws, and generators by copy.
 
     The former has the shape of Z and is infinite without a match. Copies count from 0.
     """
@@ -140,9 +139,9 @@ def redrawn(Z: Array, X: Array) -> tuple[Array, dict[int, str]]:
 
 
 def unpredicted(e: Array, z: Array) -> Array:
-    """Return the part of z that draws e leave, shape (n,): none if z is monotone in e.
+    """Part of z that draws e leave, shape (n,): none if z is monotone in e.
 
-    Otherwise by a line or by neighbours in the order of e, as of rounded noise.
+    Otherwise by a line or by neighbours in the order of e.
     """
     order = np.argsort(e)
     near = np.pad(z[order], 1, mode="reflect")
@@ -155,9 +154,9 @@ def unpredicted(e: Array, z: Array) -> Array:
 
 
 def drawn_again(ranks: Array, noise: Array) -> Iterator[tuple[str, Array]]:
-    """Yield causes and draws, shape (M, n, N), of seeds whose first draws are the noise's.
+    """Yield causes and draws, (M, n, N), of seeds that match first draws.
 
-    Popular seeds may have served for other draws before. Each row may have a seed of its own.
+    Popular seeds may have made other draws before, and each row may have a seed of its own.
     """
     shape, few = noise.shape, [one[:DRAWS] for part in (noise, ranks) for one in sequences(part)]
     P, seeds = standardised(np.array(few).T).astype(np.float32) / DRAWS, all_seeds()
@@ -180,7 +179,7 @@ def drawn_again(ranks: Array, noise: Array) -> Iterator[tuple[str, Array]]:
 
 @cache
 def series() -> dict[tuple[str, int], NDArray[np.complex64]]:
-    """Return Fourier transforms of popular seeds' draws, and of all seeds' first draws (seed −1)."""
+    """Fourier transforms of draws; seed −1: all seeds' first draws."""
     found: dict[tuple[str, int], NDArray[Any]] = {
         (stream, -1): E[:, 0] for stream, E in first_draws().items()
     }
@@ -222,7 +221,7 @@ def layouts(
 
 @cache
 def all_seeds() -> Indices:
-    """Return the seeds that are tried, shape (S,)."""
+    """Seeds that are tried, shape (S,)."""
     days = np.arange("2000-01-01", "2031-01-01", dtype="datetime64[D]").astype(str)
     dates = [int(day.replace("-", "")) for day in days.tolist()]
     return np.array([*range(LAST_SEED + 1), *POPULAR, *dates, *NUMBERS])
@@ -230,7 +229,7 @@ def all_seeds() -> Indices:
 
 @cache
 def first_draws() -> dict[str, NDArray[np.float32]]:
-    """Return the first draws of all seeds by stream, shape (S, DRAWS).
+    """First draws of all seeds by stream, shape (S, DRAWS).
 
     A process draws them once.
     """

@@ -10,9 +10,9 @@
 | ``c`` | candidates for x: originals of other rows, or ``y_1`` less noise of other rows | (S, d) |
 | estimate | ``Σ_c c · w_c / Σ_c w_c`` with ``log w_c = Σ_m log g_m(e_m(c))``, plus ``log p(c)`` for candidates from noise | (n, d) |
 
-Densities come from one half of the rows and estimates are judged on the other half, both ways. An
-attribute keeps its best linear regression unless held-out rows of some coalition are surely estimated
-better. Assumed, *not checked*: noise of a copy depends on earlier copies linearly.
+Densities of one half of the rows are judged on the other, both ways. An attribute keeps its best
+linear regression unless held-out rows are surely estimated better. Assumed, *not checked*: noise of
+a copy depends on earlier copies linearly.
 
 A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, smoothed by the
 Gaussian width with the largest held-out likelihood.
@@ -54,13 +54,13 @@ FOLLOWS = 0.05
 def noise_density(
     X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
 ) -> list[Finding]:
-    """Return findings if the density leaves less than a line.
+    """Findings if the density leaves less than a line.
 
     X and each copy have shape (n, N).
     """
     every = -(-len(X) // TAUGHT)
     X, Y = X[::every], np.array([copy[::every] for copy in copies])
-    # halves of rows in order of a column would differ
+    # halves by a column's order would differ
     order = np.random.default_rng(0).permutation(len(X))
     X, Y = X[order], Y[:, order]
     n, halves = len(X), (slice(0, None, 2), slice(1, None, 2))
@@ -89,7 +89,7 @@ def noise_density(
                 if _gains(squares[place][:TRIED, targets], found_of(fit, TRIED), 0.0)
             }
             if any(_gains(squares[place][:, targets], e, SURE) for place, e in some.items()):
-                # one copy alone is estimated likewise: another method would count as a gain of pooling
+                # another method for one copy alone would count as a gain of pooling
                 for place, fit in fits.items():
                     errors = some[place] if place in some else found_of(fit, JUDGED)
                     if errors.mean() < squares[place][:, targets].mean():
@@ -104,7 +104,7 @@ def noise_density(
 
 
 def _errors_of(fits: Sequence[_Fit], rows: int, from_noise: bool) -> Array:
-    """Return squared errors of the first rows, every second one by the other half's fit."""
+    """Squared errors of the first rows, every second one by the other half's fit."""
     errors = np.empty((min(rows, len(fits[0].x)), fits[0].x.shape[1]))
     for side, fit in enumerate(fits[::-1]):
         errors[side::2] = fit.errors(np.arange(side, len(errors), 2), from_noise)
@@ -118,7 +118,7 @@ def _cause(coalition: Coalition, columns: Sequence[str]) -> str:
 
 
 def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
-    """Return single attributes, then pairs with dependent noise sizes."""
+    """Single attributes, then pairs with dependent noise sizes."""
     n, N = X.shape
     found = [[j] for j in range(N)]
     size = np.array(
@@ -132,10 +132,10 @@ def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
 
 
 def _gains(line: Array, found: Array, sure: float) -> bool:
-    """Return whether squared errors are surely below the line's by ``GAIN``.
+    """Whether squared errors are surely below the line's by ``GAIN``.
 
-    Sure is a gain of ``sure`` standard errors, or as many more rows with a gain than half. A few
-    outliers can hide the former.
+    By ``sure`` standard errors or, as outliers can hide these, by as many more rows with a gain
+    than half.
     """
     gain = ((line - found) / line.mean(axis=0)).mean(axis=1)
     m, mean = len(gain), float(gain.mean())
@@ -151,15 +151,12 @@ class _Fit:
 
     Attributes
     ----------
-    x : ndarray of shape (n, d)
     copies : list of ndarray of shape (n, d)
         Least noise first.
     weights : list of ndarray
         ``B_m`` with its constant.
     laws : list
         ``g_m``; None for noise that earlier copies determine.
-    prior : Density
-        ``p``
     originals, drawn : ndarray of shape (S, d)
         Candidates, and noise for candidates.
     """
@@ -174,7 +171,6 @@ class _Fit:
 
     @classmethod
     def of(cls, X: Array, Y: Array, targets: list[int], learn: Indices) -> _Fit:
-        """Fit to the rows ``learn``."""
         x, copies = X[:, targets], list(Y[:, :, targets])
         others = np.delete(Y, targets, axis=2).transpose(1, 0, 2).reshape(len(X), -1)
         if others.shape[1]:
@@ -205,7 +201,6 @@ class _Fit:
         )
 
     def errors(self, rows: Indices, from_noise: bool) -> Array:
-        """Return squared errors by candidates from noise or originals, (m, d)."""
         return np.concatenate(
             [
                 self._errors(part, from_noise)
@@ -235,7 +230,7 @@ class _Fit:
 
 
 def representatives(values: Array) -> Array:
-    """Return quantiles of one column, or evenly spaced rows of several."""
+    """Quantiles of one column, or evenly spaced rows of several."""
     places = ((np.arange(CANDIDATES) + 0.5) / CANDIDATES * len(values)).astype(int)
     return np.sort(values, axis=0)[places] if values.shape[1] == 1 else values[places]
 
@@ -250,14 +245,14 @@ FLOOR = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """Density of d-dimensional values as logarithms in a table of cells.
+    """Logarithmic density of d-dimensional values in a table of cells.
 
     Attributes
     ----------
     scale, low, step : ndarray of shape (d,)
         ``s``; the first cell's edge and the cells' width on the scale of asinh.
     log : ndarray of shape (K,) * d
-        Logarithms of the density in the values' own units, by cell.
+        By cell, in the values' own units.
     """
 
     scale: Array
@@ -266,7 +261,7 @@ class Density:
     log: Array
 
     def cells(self, values: Array) -> tuple[Indices, ...]:
-        """Return the nearest cell of values, shape (..., d), along each axis."""
+        """Nearest cell of values, shape (..., d), along each axis."""
         places = (np.arcsinh(values / self.scale) - self.low) / self.step
         return tuple(
             np.clip(places[..., axis], 0, self.log.shape[0] - 1).astype(np.intp)
@@ -274,15 +269,14 @@ class Density:
         )
 
     def __call__(self, values: Array) -> Array:
-        """Return the log-density of values, shape (..., d)."""
+        """Log-density of values, shape (..., d)."""
         return self.log[self.cells(values)]
 
 
 def fitted_density(values: Array) -> Density:
-    """Return the density of a sample, shape (m, d), with d 1 or 2.
+    """Density of a sample, shape (m, d), with d 1 or 2.
 
-    The width of the smoothing is chosen by the likelihood of every second row, of a density of the
-    other rows.
+    Held-out likelihood over every second row chooses the smoothing.
     """
     d = values.shape[1]
     scale = np.maximum(np.median(np.abs(values), axis=0), 1e-3 * values.std(axis=0) + 1e-300)

@@ -23,7 +23,7 @@ MOST_COLUMNS = 64
 def insider_noise_records(
     context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]
 ) -> list[Measurement]:
-    """Return records of single copies and of all, for attacks that succeed.
+    """Records of single copies and of all, for attacks that succeed.
 
     X and each copy have shape (n, N). The cause in words is the ``reason`` of the records.
     """

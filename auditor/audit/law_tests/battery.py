@@ -1,8 +1,7 @@
 """Tests of scores that are independent and uniform under the law.
 
-The Rosenblatt transform turns a release into scores ``u``, one row per record (rosenblatt1952). If
-the stated law is true, all scores are independent, uniform on (0, 1), and independent of the
-originals. Numbers and categories share every test.
+The Rosenblatt transform turns a release into scores ``u``, one row per record (rosenblatt1952).
+Under the law they are independent, uniform on (0, 1), and independent of the originals.
 
 | symbol | meaning | under the law |
 | --- | --- | --- |
@@ -25,8 +24,8 @@ originals. Numbers and categories share every test.
 | ``repeats`` | sizes that come again | binomial (hoeffding1956) |
 | ``learned`` | a score, a size or a product that a ridge regression predicts out of sample | N(0, 1) given the features |
 
-All p-values but the last are exact or bounds for any originals. The last is used from 512 rows on: exact
-for functions of the originals, a martingale's limit for earlier scores.
+All p-values but the last are exact or bounds for any originals. The last, from 512 rows on, is
+exact for functions of the originals, a martingale's limit for earlier scores.
 """
 
 from __future__ import annotations
@@ -74,13 +73,13 @@ class Scores:
     Attributes
     ----------
     values : ndarray of shape (n, d)
-        Uniform on (0, 1) if the law is true.
+        Uniform on (0, 1) under the law.
     names : sequence of str
-        The d columns, as a message names them: "noise of copy 1 ('age')".
+        The d columns in messages: "noise of copy 1 ('age')".
     grain : ndarray of shape (d,)
         Largest difference of two scores of one noise value; 1 where scores are randomised.
     groups : ndarray of shape (d,)
-        Number of each column's copy.
+        Copy number by column.
     """
 
     values: Array
@@ -99,7 +98,7 @@ class Scores:
         return np.clip(normal(np.abs(2.0 * self.values - 1.0)), -8.0, 8.0)
 
     def joined(self, other: Scores) -> Scores:
-        """Return the columns of both."""
+        """Columns of both."""
         values, grain, groups = (
             np.concatenate([getattr(one, part) for one in (self, other)], axis=-1)
             for part in ("values", "grain", "groups")
@@ -116,7 +115,7 @@ class Finding(NamedTuple):
     where: str
 
     def as_test(self, statistic: str, tests: int, rows: int, telling: float = NO_SIZE) -> LawTest:
-        """Return it corrected for the number of comparisons (Bonferroni)."""
+        """Test corrected for the number of comparisons (Bonferroni)."""
         p = min(1.0, max(1, tests) * math.exp(-self.x))
         return LawTest(statistic, p, max(1, tests), rows, *self[1:], telling)
 
@@ -127,14 +126,14 @@ NOTHING = Finding(0.0, 0.0, 0.0, "nothing is compared:")
 def largest(
     x: Array, observed: Array, expected: float, where: str, *names: Sequence[str]
 ) -> Finding:
-    """Return the comparison with the largest exponent.
+    """Comparison with the largest exponent.
 
     Parameters
     ----------
     x, observed : ndarray of any shape
-        Exponents, and the figures for the message.
+        Exponents, and figures for the message.
     where : str
-        With a place ``{}`` for a name along each axis that ``names`` lists.
+        With a place ``{}`` for a name along each axis of ``names``.
     """
     if x.size == 0:
         return NOTHING
@@ -144,23 +143,23 @@ def largest(
 
 
 def normal(u: Array) -> Array:
-    """Return normal scores, finite."""
+    """Normal scores, finite."""
     return scipy.special.ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53))
 
 
 def normal_exponent(z: Array) -> Array:
-    """Return the exponent of N(0, 1) values, two-sided."""
+    """Exponent of N(0, 1) values, two-sided."""
     return -scipy.special.log_ndtr(-np.abs(z)) - math.log(2.0)
 
 
 def chaos_exponent(S: Array, F_squared: Array | float) -> Array:
-    """Return x of ``|S| = 2F√x + 2x``, two-sided."""
+    """X of ``|S| = 2F√x + 2x``, two-sided."""
     root = (np.sqrt(F_squared + 2.0 * np.abs(S)) - np.sqrt(F_squared)) / 2.0
     return np.square(root) - math.log(2.0)
 
 
 def log_p(p: Array | float) -> Array:
-    """Return −ln p."""
+    """−ln p."""
     with np.errstate(divide="ignore"):
         return -np.log(p)
 
@@ -168,25 +167,23 @@ def log_p(p: Array | float) -> Array:
 def battery(
     scores: Scores, originals: Array, names: Sequence[str], own: Scores | None = None
 ) -> list[LawTest]:
-    """Return one test a statistic.
+    """One test a statistic.
 
     Parameters
     ----------
     scores : Scores
-        All columns are independent if the law is true.
+        All columns are independent under the law.
     originals : ndarray of shape (n, N)
-        Only the order of values within a column is used.
+        Only the order within a column is used.
     names : sequence of str
         The N original columns.
     own : Scores, optional
-        Scores in other coordinates: each column is uniform and independent of the originals, but
-        columns depend on one another.
+        Scores in other coordinates, whose columns may depend on one another.
 
     Returns
     -------
     list of LawTest
-        Each p-value is for all comparisons of the test. Empty if there are fewer than three rows or
-        no column.
+        With p-values for all comparisons of a test; empty below three rows or without columns.
     """
     n, d = scores.values.shape
     if n < 3 or d == 0:
@@ -220,10 +217,9 @@ def battery(
 
 
 def added_up(scores: Scores, most: int) -> Scores:
-    """Return at most ``most`` columns, more of them added up in groups.
+    """At most ``most`` columns; more are added up in groups.
 
-    A group's normal scores are added up with random signs. The sums are independent and N(0, 1), as
-    groups share no column.
+    A group's normal scores are added up with random signs. The sums are independent and N(0, 1).
     """
     d = scores.values.shape[1]
     if d <= most:
@@ -237,9 +233,6 @@ def added_up(scores: Scores, most: int) -> Scores:
     found = Scores(scipy.special.ndtr(g), names, np.ones(most), np.arange(most))
     found.__dict__["g"] = g  # known already
     return found
-
-
-# -- one column at a time
 
 
 def distribution_test(scores: Scores) -> LawTest:
@@ -280,10 +273,10 @@ def moments_test(scores: Scores) -> LawTest:
 
 
 def small_sizes_test(scores: Scores, every: Scores) -> LawTest:
-    """Test the number of small sizes in each column, and each copy's row with least noise.
+    """Test for small sizes in each column, and each copy's row with least noise.
 
-    A size is below ``w`` with chance ``w``, and the largest of a row's k independent sizes, to the
-    power k, is uniform.
+    A size is below ``w`` with chance ``w``. The largest of a row's k sizes, to the power k, is
+    uniform.
     """
     n, size = len(scores.values), np.abs(2.0 * every.values - 1.0)
     counts = np.stack([(size < w).sum(axis=0) for w in SMALL])
@@ -307,14 +300,10 @@ def small_sizes_test(scores: Scores, every: Scores) -> LawTest:
     return max(found).as_test("sizes near 0", tests, n)
 
 
-# -- between columns, and with the originals
-
-
 def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequence[str]) -> LawTest:
     """Test correlations between columns, and with the originals.
 
-    Originals are compared by ranks, distances from the median and both tails. The row number counts
-    as one.
+    Originals are compared by ranks, distances from the median, both tails and the row number.
     """
     n, d = scores.values.shape
     ranks, names = np.column_stack([ranks, (np.arange(n) + 0.5) / n]), [*names, "the row number"]
@@ -343,7 +332,7 @@ def correlations_test(scores: Scores, every: Scores, ranks: Array, names: Sequen
 
 
 def sizes_of(names: Sequence[str]) -> list[str]:
-    """Return the names of sizes."""
+    """Names of sizes."""
     return [f"the size of {name}" for name in names]
 
 
@@ -381,7 +370,7 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
 
 
 def _cosines(u: Array) -> NDArray[np.float32]:
-    """Return ``√2 cos(π l u)``, l = 1 … COSINES, by Chebyshev's recurrence."""
+    """``√2 cos(π l u)``, l = 1 … COSINES, by Chebyshev's recurrence."""
     found = np.empty((COSINES + 1, len(u)), dtype=np.float32)
     found[0], found[1] = 1.0, np.cos(math.pi * u)
     for k in range(2, COSINES + 1):
@@ -402,10 +391,7 @@ def _length(a: Array) -> Array:
 
 
 class Order(NamedTuple):
-    """Fourier transforms of directions and sizes in one order of rows.
-
-    The number of rows is the largest that suits the transform.
-    """
+    """class Order: Fourier transforms of directions and sizes in one order of rows."""
 
     name: str
     rows: int
@@ -413,7 +399,7 @@ class Order(NamedTuple):
 
 
 def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
-    """Return the file's order and the order of each original column."""
+    """File's order and the order of each original column."""
     n = len(scores.values)
     while scipy.fft.next_fast_len(n, real=True) > n:
         n -= 1
@@ -434,13 +420,7 @@ def _kinds(ranks: Array) -> list[tuple[Array, str, str]]:
 def other_rows_test(
     ordered: Sequence[Order], columns: Sequence[str], ranks: Array, names: Sequence[str]
 ) -> LawTest:
-    """Test correlations with other rows' scores and originals at every distance.
-
-    Rows lie on a circle. ``S = Σ g_i h_(i+k)`` over n pairs of rows is a Gaussian chaos with
-    ``‖A‖ ≤ 1`` and ``F² = ‖A‖_F² = n/2``. In reverse order, ``Σ g_i h_(k−i)``, pairs of one column
-    occur twice: ``F² = n``, and at most two rows meet themselves. Half of the level is spent on the
-    ``NEAR`` rows on either side. Different columns are compared in the file's order alone.
-    """
+    """Fourier transforms of directions and sizes in one order of rows."""
     n, found, tests = ordered[0].rows, list[Finding](), 0
     lags = np.arange(n)
     near = np.minimum(lags, n - lags) <= NEAR
@@ -522,8 +502,9 @@ def periods_test(ordered: Sequence[Order], names: Sequence[str]) -> LawTest:
 def repeats_test(scores: Scores) -> LawTest | None:
     """Test the number of repeated sizes in all columns.
 
-    Of m equal cells, each wider than the grain, the i-th size falls into a taken one with a chance of
-    (i − 1)/m at most. A binomial with the mean chance bounds the tail (hoeffding1956).
+    Of m equal cells wider than the grain, the i-th size falls into a taken one with a chance of at
+    most
+    (i − 1)/m. A binomial with the mean chance bounds the tail (hoeffding1956).
     """
     n = len(scores.values)
     cells = np.floor(1.0 / np.maximum(8.0 * scores.grain, LEAST_CELL))
@@ -547,11 +528,10 @@ def repeats_test(scores: Scores) -> LawTest | None:
 def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
     """Test whether a ridge regression predicts scores out of sample.
 
-    Targets are scores, sizes and products. Features are originals, neighbours, earlier scores and
-    the place in the file.
+    Targets are scores, sizes and products.
 
-    It is fitted on every other block of rows. On the others, ``T = Σ s f / √(Σ f²)`` with
-    predictions f is N(0, 1). For a product ``s = g_a g_b`` it is ``Σ s f / √(Σ (f g_a)²)``.
+    Fitted on every other block of rows. On the others, ``T = Σ s f / √(Σ f²)`` is N(0, 1). For a
+    product ``s = g_a g_b`` it is ``Σ s f / √(Σ (f g_a)²)``.
     """
     g = np.clip(scores.g[:LEARNED_ROWS], -8.0, 8.0)
     w, ranks, (n, d) = scores.w[:LEARNED_ROWS], ranks[:LEARNED_ROWS], g.shape
@@ -579,7 +559,7 @@ def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
 
 
 def dictionary(g: Array, ranks: Array) -> NDArray[np.float32]:
-    """Return features: originals, neighbours, earlier scores and place."""
+    """Features: originals, neighbours, earlier scores and place."""
     n, N = ranks.shape
     R, G = normal(ranks).astype(np.float32), g.astype(np.float32)
     place, bins = np.arange(n, dtype=np.float32)[:, None] / n, np.arange(BINS)

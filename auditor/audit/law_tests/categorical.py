@@ -7,9 +7,9 @@
 | ``o`` | code that values are counted from, modulo s: a, or 0 | (n,) |
 | ``U`` | ``Σ_(o ≤ z < y) T[a, z] + V·T[a, y]`` with V uniform | (n,) |
 
-``U`` is the randomised distribution function of y given a (brockwell2007). Two more tests count how
-often each value becomes each other value. Given the source, a count is a sum of independent indicators,
-tested as a binomial of their mean chance, whose tails are longer (hoeffding1956).
+``U`` is the randomised distribution function of y given a (brockwell2007). Two more tests count
+replacements of each value by each other. Given the source, a count is a sum of independent
+indicators; the binomial of their mean chance has longer tails (hoeffding1956).
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Transition(NamedTuple):
     copy, source : int
         Numbers among the law's copies, from 1; source 0 is the original.
     kept : float
-        ``p``, the chance to keep the source's value.
+        ``p``, the chance to keep a value.
     fresh : ndarray of shape (1, s) or (s, s)
-        ``F``, the chances of replacements; one row where all sources have the same.
+        ``F``, chances of replacements; one row if equal for all sources.
     """
 
     copy: int
@@ -71,22 +71,22 @@ class Transition(NamedTuple):
         return self.kept * np.eye(self.fresh.shape[1]) + self.fresh
 
     def chance(self, a: Integers, y: Integers) -> Array:
-        """Return ``T[a, y]``, shape (n,)."""
+        """``T[a, y]``, shape (n,)."""
         return self.kept * (y == a) + self.fresh[self.row(a), y]
 
     def below(self, a: Integers, y: Integers) -> Array:
-        """Return ``Σ_(z < y) T[a, z]``, shape (n,)."""
+        """``Σ_(z < y) T[a, z]``, shape (n,)."""
         sums = np.cumsum(self.fresh, axis=1) - self.fresh
         return self.kept * (y > a) + sums[self.row(a), y]
 
     def row(self, a: Integers) -> Integers | int:
-        """Return the row of ``fresh`` for a source value."""
+        """Row of ``fresh`` for a source value."""
         return a if len(self.fresh) > 1 else 0
 
     def expecting(self, of: Array, least: float) -> Pairs:
-        """Return the pairs of values of which at least so many records are expected.
+        """Pairs of values with at least so many expected records.
 
-        ``of`` has the records of each source value. So few pairs that no matrix is needed.
+        ``of`` has the records of each source value. No matrix is needed for so few pairs.
         """
         if len(self.fresh) > 1:
             a, y = np.nonzero(of[:, None] * self.matrix >= least)
@@ -102,25 +102,25 @@ class Transition(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Records by value of a source and of a copy: distinct pairs, and records with each, shape (m,)."""
+    """Records by pair of a source's and a copy's value, shape (m,)."""
 
     a: Integers
     y: Integers
     records: Integers
 
     def joined(self, other: Pairs, size: int) -> Pairs:
-        """Return the counts with more pairs, which have none of their own."""
+        """Counts with more pairs, which have none of their own."""
         keys = np.concatenate([each.a.astype(np.intp) * size + each.y for each in (self, other)])
         keys, first = np.unique(keys, return_index=True)
         return Pairs(keys // size, keys % size, np.append(self.records, other.records)[first])
 
     def of(self, size: int) -> Array:
-        """Return the records of each source value, shape (s,)."""
+        """Records of each source value, shape (s,)."""
         return np.asarray(np.bincount(self.a, self.records, size), dtype=np.float64)
 
 
 def transitions(law: UniformLaw) -> list[Transition]:
-    """Return the law of each copy given its source, in an order in which sources come first."""
+    """Law of each copy given its source, sources first."""
     pi = np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
     found, source, high = list[Transition](), 0, 1.0
     for copy in (place + 1 for place in law.descending):
@@ -136,7 +136,7 @@ def transitions(law: UniformLaw) -> list[Transition]:
 
 
 def of_original(law: UniformLaw, copy: int) -> Transition:
-    """Return the law of one copy given the original."""
+    """Law of one copy given the original."""
     if not law.by_retention:
         return Transition(copy, 0, 0.0, law.transition_matrix(None, copy))
     p, pi = law.levels[copy - 1], np.full(law.size, 1.0 / law.size) if law.pi is None else law.pi
@@ -144,7 +144,7 @@ def of_original(law: UniformLaw, copy: int) -> Transition:
 
 
 def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
-    """Return each copy that has another copy as its source, with that one before it."""
+    """Each copy with another copy as its source, and that source."""
     steps = transitions(law)
     return [(copies[each.source - 1], copies[each.copy - 1]) for each in steps if each.source]
 
@@ -153,17 +153,14 @@ def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
-    """Return the numbers of the copies that are scored: more of a short table."""
+    """Numbers of the scored copies: more of a short table."""
     most = min(MOST_COPIES, max(FEWEST_COPIES, SCORED_VALUES // rows))
     places = np.linspace(0, max(0, len(singles) - 1), min(len(singles), most))
     return [singles[int(place)] for place in np.rint(places)]
 
 
 def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
-    """Return the first and last scored runs of a long table, and a second block's first.
-
-    They show generators that restart with every block, and draws in reverse order.
-    """
+    """First and last scored runs of a long table, and a second block's first."""
     most = min(SCORED_ROWS, SCORED_VALUES // max(1, copies))
     if rows <= most:
         return [(0, rows)]
@@ -175,7 +172,7 @@ def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
 def replacement_scores(
     steps: Sequence[Transition], columns: Sequence[Codes], rng: Rng, from_source: bool = True
 ) -> Array:
-    """Return the scores of copies, shape (n, number of steps).
+    """Scores of copies, shape (n, number of steps).
 
     Parameters
     ----------
@@ -184,7 +181,7 @@ def replacement_scores(
     rng : Rng
         Draws V.
     from_source : bool
-        Whether values are counted from the source's value, or from 0.
+        Whether values are counted from the source's, or from 0.
     """
     scores = []
     for each in steps:
@@ -202,16 +199,16 @@ def score_tests(
     originals: Mapping[str, Integers],
     rng: Rng,
 ) -> list[LawTest]:
-    """Return the battery's tests of scores counted from the source, and from code 0.
+    """Tests of scores counted from the source, and from code 0.
 
     Parameters
     ----------
     law : UniformLaw
-        Of the copies that are scored.
+        Of the scored copies.
     columns : sequence of ndarrays of shape (n,)
         The original, and those copies.
     copies : sequence of int
-        Their numbers in the release, for messages.
+        Their numbers in the release.
     originals : mapping
         The original's attributes, by name.
     rng : Rng
@@ -236,7 +233,7 @@ def score_tests(
 def count_tests(
     law: UniformLaw, copies: Sequence[int], pairs: Callable[[int, int], Pairs], rows: int
 ) -> list[LawTest]:
-    """Return the test of values kept in all, and the test of every pair of values.
+    """Test of values kept in all, and the test of every pair of values.
 
     Parameters
     ----------
@@ -245,14 +242,14 @@ def count_tests(
     copies : sequence of int
         Their numbers in the release.
     pairs : callable
-        Records by value of a source (copy 0 is the original) and of a copy.
+        Records by value of a source (0: the original) and of a copy.
     rows : int
         Records counted.
 
     Notes
     -----
-    If a share ε of the values to be replaced is kept, the share kept rises from its mean k by
-    ``ε (1 − k)``. That is ``ε √((1 − k)/k) √n`` standard deviations.
+    If a share ε of the values to be replaced is kept, the share kept rises from its mean k by ``ε
+    (1 − k)``. That is ``ε √((1 − k)/k) √n`` standard deviations.
     """
     kept, cells, telling, kept_tests, cell_tests = [NOTHING], [NOTHING], 1.0, 0, 0
     compared, every = [], np.arange(law.size)
@@ -287,7 +284,7 @@ def count_tests(
 
 
 def least_likely(met: NDArray[Any], of: NDArray[Any], chance: Array, where: str) -> Finding:
-    """Return the least likely of some binomial counts, two-sided; all shapes are (m,)."""
+    """Least likely of some binomial counts, two-sided; all shapes are (m,)."""
     chance = np.where(chance > 1.0 - ROUNDING, 1.0, np.clip(chance, 0.0, 1.0))
     # Chernoff: a tail is at most exp(−n KL). The exact tail is taken of the count where that is
     # least.

@@ -1,7 +1,6 @@
 """Rows that are tested one by one, and the precision of their values.
 
-Values are known to no better than the copies' grid, or their last bit, and are taken as off by that
-much. *Not checked*: rows not chosen.
+Values are precise to the copies' grid, or to their last bit. *Not checked*: rows not chosen.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ FRACTIONS = np.concatenate([np.arange(1.0, 10_001.0), 10.0 ** np.arange(5, 10)])
 
 
 class Rows(NamedTuple):
-    """Rows that are tested, best laid out in memory column by column.
+    """Rows that are tested, best in column-major order.
 
     Attributes
     ----------
     x : ndarray of shape (n, N)
     noise : ndarray of shape (n, M, N)
     grain : ndarray of shape (M, N)
-        Precision of each value of the noise.
+        Precision of noise values.
     """
 
     x: Array
@@ -49,7 +48,7 @@ class Rows(NamedTuple):
 
 
 def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
-    """Return the numbers of the copies that are tested, evenly spread."""
+    """Numbers of the copies that are tested, evenly spread."""
     most = max(1, coordinates // width)
     return sorted(
         {1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()}
@@ -57,12 +56,12 @@ def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
 
 
 def rows_wanted(rows: int, values: int) -> int:
-    """Return the number of rows that are tested, by values in a row."""
+    """Number of rows that are tested, by values in a row."""
     return min(rows, max(FEWEST_ROWS, min(VALUES_AT_MOST // values, SQUARES_AT_MOST // values**2)))
 
 
 def runs(length: int, wanted: int) -> Indices:
-    """Return the rows of a block that are tested: evenly spread runs."""
+    """Rows of a block that are tested: evenly spread runs."""
     if wanted >= length:
         return np.arange(length)
     run = min(length, max(RUN, wanted // RUNS))
@@ -73,14 +72,14 @@ def runs(length: int, wanted: int) -> Indices:
 def rows_of(
     blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[int], on_grid: bool
 ) -> Rows:
-    """Return the rows of some blocks together, of some copies.
+    """Rows of some blocks together, of some copies.
 
     Parameters
     ----------
     chosen : sequence of int
         Numbers of the copies.
     on_grid : bool
-        Whether copies may have been rounded to a grid; not if they were transformed back since.
+        Whether copies may be on a grid; not after a transformation.
     """
     every = list(blocks)
     x = np.empty((every[0][0].shape[1], sum(len(x) for x, _ in every)))
@@ -107,13 +106,12 @@ def _largest(values: Array) -> Array:
 
 
 def grids(values: Array) -> Array:
-    """Return the spacing of each column's grid, 0 for 0 alone.
+    """Spacing of each column's grid, 0 for 0 alone.
 
-    Grids are binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up to
-    10⁹, up to the last bit of the column's largest value. Single precision and significant digits count
-    as the largest value's grid.
+    Grids are binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up
+    to 10⁹. Single precision and significant digits count as the largest value's grid.
     """
-    values = values[:GRID_ROWS]  # of few rows it may be found coarser than it is, never finer
+    values = values[:GRID_ROWS]  # few rows may look coarser, never finer
     mantissa, exponent = np.frexp(values)
     whole = (mantissa * 2.0**53).astype(np.int64)
     lowest = np.where(
@@ -130,9 +128,9 @@ def grids(values: Array) -> Array:
 
 
 def _parts(column: Array, eps: float) -> float:
-    """Return the spacing of values that are multiples of 1/q, else 0.
+    """Spacing of multiples of 1/q with the least q, else 0.
 
-    The least q is taken. Values with a last bit near 1/q are passed over.
+    Values with a last bit near 1/q are passed over.
     """
     some = column[:: max(1, len(column) // 4)]
     for q in FRACTIONS[_multiples(some, FRACTIONS, eps, column)]:

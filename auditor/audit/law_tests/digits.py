@@ -1,7 +1,6 @@
 """Tests of digits: low digits are uniform, last digits show no original.
 
-A generator may write another copy's noise, or the record, into low digits, and no covariance
-changes.
+Low digits may hold another copy's noise or the record, unseen by covariances.
 
 For a value c whose own noise has deviation s, and a frequency ``f ≥ 1.5/s``, the phase ``2π f c``
 is uniform but for ``e^(−44)``, given the originals and the other copies' scores. So for weights b
@@ -10,7 +9,8 @@ that are functions of these, ``t = |Σ b exp(2πi f c)|² / Σ |b|²`` has ``P(t
 ranks v of the originals and of scores v of other copies. Frequencies are powers of ten. Whitened
 noise is tested at all frequencies up to some 8,000 per deviation, with the weights' real parts.
 
-*Last digits of copies from files.* Noise from a generator of doubles reaches a released value from few originals only.
+*Last digits of copies from files.* Noise from a generator of doubles reaches a released value from
+few originals only.
 
 | symbol | meaning |
 | --- | --- |
@@ -83,7 +83,7 @@ def digits_test(scores: Scores, x: Array, values: Sequence[Value]) -> LawTest | 
         tried = [(t.max(axis=1, initial=0.0), decades, 2 * t.size)]
         if place in swept and np.ptp(c) > 0:
             few = _added_up([waves[0][:, others]], min(GROUPS, max(1, SWEPT_VALUES // n)))
-            for b in (few.real + few.imag).T:  # one real weight for sines and cosines
+            for b in (few.real + few.imag).T:
                 t, frequencies = _at_all_frequencies(value, c, b)
                 tried.append((t, frequencies, len(t)))
         for t, frequencies, count in tried:
@@ -111,7 +111,7 @@ def _added_up(waves: Sequence[NDArray[np.complex64]], most: int) -> NDArray[np.c
 
 
 def _at_all_frequencies(value: Value, c: Array, b: NDArray[np.float32]) -> tuple[Array, Array]:
-    """Return ``t`` at each frequency of a grid, and the frequencies."""
+    """``t`` at each frequency of a grid, and the frequencies."""
     step = float(np.ptp(c)) / (GRID - 1)
     place = ((c - c.min()) / step + 0.5).astype(np.intp)
     F = np.abs(scipy.fft.rfft(np.bincount(place, b, GRID).astype(np.float32)))
@@ -135,7 +135,7 @@ class _Found(NamedTuple):
 def last_digits_test(
     law: NoiseLaw, x: Array, y: Array, names: Sequence[str], chosen: Sequence[int]
 ) -> LawTest | None:
-    """Return the test that released doubles do not show originals by their rounding.
+    """Test that released doubles do not show originals by their rounding.
 
     None if no column has last digits.
 
@@ -171,7 +171,7 @@ def last_digits_test(
 def _evidence(distribution: str, std: float, x: Array, y: Array) -> Iterator[float]:
     """Yield ``ln E`` of every generator of the law; nothing without last digits.
 
-    Repeated values are left out: they are bounds or blanks, whose digits are not noise.
+    Without repeated values: these are bounds or blanks.
     """
     values, place, times = np.unique(y, return_inverse=True, return_counts=True)
     x, y = x[times[place] == 1], y[times[place] == 1]

@@ -30,16 +30,16 @@ from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, is_process
 
 
 def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
-    """Return the tests of a release's noise; none if no law is stated.
+    """Tests of a release's noise; none if no law is stated.
 
     Parameters
     ----------
     law : NoiseLaw or None
-        Of the noise, before copies were transformed if they were.
+        Of the noise, before copies were transformed.
 
     Notes
     -----
-    Only the first replicate is tested: the program that draws it draws all others.
+    Only the first replicate is tested.
     """
     transformed = release.transformed
     if law is None or release.key.replicate > 1 or (transformed and not transformed.rigid):
@@ -55,7 +55,7 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
         return [] if found is None else in_memory_tests(*found, names, False)
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
     rows = rows_of(blocks, chosen, transformed is None)
-    if transformed is not None:  # rotated back, an error of h/2 in each column is up to √N as large
+    if transformed is not None:  # rotated back, an error of h/2 in each column may grow by √N
         _, _, released = next(iter(release.blocks()))
         spacing = max(float(grids(copy[:GRID_ROWS]).max()) for copy in released)
         rows = rows._replace(grain=np.maximum(rows.grain, math.sqrt(len(names)) * spacing))
@@ -78,7 +78,7 @@ def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
 def row_tests(
     law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> list[LawTest]:
-    """Return the tests of single rows: cells without noise, scores and low digits.
+    """Tests of single rows: cells without noise, scores and low digits.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def row_tests(
 def in_memory_tests(
     x: Array, copies: Sequence[Array], law: NoiseLaw, names: Sequence[str], on_grid: bool
 ) -> list[LawTest]:
-    """Return the tests of copies that are in memory."""
+    """Tests of copies that are in memory."""
     if not len(x):
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
@@ -139,7 +139,7 @@ def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
 
 
 def null_combinations(K: Array) -> Array:
-    """Return combinations without variance, of standardised coordinates."""
+    """Combinations without variance, of standardised coordinates."""
     own = np.sqrt(np.clip(np.diag(K), 0.0, None))
     loud = np.flatnonzero(own > 0)
     values, vectors = np.linalg.eigh(K[np.ix_(loud, loud)] / np.outer(own[loud], own[loud]))
@@ -149,9 +149,9 @@ def null_combinations(K: Array) -> Array:
 
 
 def _levels(law: KroneckerNoise) -> Array:
-    """Return ``Sigma``, or for a process a matrix with the same ties.
+    """``Sigma``, or for a process a matrix with the same ties.
 
-    At levels that are nearly equal a process moves in few rows, but there by all of its noise.
+    Between nearly equal levels a process moves in few rows by all of its noise.
     """
     if not is_process(law):
         return law.level_covariance
@@ -160,7 +160,7 @@ def _levels(law: KroneckerNoise) -> Array:
 
 
 def law_rows(release: Release) -> int:
-    """Return the number of rows that are tested one by one."""
+    """Number of rows that are tested one by one."""
     n, N = release.table.rows, release.table.width
     return rows_wanted(n, len(some_copies(release.copies, N, MOST_COORDINATES)) * N)
 
@@ -168,7 +168,7 @@ def law_rows(release: Release) -> int:
 def looked_at(release: Release, wanted: int) -> Iterator[tuple[Array, Sequence[Array]]]:
     """Yield rows that are tested one by one, block by block.
 
-    If copies must be drawn again, these are the first rows of each block.
+    The first rows of each block, if copies must be drawn again.
     """
     n, N = release.table.rows, release.table.width
     size = row_blocks(n, N)[0][1]

@@ -1,18 +1,16 @@
 """Rosenblatt transforms: uniform scores of noise under its stated law.
 
-The transform is rosenblatt1952's.
-
 | law | score of a value |
 | --- | --- |
 | Gaussian, any ``K_Z`` | ``Φ(e)``, ``e = W z`` the whitened part of a copy's noise that copies of less noise do not determine |
 | ``uniform`` | ``½ + t/√12``, t the independent components: the root of ``K_0`` undone |
 | Laplace, geometric, Skellam | ``F(d−) + V (F(d) − F(d−))`` of the increment d from the copy of next less noise, V uniform |
-| serial noise | the innovations of the autoregression come in place of the noise (``auditor.schemes.base.additive.whitened``) |
-| ``unstated`` | the noise that a scheme draws apart, if it can tell it (``Scheme.drawn_apart``) |
+| serial noise | the autoregression's innovations in place of the noise (``auditor.schemes.base.additive.whitened``) |
+| ``unstated`` | the scheme's own innovations, if stated (``Scheme.drawn_apart``) |
 
-Rotations without noise and k-anonymity have no law of this kind: their copies are functions of the
-table. If a copy lies on a grid of spacing h, its noise is spread over the grid's cells at random.
-Rounding and spreading add ``h²/6`` to its variance.
+The transform is rosenblatt1952's. Copies that are functions of the table have none: rotations
+without noise, and k-anonymity. If a copy lies on a grid of spacing h, its noise is spread over the
+grid's cells at random, which adds ``h²/6`` to its variance.
 """
 
 from __future__ import annotations
@@ -63,15 +61,15 @@ class Whitening(NamedTuple):
     Attributes
     ----------
     W : ndarray of shape (d, MN)
-        ``W K_Z Wᵀ = I``. Copies are in order of their noise; the rows of a copy depend on copies of
-        less noise and on itself.
+        ``W K_Z Wᵀ = I``, with copies in order of their noise. A copy's rows depend on it and on
+        copies of less noise.
     copy, attribute : ndarrays of shape (d,)
-        Places that a row belongs to. The attribute is −1 if the copy has fewer independent
-        directions than attributes.
+        Places of a row. The attribute is −1 if the copy has fewer independent directions than
+        attributes.
     new : ndarray of shape (d,)
-        Whether copies of less noise determine some of the noise of the row's copy.
+        Whether copies of less noise determine part of the copy's noise.
     deviation : ndarray of shape (M, N)
-        Of each copy's noise given the copies of less noise.
+        Of the noise given copies of less noise.
     """
 
     W: Array
@@ -82,12 +80,10 @@ class Whitening(NamedTuple):
 
 
 def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
-    """Return the whitening of a covariance K, shape (MN, MN).
+    """Whitening of a covariance K, shape (MN, MN).
 
-    Copies are whitened block by block, within a copy by the root that schemes draw with.
-
-    Directions are left out that have no variance, or that are known to no better than ``COARSEST``
-    deviations from noise that is known to ``grain``, shape (MN,).
+    Blocks are copies, whitened by the root that schemes draw with. Directions without variance, or
+    coarser than ``COARSEST`` deviations at this ``grain``, shape (MN,), are left out.
 
     With R the covariance given the copies before, ``C = R_kk``, ``W_k = C^(−½) E_k`` and, for all
     later rows, ``R ← R − R_·k C⁻¹ R_k·``, ``E ← E − R_·k C⁻¹ E_k`` (Cholesky by blocks; C singular
@@ -108,7 +104,7 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
         )
         V = np.zeros((N, int(kept.sum())))
         V[loud] = vectors[:, kept] / np.sqrt(values[kept])
-        # then the root that schemes draw with is undone, whose rows are nearest to the attributes
+        # undo the root that schemes draw with: its rows are nearest to the attributes
         full = len(V.T) == len(loud)
         C = R[k, k] * np.outer(unit[k], unit[k])
         rows.append((undo_root(C)[loud] * unit[k] if full else V.T) @ E[k])
@@ -127,12 +123,12 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
 
 
 class Value(NamedTuple):
-    """Values of Gaussian noise or of a copy whose low digits are uniform.
+    """Values of Gaussian noise, or of a copy with uniform low digits.
 
     Attributes
     ----------
     group : int
-        Number of the copy.
+        Copy number.
     slowest, finest : float
         Range of frequencies.
     whitened : bool
@@ -150,7 +146,7 @@ class Value(NamedTuple):
 def release_scores(
     law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> tuple[Scores, Scores | None, Sequence[Value]]:
-    """Return independent scores, scores in natural coordinates, and values with low digits.
+    """Independent scores, scores in natural coordinates, and values with low digits.
 
     Parameters
     ----------
@@ -175,10 +171,9 @@ def release_scores(
 def gaussian_scores(
     K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> tuple[Scores, Scores, list[Value]]:
-    """Return ``Φ(W z)``, ``Φ(c z)`` of natural coordinates, and values, of noise with covariance K.
+    """``Φ(W z)``, ``Φ(c z)`` of natural coordinates, and values, of noise with covariance K.
 
-    Natural coordinates are each copy's noise and differences of two copies' noise, as they are and
-    in deviations.
+    Natural coordinates are noise and differences of two copies' noise, raw and in deviations.
     """
     n, M, N = rows.noise.shape
     z, grain = spread_over_cells(rows).reshape(n, M * N), rows.grain.ravel()
@@ -248,7 +243,7 @@ def coordinate_name(
 
 
 def spread_over_cells(rows: Rows) -> Array:
-    """Return the noise, spread over the cells of the grid at random."""
+    """Noise, spread over the cells of the grid at random."""
     V = stream(0, "where in a cell of the grid a value lies").random(rows.noise.shape)
     return rows.noise + (V - 0.5) * rows.grain
 
@@ -256,7 +251,7 @@ def spread_over_cells(rows: Rows) -> Array:
 def uniform_scores(
     law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> Scores:
-    """Return ``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
+    """``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
     sigma = np.sqrt(np.clip(np.diag(law.level_covariance), 0.0, None))
     N, root = law.width, psd_root(law.shape)
     undo = (
@@ -269,7 +264,7 @@ def uniform_scores(
         known = np.abs(undo) @ rows.grain[copy] / sigma[copy]
         fine = np.flatnonzero(known <= COARSEST_OF_EDGES)
         u = 0.5 + spread_over_cells(rows)[:, copy] @ undo[fine].T / (sigma[copy] * math.sqrt(12.0))
-        # a value beyond the edges by no more than it is known to is folded back
+        # values beyond the edges by rounding are folded back
         edge = 2.0 * DENSITY["uniform"] * known[fine]
         u = np.where(
             (u > 1.0) & (u < 1.0 + edge),
@@ -294,15 +289,8 @@ def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density:
     )
 
 
-# -- processes with independent increments
-# ------------------------------------------------------------------------------
-
-
 class Increment(NamedTuple):
-    """Noise of an attribute in one copy less that in the copy ``below``.
-
-    If ``below`` is −1, all of the noise.
-    """
+    """Noise of an attribute in one copy less that in ``below``, if not −1."""
 
     below: int
     place: int
@@ -311,9 +299,9 @@ class Increment(NamedTuple):
 
 
 def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
-    """Return the noise of each copy and attribute, or its increments.
+    """Noise of each copy and attribute, or its increments.
 
-    ``nested``: the independent increments of one process from level to level.
+    ``nested``: independent increments of one process.
     """
     levels, variances, found = np.diag(law.level_covariance), np.diag(law.shape).tolist(), []
     order = np.argsort(levels, kind="stable").tolist()
@@ -330,7 +318,7 @@ def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
 def process_scores(
     steps: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> Scores:
-    """Return randomised distribution functions of increments.
+    """Randomised distribution functions of increments.
 
     A value on a lattice, or at rest, is spread over its atom.
     """
@@ -359,7 +347,7 @@ def process_scores(
 
 
 def increment_scores(one: Increment, rows: Rows) -> Array:
-    """Return ``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
+    """``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
     d = rows.noise[:, one.place, one.attribute] - (
         rows.noise[:, one.below, one.attribute] if one.below >= 0 else 0.0
     )

@@ -7,14 +7,14 @@
 | ``group_error(COLUMN, k of G)`` | squared error over the group's own variance | 1 |
 | ``group_close(COLUMN, k of G)`` | ``close`` in the group | 0 |
 
-The first two are computed on some ``ROWS`` records, evenly spaced in every block. The variance of a long
-tail does not enter, so they show exposure that a squared error hides.
+The first two are computed on some ``ROWS`` records, evenly spaced in every block. They show
+exposure that a long tail's squared error hides.
 
-``unit_error`` and ``unit_close`` are over all records, with equal weights of all units;
-``weighted_error`` and ``weighted_close`` with the weights of a column.
+``unit_error`` and ``unit_close`` weight all units equally; ``weighted_error`` and
+``weighted_close`` use a column's weights.
 
-Groups are numbered by size and never named by their value. Groups below ``FEWEST`` sampled records
-have no figure.
+Groups are numbered by size, never named by value. Groups below ``FEWEST`` sampled records have no
+figure.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ Tolerances = Mapping[str, float | Mapping[str, float]]
 
 @dataclass(frozen=True, repr=False)
 class Baseline:
-    """Tolerances of a table, and the success of the best guess without copies.
+    """Tolerances, and the success of the best guess without copies.
 
     Attributes
     ----------
     absolute, relative : ndarray of shape (N,)
         An estimate of x is close within ``absolute + relative·|x|``.
     close : ndarray of shape (N,)
-        Largest share of records for which one constant guess is close.
+        Largest share of records close to one constant.
     median : ndarray of shape (N,)
         Smallest median absolute error of a constant guess.
     stride : int
-        Every so many records of a block are sampled; 1 for all.
+        Every ``stride``-th record of a block is sampled.
     groups : sequence of (column, ndarray of shape (n,))
         Group of each sampled record, by column (``worst_groups``).
     units, weights : ndarray of shape (n,), optional
@@ -75,18 +75,18 @@ class Baseline:
     weights: Array | None = None
 
     def reach(self, scale: Array, x: Array) -> Array:
-        """Return the largest close error, shape (b, 1, N)."""
+        """Largest close error, shape (b, 1, N)."""
         return self.absolute + self.relative * np.abs(x)[:, None, :]
 
 
 def baseline(table: Table, tolerances: Tolerances) -> Baseline:
-    """Return the tolerances of every column, and the success of constant guesses.
+    """Tolerances of every column, and the success of constant guesses.
 
     Parameters
     ----------
     tolerances : mapping
-        By column: an absolute tolerance in the column's units, or ``{"relative": p}``. The default
-        is a tenth of the interquartile range (of 1.35 standard deviations if that range is 0).
+        By column: in its units, or ``{"relative": p}``. By default a tenth of the interquartile
+        range, or of 1.35 standard deviations if that is 0.
     """
     stride = max(1, table.rows // ROWS)
     blocks = row_blocks(table.rows, table.width)
@@ -95,7 +95,7 @@ def baseline(table: Table, tolerances: Tolerances) -> Baseline:
 
 
 def sampled_of(table: Table, values: Any) -> Any:
-    """Return the sampled records' part of one value per record."""
+    """One value per record, for the sampled records."""
     blocks, stride = row_blocks(table.rows, table.width), max(1, table.rows // ROWS)
     return np.concatenate([values[a:b][::stride] for a, b in blocks])
 
@@ -103,7 +103,7 @@ def sampled_of(table: Table, values: Any) -> Any:
 def of_records(
     X: Array, attributes: Sequence[str], tolerances: Tolerances, stride: int = 1
 ) -> Baseline:
-    """Return the baseline of sampled records X, shape (n, N); see ``baseline``."""
+    """Baseline of sampled records X, shape (n, N)."""
     low, high = np.quantile(X, (0.25, 0.75), axis=0)
     spread = np.where(high > low, high - low, 1.35 * X.std(axis=0))
     absolute, relative = SHARE_OF_SPREAD * spread, np.zeros(X.shape[1])
@@ -125,7 +125,7 @@ def of_records(
 
 
 def best_constant_share(x: Array, reach: Array, weights: Array | None = None) -> float:
-    """Return the largest share of records x within ``reach`` of one constant.
+    """Largest share of records x within ``reach`` of one constant.
 
     Records may have ``weights`` that sum to 1.
 
@@ -143,7 +143,7 @@ def best_constant_share(x: Array, reach: Array, weights: Array | None = None) ->
 
 
 def least_median_error(x: Array) -> float:
-    """Return half the length of the shortest interval that holds half of the records.
+    """Half the length of the shortest interval that holds half of the records.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def least_median_error(x: Array) -> float:
 
 
 def sampled(scale: Array, base: Baseline) -> Tally:
-    """Return an empty tally for ``closeness_records``; ``scale`` has standard deviations."""
+    """Empty tally for ``closeness_records``; ``scale``: deviations, (N,)."""
     tally, reach = Tally(scale, (base,), sizes=True), partial(base.reach, scale)
     also: list[GroupTally] = [GroupTally(*one, reach) for one in base.groups]
     if base.units is not None:
@@ -171,9 +171,9 @@ def sampled(scale: Array, base: Baseline) -> Tally:
 
 
 def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measurement]:
-    """Return both metrics of every coalition and attribute, with 95 % intervals.
+    """Both metrics of every coalition and attribute, with 95 % intervals.
 
-    ``tally`` is of the sampled records. Hits within the tolerance come first.
+    ``tally`` is of the sampled records, with hits within the tolerance first.
     """
     n, hits, exact = tally.rows, tally.sums["hits"][0], "expected_hits" in tally.sums
     unknown = np.full(hits.shape, math.nan)
@@ -212,7 +212,7 @@ def closeness_records(cells: Cells, tally: Tally, base: Baseline) -> list[Measur
 
 
 def wilson(share: Array, n: int) -> tuple[Array, Array]:
-    """Return the centre and standard error of Wilson's interval of a share of n records."""
+    """Centre and standard error of Wilson's interval of a share of n records."""
     z = Z_95
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     error = np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
@@ -231,9 +231,9 @@ class GroupTally:
     Attributes
     ----------
     codes : ndarray of shape (n,)
-        Group of each sampled record, numbered by size; −1 for small groups.
+        Group of each sampled record; −1 for small groups.
     reach : callable
-        Returns the largest close error of records x, shape (b, 1, N).
+        Largest close error of records x, shape (b, 1, N).
     errors, hits : list of ndarrays of shape (b, B, N)
     """
 
@@ -244,14 +244,14 @@ class GroupTally:
     x: list[Array] = field(default_factory=list)
 
     def add(self, errors: Array, x: Array) -> None:
-        """Add the next records: errors of shape (b, B, N), and true values of shape (b, N)."""
+        """Add errors of shape (b, B, N), and true values of shape (b, N)."""
         self.errors.append(np.abs(errors).astype(np.float32))
         self.x.append(x.copy())
 
     def records(self, cells: Cells, best: Callable[..., float]) -> list[Measurement]:
-        """Return both metrics; none if some records were left out.
+        """Both metrics; none if some records were left out.
 
-        ``best(x, reach)`` returns the share of records close to one constant.
+        ``best(x, reach)`` is the share of records close to one constant.
         """
         errors, x = np.concatenate(self.errors), np.concatenate(self.x)
         if len(x) != len(self.codes):
@@ -290,7 +290,7 @@ class GroupTally:
 
 @dataclass(repr=False)
 class WeightTally(GroupTally):
-    """Figures over all records with weights; ``codes`` are units, whose errors are one."""
+    """Weighted figures over all records; ``codes`` are units."""
 
     weights: Array = field(default_factory=lambda: np.empty(0))
 
@@ -323,13 +323,13 @@ class GroupTallies:
     each: list[GroupTally]
 
     def add(self, errors: Array, x: Array) -> None:
-        """Add the next records to each."""
+        """Add records to each."""
         for one in self.each:
             one.add(errors, x)
 
 
 def group_codes(values: Any) -> Indices:
-    """Return each record's group, numbered by size; −1 for groups below ``FEWEST``.
+    """Each record's group, numbered by size; −1 for groups below ``FEWEST``.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def noise_figures(
 ) -> Iterator[Measurement]:
     """Yield the figures of the noise of copies, arrays of shape (n, N).
 
-    ``steps`` are the recording steps of the original's columns, NaN for continuous ones.
+    ``steps`` are the original's recording steps, NaN for continuous columns.
     """
     few = copies[:MOST_COPIES]
     spread = X.std(axis=0)
@@ -77,7 +77,7 @@ def noise_figures(
 def column_figures(
     context: CellContext, X: Array, shown: Sequence[ShownColumn], originals: Mapping[str, Any]
 ) -> Iterator[Measurement]:
-    """Yield the figures of shown columns; ``originals`` are the data's columns of equal names."""
+    """Yield figures of shown columns; ``originals`` have equal names."""
     everybody, seen, told = context.everybody, set[str](), set[str]()
     for column in sorted(shown, key=lambda column: "iufU".index(column.values.dtype.kind)):
         copies = everybody if column.copy == 0 else (column.copy,)
@@ -95,7 +95,7 @@ def column_figures(
         seen.add(key)
         counts = np.bincount(codes)
         if key in told or (counts > 0).sum() * 5 > len(codes):
-            continue  # too few records for each value
+            continue  # too few records
         told.add(key)
         for j, name in enumerate(context.attributes):
             mean = np.bincount(codes, X[:, j]) / np.maximum(counts, 1)
@@ -110,9 +110,9 @@ def column_figures(
 def unused_figures(
     context: CellContext, scheme: Scheme, table: Table, found: Sequence[Measurement]
 ) -> Iterator[Measurement]:
-    """Yield the share of unused values of shown columns; ``found`` are the insider's records.
+    """Yield shares of unused values of shown columns.
 
-    The insider learns the meaning of characters, but not of names and hashes.
+    ``found`` are records of the insider, who learns characters, not names and hashes.
     """
     beside = scheme.beside(table)
     read = [] if table.streamed or not any(names for _, names in beside) else scheme.shown(table)
@@ -129,7 +129,7 @@ def unused_figures(
 
 
 def _own(text: Any) -> float:
-    """Return the share of texts that occur once, if many differ in letters; 0 for others."""
+    """Share of texts that occur once, if many differ in letters, else 0."""
     if text.dtype.kind != "U" or many_alike(
         pd.Series(text).str.replace(r"\d", "", regex=True).to_numpy()
     ):
@@ -149,7 +149,7 @@ def _equal(column: ShownColumn, original: Any) -> float:
         return max(float(np.mean(column.values == each)) for each in readings)
     if column.values.dtype.kind == "U":
         return float(np.mean(column.values == as_text(pd.Series(original))))
-    # codes have no labels: a column is equal if each code is one original value
+    # codes have no labels: equal if each code is one original value
     _, places = np.unique(original.astype(str), return_inverse=True)
     pairs, counts = np.unique(np.column_stack([column.values, places]), axis=0, return_counts=True)
     most = np.zeros(int(column.values.max()) + 1)

@@ -59,7 +59,7 @@ def audited(
     trials: int,
     confidence: float,
 ) -> list[Found]:
-    """Return simultaneous lower bounds for all coalitions.
+    """Simultaneous lower bounds for all coalitions.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ class Test:
     ----------
     change : ndarray of shape (N,)
     hits : callable
-        Returns the trials classified as the changed record, shape (C,), of copies less the
-        unchanged record, shape (b, M, N).
+        Trials classified as the changed record, shape (C,), of copies less the unchanged record,
+        (b, M, N).
     """
 
     metric: str
@@ -135,7 +135,7 @@ class Test:
 
 
 def best_test(stated: Guarantees, law: KroneckerNoise, coalitions: Sequence[Coalition]) -> Test:
-    """Return the best test for the law of every coalition's copies."""
+    """Best test for the law of every coalition's copies."""
     weights = np.zeros((law.copies, len(coalitions)))
     if law.distribution in ("gaussian", "skellam"):
         gaussian = law.distribution == "gaussian"
@@ -165,10 +165,7 @@ def best_test(stated: Guarantees, law: KroneckerNoise, coalitions: Sequence[Coal
 
 
 def guarantees_of(scenario: Scenario, release: Release, law: NoiseLaw | None) -> Guarantees | None:
-    """Return the guarantees of additive noise; None without bounds or law, and for files.
-
-    A law that is stated for files proves nothing.
-    """
+    """Guarantees of additive noise; None without bounds or law, and for files."""
     scheme, spans = release.scheme, release.moments.spans
     if law is None or spans is None or not scheme.adds_noise or not scheme.makes_copies:
         return None
@@ -185,7 +182,7 @@ def release_guarantees(
     law: NoiseLaw | None,
     coalitions: Sequence[Coalition],
 ) -> Iterator[Measurement]:
-    """Yield every coalition's guarantees by the law, and audited lower bounds if requested.
+    """Yield each coalition's guarantees by law, and requested lower bounds.
 
     Infinite guarantees have a reason. Audits run in the first replicate only.
     """
@@ -243,7 +240,7 @@ class EpsilonAudit:
 def empirical_epsilon(
     first: ArrayLike, second: ArrayLike, size: int | None = None, confidence: float = 0.95
 ) -> EpsilonAudit:
-    """Return a lower bound on ε from outputs under two inputs.
+    """Lower bound on ε from outputs under two inputs.
 
     Parameters
     ----------
@@ -306,7 +303,7 @@ def _split(codes: Codes, size: int) -> tuple[Indices, Indices]:
 
 
 def events(first: Indices, second: Indices) -> Flags:
-    """Return events, masks of shape (m, s): single outputs, and the most typical ones."""
+    """Events, masks of shape (m, s): single outputs, and the most typical ones."""
     s = first.size
     ratio = (first + 0.5) / (first.sum() + 0.5 * s) * (second.sum() + 0.5 * s) / (second + 0.5)
     order = np.argsort(-ratio, kind="stable")
@@ -323,7 +320,7 @@ def _log_ratio(hits: Array, trials: int, others: Array, other_trials: int, alpha
 
 
 def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
-    """Return the exact lower bound at level ``1 − α`` (clopper1934); 0 at k = 0.
+    """Exact lower bound at level ``1 − α`` (clopper1934); 0 at k = 0.
 
     The α-quantile of Beta(k, n − k + 1).
     """
@@ -334,7 +331,7 @@ def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
 
 
 def upper_bound(hits: Any, trials: int, alpha: float) -> Array:
-    """Return the exact upper bound at level ``1 − α`` (clopper1934); 1 at k = n."""
+    """Exact upper bound at level ``1 − α`` (clopper1934); 1 at k = n."""
     k = np.asarray(hits, dtype=np.float64)
     return np.where(
         k < trials, scipy.special.betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0
@@ -347,7 +344,7 @@ class Trials:
     Parameters
     ----------
     levels : sequence of float
-        Retention probabilities in the order of release.
+        Retention probabilities by copy.
     size : int
         ``s``.
     trials : int
@@ -369,11 +366,10 @@ class Trials:
             self._made.append(copies)
 
     def audit(self, coalition: Sequence[int], confidence: float = 0.95) -> EpsilonAudit:
-        """Return a lower bound on a coalition's ε, by copy numbers from 1.
+        """Lower bound on a coalition's ε, by copy numbers from 1.
 
-        Outputs are the copies with the first value, the second, or another. By law a third value is
-        equally likely for both. Of more than six copies the six least perturbed are used, so the
-        bound holds.
+        Outputs are copies with the first value, the second, or another. At most the six least
+        perturbed copies are used.
         """
         best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[
             :MOST_COPIES
@@ -391,7 +387,7 @@ class Trials:
 
 
 def _which(shown: Codes, first: int, second: int) -> NDArray[np.uint8]:
-    """Return 0 for the first value, 1 for the second, and 2 elsewhere, shape (n,)."""
+    """0 for the first value, 1 for the second, and 2 elsewhere, shape (n,)."""
     other = shown != first
     which = other.astype(np.uint8)
     other &= shown != second

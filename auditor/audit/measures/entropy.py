@@ -55,10 +55,10 @@ BINS = (10, 1000)
 
 
 def attribute_histogram(values: Array) -> tuple[Array, Array]:
-    """Return edges, shape (B + 1,), and masses, shape (B,).
+    """Edges, shape (B + 1,), and masses, shape (B,).
 
-    Freedman–Diaconis bins, but at least one in fifty records, up to 100, for clusters. Never
-    narrower than the smallest gap between two values, for whole numbers.
+    Freedman–Diaconis bins, but at least one in fifty records, up to 100. Never narrower than the
+    smallest gap between two values.
     """
     low, high = float(values.min()), float(values.max())
     quarter, three = np.quantile(values, [0.25, 0.75])
@@ -74,7 +74,7 @@ def attribute_histogram(values: Array) -> tuple[Array, Array]:
 
 
 def lattice_histogram(values: Array, unit: float) -> tuple[Array, Array]:
-    """Return edges, (B + 1,), and masses, (B,), of bins about the points of a lattice.
+    """Edges, (B + 1,), and masses, (B,), of bins about the points of a lattice.
 
     Raises
     ------
@@ -97,14 +97,14 @@ def lattice_histogram(values: Array, unit: float) -> tuple[Array, Array]:
 
 
 def entropy(mass: Array, width: float | Array) -> float:
-    """Return ``−Σ p log₂(p/width)``, the entropy in bits of a piecewise constant density."""
+    """Entropy ``−Σ p log₂(p/width)`` of a piecewise constant density, in bits."""
     held = mass > 0
     p, w = mass[held], np.broadcast_to(width, mass.shape)[held]
     return float(-(p * np.log2(p / w)).sum())
 
 
 def noise_entropy(noise: NoiseDensity) -> float:
-    """Return ``h(Z)`` in bits.
+    """``h(Z)`` in bits.
 
     ``½ log₂(2πe s²)``; ``log₂(2a)`` for uniform and ``log₂(2eb)`` for Laplace noise; a sum on a
     lattice.
@@ -120,7 +120,7 @@ def noise_entropy(noise: NoiseDensity) -> float:
 
 
 def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
-    """Return ``I(X; X + Z)`` in bits for a histogram and independent noise.
+    """``I(X; X + Z)`` in bits for a histogram and independent noise.
 
     ``h(X + Z)`` by convolution on cells of at most an eighth of the noise and half a bin; exactly
     on a lattice (``lattice_histogram``).
@@ -161,7 +161,7 @@ def _reach(noise: NoiseDensity) -> float:
 def entropy_records(
     context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]
 ) -> list[Measurement]:
-    """Return entropy privacy and its loss for every coalition."""
+    """Entropy privacy and its loss for every coalition."""
 
     def withheld(some: Sequence[Coalition], reason: str) -> list[Measurement]:
         cells = Cells.all(context, some)
@@ -196,7 +196,7 @@ def entropy_records(
 def _entropies(
     context: CellContext, table: Table, law: KroneckerNoise, coalitions: Sequence[Coalition]
 ) -> tuple[Array, Array]:
-    """Return ``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
+    """``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
     left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
     levels = [best_unbiased_combination(law.of(one).level_covariance)[1] for one in coalitions]
     for j in range(table.width):
@@ -207,7 +207,6 @@ def _entropies(
             else attribute_histogram(values)
         )
         whole = 2.0 ** entropy(mass, float(edges[1] - edges[0])) / math.sqrt(context.variances[j])
-        # coalitions with equal least noise are computed once
         deviations = [float(f"{math.sqrt(float(v) * law.shape[j, j]):.12g}") for v in levels]
         kept = {
             std: 2.0 ** -information(edges, mass, replace(noise, std=std)) if std > 0 else 0.0
@@ -225,9 +224,9 @@ FINEST = 2**16
 
 
 def entropy_power(nats: Array | float) -> Array:
-    """Return ``e^{2h}/(2πe)``: a normal law's variance, and less than any other law's.
+    """``e^{2h}/(2πe)``: a normal law's variance, and less than any other law's.
 
-    Source: cover2006, chapter 8: an estimate's error is at least this, with ``h = h(X|Y)``.
+    Least error of an estimate, with ``h = h(X|Y)`` (cover2006, chapter 8).
 
     Examples
     --------
@@ -244,14 +243,14 @@ def least_errors(
     law: NoiseLaw,
     coalitions: Sequence[Coalition],
 ) -> Array:
-    """Return each attribute's least mean squared error by coalition, shape (B, N).
+    """Each attribute's least mean squared error by coalition, shape (B, N).
 
     Parameters
     ----------
     records : RecordLaw
-        Of the attributes that noise is added to.
+        Of the attributes with noise.
     attributes : sequence of str
-        Their names, N of them.
+        N names.
     K_X : ndarray of shape (N, N)
         The data's covariance.
     law : NoiseLaw
@@ -260,8 +259,8 @@ def least_errors(
     Raises
     ------
     NotApplicable
-        The entropy is unknown: for noise without a stated distribution or on a lattice, correlated
-        uniform noise, and non-normal records under noise that mixes shapes.
+        For noise without a stated distribution or on a lattice, correlated uniform noise, and
+        non-normal records under noise that mixes shapes.
     """
     if records.normal and law.distribution == "gaussian":
         return _normal_errors(K_X, law, coalitions)
@@ -293,7 +292,7 @@ def least_errors(
 
 
 def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -> Array:
-    """Return ``diag(K_X − K_XY K_Y⁻¹ K_YX)`` by coalition, shape (B, N): li2012 (7)."""
+    """``diag(K_X − K_XY K_Y⁻¹ K_YX)`` by coalition, shape (B, N): li2012 (7)."""
     if isinstance(law, KroneckerNoise):
         pencil = Pencil.of(K_X, law.shape)
         return np.array(
@@ -310,7 +309,7 @@ def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -
 
 
 def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:
-    """Return the levels of sufficient independent copies."""
+    """Levels of sufficient independent copies."""
     Sigma = law.of(coalition).level_covariance
     if law.distribution == "gaussian":
         return [float(best_unbiased_combination(Sigma)[1])]
@@ -318,7 +317,7 @@ def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:
 
 
 def given_others(K: Array) -> Array:
-    """Return the variance of each attribute given all others, ``1/(K⁻¹)_jj``, shape (N,).
+    """Variance of each attribute given all others, ``1/(K⁻¹)_jj``, shape (N,).
 
     Nearly 0 for singular K, still a lower bound.
 
@@ -375,12 +374,12 @@ def floor_records(
     law: NoiseLaw | None,
     coalitions: Sequence[Coalition],
 ) -> list[Measurement]:
-    """Return the least error of any attack on each coalition, or the reason if unknown.
+    """Least error of any attack on each coalition, or the reason if unknown.
 
     Parameters
     ----------
     data : DataUse
-        Its source may declare the law of its records.
+        Its source may declare the records' law.
     K_X : ndarray of shape (N, N)
     law : NoiseLaw or None
         Of the noise in all copies.
@@ -416,7 +415,7 @@ def attack_bound_records(
     gathered: Gathered,
     coalitions: Sequence[Coalition],
 ) -> list[Measurement]:
-    """Return theorems' bounds on one attack's error over all attributes, by coalition.
+    """Theorems' bounds on one attack's error over all attributes, by coalition.
 
     Raises
     ------

@@ -1,7 +1,6 @@
 """The best linear attack on every cell of copies from files.
 
-Other attacks see the part that the original and all copies have. This one rebuilds missing records,
-cells and columns of one copy from the others.
+It rebuilds missing records, cells and columns of one copy from the others.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -11,13 +10,13 @@ cells and columns of one copy from the others.
 | ``h_t`` | leverage ``1/m + |u_t|²`` of a record | scalar |
 | ``e_t`` | ``(x_t − U Uᵀ X_T) / √(1 − h_t)``, whose mean square is that of the best map, whatever p and m | (N,) |
 
-The map is fitted to the originals, so no law is needed. As m grows it is the best linear map
-``K_X Hᵀ (H K_X Hᵀ + K_Z)⁺`` of li2012 (6), without the rows of missing cells. Records with rare
-patterns share one regression, on cells filled by means and on indicators of missing cells. Records
-without any cell get their mean, if there are ten.
+Fitted to the originals, the map needs no law. As m grows it is the best linear map ``K_X Hᵀ (H K_X
+Hᵀ + K_Z)⁺`` of li2012 (6), without missing rows. Records with rare patterns share one regression,
+on cells filled by means and indicators of missing cells. Ten or more records without any cell get
+their mean.
 
-Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. Residuals in the sample are too small by
-``h_t``. Assumed, *not checked*: records of one pattern are perturbed alike.
+Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. Assumed, *not checked*: records of one
+pattern are perturbed alike.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def every_cell_records(
     copies: Sequence[Array],
     asked: Sequence[Coalition],
 ) -> list[Measurement]:
-    """Return errors of every copy alone, and of all; none for too many cells.
+    """Errors of every copy alone, and of all; none for too many cells.
 
     Parameters
     ----------
@@ -74,18 +73,18 @@ def every_cell_records(
         records += error_records(Cells.all(here, singles), found)
     if len(copies) > 1 and everybody in asked:
         best, pooled = best_alone(copies, alone), squared_errors(X, np.hstack(copies))
-        # Two that are the same copy, the best of each record, and both of them: their gain is what
-        # pooling buys over that.
+        # Two that are the best copy of each record, and both of them: their gain is the gain of
+        # pooling.
         found = by_group([(1,), (2,), (1, 2)], [best, best, pooled], variances)
         records += error_records(Cells(here, [(), (), everybody], [2]), found)
     return records
 
 
 def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances: Array) -> Errors:
-    """Return errors with a jackknife's bars, of squared errors by record.
+    """Errors with a jackknife's bars, of squared errors by record.
 
-    A group is runs of neighbours from all over the file. Errors that differ between parts of the
-    file do not widen the bars.
+    Groups are runs of neighbours from all over the file, so differences between its parts do not
+    widen the bars.
     """
     n, G = len(errors[0]), min(JACKKNIFE_GROUPS, len(errors[0]))
     which = np.arange(n) // min(RUN, max(1, n // (4 * G))) % G
@@ -95,10 +94,7 @@ def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances
 
 
 def best_alone(copies: Sequence[Array], alone: Sequence[Array]) -> Array:
-    """Return squared errors of the best copy for each pattern of cells, by attribute, shape (n, N).
-
-    A copy that lacks a record gains by any copy with it. That is no leak.
-    """
+    """Squared errors of the best copy for each pattern of cells, by attribute, shape (n, N)."""
     which = np.unique(np.isfinite(np.hstack(copies)), axis=0, return_inverse=True)[1].ravel()
     errors, counts = np.array(alone), np.bincount(which)
     # copy, attribute, pattern
@@ -108,7 +104,7 @@ def best_alone(copies: Sequence[Array], alone: Sequence[Array]) -> Array:
 
 
 def squared_errors(X: Array, Y: Array) -> Array:
-    """Return ``e_t²``, shape (n, N), of originals X and what is held of them, shape (n, p), NaN where a cell is missing."""
+    """``e_t²``, (n, N), of originals X and cells (n, p), NaN for missing ones."""
     there = np.isfinite(Y)
     patterns, which, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
     errors, rest = unbiased_errors(X, Y[:, :0]), there.any(axis=1)
@@ -127,16 +123,19 @@ def squared_errors(X: Array, Y: Array) -> Array:
 
 
 def unbiased_errors(X: Array, Y: Array) -> Array:
-    """Return ``e_t``, shape (m, N), of the regression of X, shape (m, N), on Y, shape (m, p), and a constant; m at least 2."""
+    """``e_t``, (m, N), of the regression of X on Y, (m, p), and a constant.
+
+    m is at least 2.
+    """
     left, rest = residuals(X, Y)
     return left / np.sqrt(rest)[:, None]
 
 
 def residuals(X: Array, Y: Array) -> tuple[Array, Array]:
-    """Return what the regression of X on Y and a constant leaves, shape (m, N), and ``1 − h_t``, shape (m,).
+    """Residuals of X on Y and a constant, (m, N), and ``1 − h_t``, (m,).
 
-    A record that is all that its own direction is known by is left with its distance from the mean,
-    and ``h_t = 1/m``.
+    A record whose direction no other record determines keeps its distance from the mean, and ``h_t
+    = 1/m``.
     """
     scale = np.abs(Y - Y.mean(axis=0)).max(axis=0, initial=0.0)
     varies = scale > 1e-12 * np.abs(Y).max(axis=0, initial=0.0)
@@ -145,7 +144,7 @@ def residuals(X: Array, Y: Array) -> tuple[Array, Array]:
     )
     U = U[:, s > len(X) * np.finfo(float).eps * s.max(initial=0.0)]
     centred = X - X.mean(axis=0)
-    # 1 − h_t without any cell, where a record is all that its own direction is known by
+    # 1 − h_t without any cell, for a direction of one record alone
     alone = 1.0 - 1.0 / len(X)
     rest = alone - np.einsum("tr,tr->t", U, U)
     told = rest > 1e-9

@@ -34,7 +34,7 @@ CONTINUOUS = "a continuous column has no resolution at which a value could be re
 
 
 def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
-    """Return the tolerances that a scenario asks for."""
+    """Tolerances that a scenario asks for."""
     measure = scenario.measure("within")
     if measure is None:
         return ()
@@ -43,7 +43,7 @@ def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
 
 
 def wanted_tally(scenario: Scenario, scale: Array, table: Table) -> Tally:
-    """Return an empty tally for a scenario's measures; ``exact`` is last."""
+    """Empty tally for a scenario's measures; ``exact`` is last."""
     spread, intervals = scenario.measure("error-distribution"), scenario.measure("interval-privacy")
     exact = scenario.measure("exact") is not None
     tally = Tally(
@@ -62,7 +62,7 @@ def wanted_tally(scenario: Scenario, scale: Array, table: Table) -> Tally:
 def tally_records(
     scenario: Scenario, cells: Cells, tally: Tally, table: Table
 ) -> list[Measurement]:
-    """Return the records of all counts; ``*`` is over the values of all attributes."""
+    """Records of all counts; ``*`` is over all attributes."""
     records, asked, share = list[Measurement](), tolerances(scenario), (0.0, 1.0)
     for place, tolerance in enumerate(asked):
         parts, bar = _shares(tally, place)
@@ -79,7 +79,6 @@ def tally_records(
     if "width" in tally.sums:
         width = _mean(tally, "width", "width_square")
         records += cells.records("localised_width", width, "sampling")
-        # of an indicator, the square is itself
         inside = _mean(tally, "inside", "inside")
         records += cells.records("localised_share", inside, "sampling", share)
     if "left" in tally.sums:
@@ -95,11 +94,10 @@ def _mean(tally: Tally, name: str, square: str) -> Figure:
 
 
 def _shares(tally: Tally, place: int) -> tuple[tuple[Array, Array, Array], ErrorBar]:
-    """Return share recovered, standard error and theory, shapes (B, N).
+    """Share recovered, standard error and theory, shapes (B, N).
 
-    With exact probabilities p of a hit the standard error is ``sqrt(Σ p(1−p))/n``, otherwise
-    binomial. Hits of one record's attributes are dependent: the mean of errors is an upper bound on
-    the error of the mean.
+    With exact probabilities p the standard error is ``sqrt(Σ p(1−p))/n``, otherwise binomial. As a
+    record's hits are dependent, the mean of errors bounds the error of the mean.
     """
     n, share = tally.rows, tally.sums["hits"][place] / tally.rows
     if "expected_hits" not in tally.sums:
@@ -110,7 +108,7 @@ def _shares(tally: Tally, place: int) -> tuple[tuple[Array, Array, Array], Error
 
 
 def _exact(cells: Cells, tally: Tally, resolution: Resolution) -> list[Measurement]:
-    """Return shares recovered exactly, and beyond the commonest value's share.
+    """Shares recovered exactly, and beyond the commonest value's share.
 
     ``*`` is over columns with a resolution.
     """
@@ -145,7 +143,7 @@ def _exact(cells: Cells, tally: Tally, resolution: Resolution) -> list[Measureme
 def _quantile(
     cells: Cells, metric: str, tally: Tally, probability: float, times: float
 ) -> list[Measurement]:
-    """Return a quantile of absolute errors.
+    """Quantile of absolute errors.
 
     Its interval is distribution-free: the quantiles at ``± z·sqrt(p(1−p)/n)``.
     """
@@ -169,14 +167,14 @@ METRIC = "error_without_copies"
 
 
 def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
-    """Return ``diag(K_X − K_XK K_KK⁺ K_KX)``, shape (N,): errors of the best linear guess.
+    """``diag(K_X − K_XK K_KK⁺ K_KX)``, shape (N,): errors of the best linear guess.
 
     Parameters
     ----------
     K_X : ndarray of shape (N, N)
         The data's covariance; it may be singular.
     known : sequence of int
-        Places of the known attributes, whose own errors are 0.
+        Places of the known attributes, with error 0.
 
     Examples
     --------
@@ -191,18 +189,20 @@ def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
 
 
 def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
-    """Return errors of regressions in each leaf of a published tree, shape (N,); 0 in small leaves.
+    """Errors of regressions in each leaf of a published tree, shape (N,).
+
+    0 in small leaves.
 
     Parameters
     ----------
     X : ndarray of shape (n, N)
     leaf : ndarray of shape (n,)
-        Each record's, by its known attributes.
+        By record.
     """
     errors = np.zeros(X.shape[1])
     for number in np.unique(leaf):
         rows = X[leaf == number]
-        spare = len(rows) - len(known) - 1  # degrees of freedom that the regression leaves
+        spare = len(rows) - len(known) - 1  # degrees of freedom
         if spare > 0:
             errors += errors_alone(np.cov(rows.T, ddof=0), known) * len(rows) / spare * len(rows)
     return errors / len(X)
@@ -211,9 +211,9 @@ def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
 def number_records(
     context: CellContext, knowledge: Knowledge, errors: Array
 ) -> Iterator[Measurement]:
-    """Yield the share of variance that known attributes leave unknown, by attribute and in all.
+    """Yield the variance share that known attributes leave unknown.
 
-    ``errors`` of shape (N,) are squared ones, of each attribute.
+    ``errors`` are squared, shape (N,).
     """
     given = np.isin(context.attributes, knowledge.in_clear)
     parts = [(name, [place]) for place, name in enumerate(context.attributes) if not given[place]]

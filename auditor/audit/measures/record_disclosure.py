@@ -17,12 +17,11 @@
 | ``named(k)`` | ``mean min(1, max(0, k − a)/e)``, with a likelier rows | |
 | ``named_gain`` | less chance, ``k/n`` of n rows | |
 
-Error bars are binomial, of ratios by the delta method. A guess serves all records, so the error bar
-over guesses is their spread. Attacks that assign rows one to one are judged on the assignment of
-largest likeness.
+Error bars are binomial, of ratios by the delta method, over guesses by their spread. Attacks that
+assign rows one to one are judged on the assignment of largest likeness.
 
-At most 2,000 targets, evenly spread, are sought among all rows: a share's standard error is at most
-1.1 %. Above 130,000 rows there are fewer, down to 200 (3.5 %).
+At most 2,000 targets, evenly spread, are sought among all rows, with standard errors up to 1.1 %.
+Above 130,000 rows there are fewer, down to 200 (3.5 %).
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
     Raises
     ------
     PluginError
-        With the expected form.
+        The form is not as expected.
     """
     if (
         not isinstance(found, Inferred)
@@ -146,7 +145,7 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
 
 
 def true_groups(found: Inferred, values: Array) -> Indices:
-    """Return the group of each true value, shape (b,); −2 for an impossible value."""
+    """Group of each true value, shape (b,); −2 for an impossible value."""
     place = np.minimum(np.searchsorted(found.values, values), len(found.values) - 1)
     return np.where(found.values[place] == values, found.groups[place], -2)
 
@@ -154,7 +153,7 @@ def true_groups(found: Inferred, values: Array) -> Indices:
 def inference_records(
     context: CellContext, coalition: Coalition, counted: Inferences
 ) -> list[Measurement]:
-    """Return the records of one coalition; none if the attack infers nothing."""
+    """Records of one coalition; none if the attack infers nothing."""
     n = counted.rows
     if not n:
         return []
@@ -168,7 +167,6 @@ def inference_records(
     mean["disclosed_beyond_chance"] = beyond = (
         (mean["disclosed"] - chance) / doubt if doubt else 0.0
     )
-    # of news − beyond · doubt, of mean 0
     spread = squares[0] - 2.0 * beyond * squares[1] + beyond**2 * squares[2]
     errors = {"disclosed_beyond_chance": math.sqrt(max(0.0, spread) / n) / doubt if doubt else 0.0}
     theory = {
@@ -210,17 +208,16 @@ class WholeRecords:
     Attributes
     ----------
     tolerance : float or None
-        ``ε``, relative to the record's length; None if not requested.
+        ``ε``, if requested.
     hits : ndarray of shape (G,)
         Records hit, by guess.
     chance : float
-        Sum of the exact probabilities; NaN without them.
+        Sum of exact probabilities, or NaN.
     best : (float, float)
-        The largest probability, and the share of guesses that hit its record.
+        The largest probability, and its record's share of hits.
     located, claimed, disclosed : int
-        Records asked about, with a claim, and with a correct claim.
+        Records sought, claimed, and correctly claimed.
     regions : bool
-        Whether the attack claims any.
     """
 
     tolerance: float | None
@@ -305,7 +302,7 @@ class WholeRecords:
 
 
 def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
-    """Return that many empty counters."""
+    """That many empty counters."""
     measure = scenario.measure("records-within")
     return [
         WholeRecords(None if measure is None else float(measure.options["tolerance"]))
@@ -316,7 +313,7 @@ def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
 def whole_record_records(
     context: CellContext, coalition: Coalition, tally: WholeRecords
 ) -> list[Measurement]:
-    """Return the records of one coalition."""
+    """Records of one coalition."""
     found = []
 
     def add(
@@ -368,11 +365,11 @@ class Naming:
     own : ndarray of shape (t,)
         Likeness of each target's own row.
     above, equal : ndarrays of shape (t,)
-        Other rows that are likelier, and tied ones.
+        Likelier and tied other rows.
     rows : int
-        Rows that were compared.
+        Rows compared.
     right : ndarray of shape (t,) or None
-        1 if the assignment gave the target its own row; None without assignment.
+        1 for targets assigned their own row; None without assignment.
     """
 
     own: Array = field(default_factory=lambda: np.zeros(0))
@@ -382,7 +379,7 @@ class Naming:
     right: Array | None = None
 
     def compare(self, likeness: Array, others: Flags) -> None:
-        """Count rows by likeness to the targets, (t, b); ``others`` excludes a target's own."""
+        """Count rows by likeness to the targets, (t, b), except ``others``."""
         own = self.own[:, None]
         near = np.abs(likeness - own) <= TIE * (1.0 + np.abs(own))
         self.above = self.above + ((likeness > own) & ~near & others).sum(axis=1)
@@ -390,7 +387,7 @@ class Naming:
         self.rows += likeness.shape[1]
 
     def first(self, k: int) -> Array:
-        """Return the probability that each target's row is among the first k, shape (t,)."""
+        """Probability that each target's row is among the first k, shape (t,)."""
         return np.clip((k - self.above) / (self.equal + 1.0), 0.0, 1.0)
 
 
@@ -405,8 +402,8 @@ def name_rows(
 ) -> None:
     """Count the rows that an attack, fitted to several coalitions, names.
 
-    In two passes; none if it names no rows, or knows no values of targets. ``seed`` is for the noise
-    in its knowledge, and for the order of an assignment.
+    In two passes; none if it names no rows, or knows no values of targets. ``seed`` is for noise in
+    knowledge and the order of assignments.
 
     Raises
     ------
@@ -425,7 +422,7 @@ def name_rows(
     if noise is not None:
         wanted = wanted + noise * stream(seed, "known-noise").standard_normal(wanted.shape)
     if assigns:
-        # one after another, as each needs the whole matrix
+        # each needs the whole matrix
         for naming, one, coalition in zip(namings, fitted, coalitions, strict=True):
             _assign(naming, one, coalition, blocks, (wanted, targets), seed)
         return
@@ -466,7 +463,7 @@ def _assign(
         [next(_likeness([one], [coalition], wanted, copies)) for _, _, copies in _numbered(blocks)],
         axis=1,
     )
-    # in random order, as the solver prefers the first of tied rows
+    # the solver prefers the first of tied rows
     order = stream(seed, "assignment").permutation(likeness.shape[1])
     likeness = likeness[:, order]
     _, given = scipy.optimize.linear_sum_assignment(likeness, maximize=True)
@@ -474,7 +471,7 @@ def _assign(
 
 
 def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS) -> Indices:
-    """Return the rows of the targets.
+    """Rows of the targets.
 
     Examples
     --------
@@ -509,7 +506,7 @@ def _likeness(
 
 
 def naming_records(context: CellContext, coalition: Coalition, naming: Naming) -> list[Measurement]:
-    """Return the records of one coalition; none if the attack names no rows."""
+    """Records of one coalition; none if the attack names no rows."""
     records = []
     for k in (FIRST if naming.right is None else FIRST[:1]) if naming.rows else ():
         share, variant = (

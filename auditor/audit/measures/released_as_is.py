@@ -13,8 +13,8 @@
 | ``d`` | ``|x̂ − m|``: distance of the best linear estimate from the column's mean |
 | ``t`` | distance within which most guesses «blank» are right |
 
-``C − μ`` values too many are *kept*. Values of 2 % of the records, and 0, do not count. Blanks hold
-the mean. ``t`` is fitted on one half of the records and judged on the other.
+``C − μ`` values are *kept*, without 0 and values of 2 % of the records. Blanks hold the mean. ``t``
+is fitted on one half of the records and judged on the other.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def shown_records(
     asked: Sequence[Coalition],
     steps: Array,
 ) -> list[Measurement]:
-    """Return the share of values that each copy shows, and that two copies agree on.
+    """Share of values that each copy shows, and that two copies agree on.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def shown_records(
 
 
 def said(copies: Sequence[Array]) -> Array:
-    """Return values of one copy, or values that two agree on (else NaN), shape (n, N)."""
+    """Values of one copy, or values that two agree on (else NaN), shape (n, N)."""
     if len(copies) == 1:
         return copies[0]
     found = [
@@ -95,7 +95,7 @@ def said(copies: Sequence[Array]) -> Array:
 
 
 def most_shown(Y: Array) -> tuple[Array, Indices]:
-    """Return the commonest value of each record's cells, (n, k), and its count, shapes (n,).
+    """Commonest value of each record's cells, (n, k), and its count, shapes (n,).
 
     Examples
     --------
@@ -111,7 +111,7 @@ def most_shown(Y: Array) -> tuple[Array, Indices]:
 def kept_records(
     context: CellContext, X: Array, guesses: Sequence[Array], steps: Array, coalition: Coalition
 ) -> list[Measurement]:
-    """Return the largest share of kept values over guesses, (n, N) or (n, 1), if above 0."""
+    """Largest share of kept values over guesses, (n, N) or (n, 1), if > 0."""
     found = []
     for x, name, step, *cells in zip(
         X.T,
@@ -130,7 +130,7 @@ def kept_records(
 
 
 def kept(x: Array, y: Array, step: float) -> float:
-    """Return ``C − μ`` as a share of eligible records, or 0 if chance explains it.
+    """``C − μ`` as a share of eligible records; 0 if chance explains it.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def _kept(x: Array, y: Array, reach: Array) -> float:
 
 
 def by_noise(left: Array, reach: Array) -> float:
-    """Return the number of hits by smooth noise, estimated from near misses."""
+    """Number of hits by smooth noise, from near misses."""
     with np.errstate(over="ignore"):
         u = np.sort(left / reach)
         w = np.ceil((u[min(NEAREST, len(u)) - 1] - 1.0) / 2.0) if len(u) else 0.0
@@ -169,7 +169,7 @@ def by_noise(left: Array, reach: Array) -> float:
 
 
 def by_others(x: Array, y: Array, reach: Array, free: Flags) -> float:
-    """Return the number of hits by values of records with neighbouring cells."""
+    """Number of hits by neighbouring cells' values."""
     order, places = np.argsort(y, kind="stable"), np.arange(1, BESIDE + 1)[:, None]
     cells, reach = y[free], reach[free]
     below, above = (
@@ -181,12 +181,12 @@ def by_others(x: Array, y: Array, reach: Array, free: Flags) -> float:
 
 
 def within(X: Array, steps: Array | float) -> Array:
-    """Return the largest distance that rounds to the original, shape as X."""
+    """Largest distance that rounds to the original, shape as X."""
     return np.where(np.isnan(steps), SINGLE * np.abs(X), (0.5 - 1e-9) * steps)
 
 
 def as_they_are(X: Array, Y: Array, steps: Array) -> Flags:
-    """Return which released values are the originals, shape (n, N).
+    """Which released values are the originals, shape (n, N).
 
     Examples
     --------
@@ -197,7 +197,7 @@ def as_they_are(X: Array, Y: Array, steps: Array) -> Flags:
 
 
 def commonest(x: Array) -> float:
-    """Return the share of the records that have a column's commonest value."""
+    """Share of the records that have a column's commonest value."""
     return float(np.unique(x, return_counts=True)[1].max() / len(x))
 
 
@@ -208,9 +208,9 @@ ROWS = 20_000
 def blank_records(
     context: CellContext, release: Release, coalitions: Sequence[Coalition]
 ) -> Iterator[Measurement]:
-    """Yield shares of records guessed right, of each copy alone and of the largest coalition.
+    """Yield shares of records guessed right, by copy and largest coalition.
 
-    Over all columns: the column with the largest gain.
+    For the column with the largest gain.
     """
     blanks, parts, rows = release.table.blanks, list[tuple[Array, Array]](), 0
     if blanks is None:
@@ -243,7 +243,7 @@ def blank_records(
 
 
 def guessed(x: Array, seen: Array, blank: Flags) -> tuple[float, float]:
-    """Return the shares of records guessed right with copies and without.
+    """Shares of records guessed right with copies and without.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def guessed(x: Array, seen: Array, blank: Flags) -> tuple[float, float]:
         ]
         distance = np.abs((seen - centre) @ weights)
         order = np.argsort(distance[taught])
-        # right guesses if the k nearest are taken for blank, and all others not
+        # right guesses if the k nearest are taken for blank
         gain = np.concatenate([[0], np.cumsum(np.where(blank[taught][order], 1, -1))])
         k = int(gain.argmax())
         reach = -1.0 if k == 0 else distance[taught][order][k - 1]

@@ -8,10 +8,9 @@
 | ``utility_covariance_error`` | ``‖K_Y − K_X‖ / ‖K_X‖`` (Frobenius), attributes in standard deviations |
 | ``utility_correlation_error`` | root mean square difference of the correlations |
 
-Folds depend on seed and replicate alone, so copies and schemes are compared in pairs. li2012, Fig. 4,
-trains and tests on the copy: ``test: copy``.
+Copies and schemes share folds. li2012, Fig. 4, trains and tests on the copy: ``test: copy``.
 
-Geometry is measured on a sample of rows, and is independent of a copy's unit.
+Geometry is measured on sampled rows, independent of a copy's unit.
 
 | metric | meaning | best |
 | --- | --- | --- |
@@ -52,7 +51,7 @@ LABEL = "label"
 
 
 def model(name: str, classes: bool) -> Any:
-    """Return an untrained scikit-learn model, for features of mean 0 and variance 1.
+    """Untrained scikit-learn model, for features of mean 0 and variance 1.
 
     Raises
     ------
@@ -75,7 +74,7 @@ def model(name: str, classes: bool) -> Any:
 
 
 def target_name(scenario: Scenario) -> str:
-    """Return the name of the column to predict."""
+    """Name of the column to predict."""
     assert scenario.utility is not None
     assert scenario.utility.target is not None
     target, source = scenario.utility.target, scenario.data.source
@@ -84,12 +83,12 @@ def target_name(scenario: Scenario) -> str:
 
 
 def target_of(scenario: Scenario, table: Table) -> Labels:
-    """Return the column to predict, shape (n,), from the table or beside it."""
+    """Column to predict, shape (n,), from the table or beside it."""
     return column_of(scenario, table, target_name(scenario))
 
 
 def column_of(scenario: Scenario, table: Table, name: str) -> Labels:
-    """Return any column of the data, shape (n,), in the table's records."""
+    """Any column of the data, shape (n,), in the table's records."""
     if name in table.attributes:
         return table.values[:, table.attributes.index(name)]
     key = json.dumps([scenario.data.spec(), str(scenario.base), scenario.seed, name])
@@ -102,7 +101,7 @@ def column_of(scenario: Scenario, table: Table, name: str) -> Labels:
 def utility_problems(
     scenario: Scenario, table: Table
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield obstacles to utility on this table: a place below ``utility``, and a message."""
+    """Yield obstacles to utility: a place below ``utility``, and a message."""
     use = scenario.utility
     if use is None or use.target is None:
         return
@@ -131,12 +130,12 @@ def utility_problems(
 
 
 def is_class(labels: Labels) -> bool:
-    """Return whether a target is a class rather than a number."""
+    """Whether a target is a class rather than a number."""
     return labels.dtype.kind != "f"
 
 
 def folds_of(labels: Labels, use: UtilityUse, seed: int, replicate: int) -> Folds:
-    """Return (training rows, test rows) of each fold; classes are stratified."""
+    """(training rows, test rows) of each fold; classes are stratified."""
     from sklearn.model_selection import KFold, StratifiedKFold  # a second to import
 
     state = int(stream(seed, "utility", replicate).integers(2**31))
@@ -148,9 +147,9 @@ def folds_of(labels: Labels, use: UtilityUse, seed: int, replicate: int) -> Fold
 def cross_validate(
     name: str, train: Array, train_labels: Labels, test: Array, test_labels: Labels, folds: Folds
 ) -> Array:
-    """Return a model's score on each fold: accuracy for classes, R² for numbers.
+    """Model's score on each fold: accuracy for classes, R² for numbers.
 
-    Features are standardised. For a constant truth R² is 1 if it is predicted exactly, otherwise 0.
+    Features are standardised. R² of a constant is 1 if predicted exactly, otherwise 0.
 
     Parameters
     ----------
@@ -173,7 +172,7 @@ def cross_validate(
 def utility_records(
     context: CellContext, scenario: Scenario, table: Table, copies: Sequence[Array]
 ) -> list[Measurement]:
-    """Return the utility of every copy of a release.
+    """Utility of every copy of a release.
 
     Parameters
     ----------
@@ -182,7 +181,7 @@ def utility_records(
     table : Table
         The original.
     copies : sequence of M ndarrays of shape (n, N)
-        For copies with other columns, as projections, one record states the reason.
+        For copies with other columns, a record states the reason.
     """
     use = scenario.utility
     assert use is not None
@@ -202,7 +201,7 @@ def utility_records(
     if use.target is None:
         return records
     labels = target_of(scenario, table)
-    # as numbers, since models sort them several times a fold
+    # numbers, as models sort them several times a fold
     if is_class(labels):
         labels = np.unique(labels, return_inverse=True)[1]
     folds = folds_of(labels, use, scenario.seed, context.replicate)
@@ -227,7 +226,7 @@ def utility_records(
 
 
 def statistics_kept(original: Array, copy: Array) -> dict[str, float]:
-    """Return distances of a copy's means, covariances and correlations from the original's.
+    """Distances of a copy's means, covariances and correlations from the original's.
 
     No correlations for one attribute, or for a constant column of the copy.
     """
@@ -255,7 +254,7 @@ CLUSTERS = 4
 def geometry_records(
     context: CellContext, blocks: Callable[[], Iterable[Block]], seed: int
 ) -> list[Measurement]:
-    """Return the figures of every copy, from at most ``MOST_ROWS`` random rows."""
+    """Figures of every copy, from at most ``MOST_ROWS`` random rows."""
     rng, found = stream(seed, "geometry"), []
     for _, x, copies in blocks():
         key = rng.random(len(x))
@@ -271,7 +270,7 @@ def geometry_records(
 
 
 def kept(x: Array, y: Array) -> dict[str, float]:
-    """Return each metric for records ``x``, shape (m, N), and their copy ``y``, shape (m, any).
+    """Each metric for records ``x``, shape (m, N), and their copy ``y``, shape (m, any).
 
     Examples
     --------
@@ -289,7 +288,7 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     spread = float(ratio.std() / ratio.mean()) if ratio.size and ratio.mean() > 0 else 0.0
     clusters = min(CLUSTERS, len(np.unique(x, axis=0)))
     with warnings.catch_warnings():
-        # a copy may have fewer distinct rows than the original
+        # a copy may have fewer distinct rows
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = [KMeans(clusters, n_init=10, random_state=0).fit_predict(rows) for rows in (x, y)]
     return {
@@ -300,7 +299,7 @@ def kept(x: Array, y: Array) -> dict[str, float]:
 
 
 def nearest(before: Array, after: Array) -> Flags:
-    """Return whether each record's nearest neighbour by ``after`` is nearest by ``before``."""
+    """Whether each record's nearest neighbour by ``after`` is nearest by ``before``."""
     D, E = scipy.spatial.distance.squareform(before), scipy.spatial.distance.squareform(after)
     np.fill_diagonal(D, np.inf)
     np.fill_diagonal(E, np.inf)

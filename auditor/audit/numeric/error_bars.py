@@ -54,7 +54,7 @@ class Figure:
     value, std_error, theory : ndarray
         NaN if unknown.
     below, above : ndarray
-        Distances from the value to the ends of the 95 % interval.
+        Distances to the ends of the 95 % interval.
     """
 
     value: Array
@@ -67,20 +67,20 @@ class Figure:
     def symmetric(
         cls, value: Array, std_error: Array, quantile: Array | float, theory: Array | None = None
     ) -> Figure:
-        """Return a figure with an interval of ``quantile`` standard errors each way."""
+        """Figure with an interval of ``quantile`` standard errors each way."""
         reach = quantile * std_error
         theory = np.full_like(value, np.nan) if theory is None else theory
         return cls(value, std_error, reach, reach, theory)
 
     def over(self, scale: Array) -> Figure:
-        """Return the figure divided by the attributes' variances."""
+        """Figure divided by the attributes' variances."""
         return Figure(*(getattr(self, each.name) / scale for each in fields(self)))
 
     def root(self) -> Figure:
-        """Return the square root, with a standard error by the delta method; 0 at 0."""
+        """Square root, with a standard error by the delta method; 0 at 0."""
         root = np.sqrt(self.value)
         slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
-        # the root of the interval, so coverage is equal for few rows too
+        # the interval's root: equal coverage for few rows
         low = np.sqrt(np.clip(self.value - self.below, 0.0, None))
         high = np.sqrt(self.value + self.above)
         return Figure(root, self.std_error * slope, root - low, high - root, np.sqrt(self.theory))
@@ -88,7 +88,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of one attack under one state of knowledge, by coalition.
+    """Errors of one attack and state of knowledge, by coalition.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Errors:
     bar : ErrorBar
         Source of the error bars.
     paired : Paired, optional
-        Gain over a copy that is chosen by the law, not by measured errors.
+        Gain over a copy chosen by the law.
     """
 
     distortion: Figure
@@ -108,11 +108,11 @@ class Errors:
     paired: Paired | None = None
 
     def expecting(self, theory: Array) -> Errors:
-        """Return the errors with this theory of the distortion."""
+        """Errors with this theory of the distortion."""
         return replace(self, distortion=replace(self.distortion, theory=theory))
 
     def under(self, law: Errors | None) -> Errors:
-        """Return the errors with the theory of others, if any."""
+        """Errors with the theory of others, if any."""
         if law is None:
             return self
         gain = replace(self.gain, theory=law.gain.theory)
@@ -120,7 +120,7 @@ class Errors:
 
 
 def holding(coalitions: Sequence[Coalition], copies: int) -> Flags:
-    """Return whether each coalition holds each copy, shape (B, M)."""
+    """Whether each coalition holds each copy, shape (B, M)."""
     sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
     members = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1
     held = np.zeros((len(coalitions), copies), dtype=bool)
@@ -130,7 +130,7 @@ def holding(coalitions: Sequence[Coalition], copies: int) -> Flags:
 
 @dataclass(frozen=True, repr=False)
 class Members:
-    """Membership of copies; each member must also be a coalition of its own.
+    """Membership of copies; each is also a coalition of its own.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Members:
 
     @classmethod
     def of(cls, coalitions: Sequence[Coalition]) -> Members:
-        """Return the membership of some coalitions."""
+        """Membership of some coalitions."""
         held = holding(coalitions, max(map(max, coalitions)))
         alone = np.flatnonzero(held.sum(axis=1) == 1)
         numbers = held[alone].argmax(axis=1)
@@ -153,7 +153,7 @@ class Members:
         return cls(alone[order], held[:, numbers[order]])
 
     def best(self, distortion: Array) -> Indices:
-        """Return the place of each coalition's member with the least error, (B, N + 1)."""
+        """Place of each coalition's member with the least error, (B, N + 1)."""
         alone = distortion[self.singles]
         least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
         return np.asarray(self.singles[np.stack(least, axis=1)], dtype=np.intp)
@@ -165,9 +165,9 @@ def with_total(each: Array) -> Array:
 
 
 def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> Indices:
-    """Return the place of each coalition's copy with least noise by law, shape (B,).
+    """Place of each coalition's copy with least noise by law, shape (B,).
 
-    A gain over the copy with the least *measured* error would be biased downward.
+    A copy chosen by *measured* error would bias the gain downward.
     """
     N = law.width
     share = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
@@ -184,14 +184,14 @@ def from_groups(
     compared: Indices | None = None,
     bar: ErrorBar = "jackknife",
 ) -> Errors:
-    """Return errors of any attack from its squared errors summed by row group.
+    """Errors of any attack from squared errors by row group.
 
     Parameters
     ----------
     coalitions : sequence of tuple of int
-        Each member must also be a coalition of its own.
+        Each member is also a coalition of its own.
     sums : ndarray of shape (G, B, N)
-        Squared errors, summed over the rows of each group.
+        Sums of squared errors by row group.
     counts : sequence of int
         Rows in each group.
     variances : ndarray of shape (N,)
@@ -199,8 +199,8 @@ def from_groups(
     compared : ndarray of shape (B,) or None
         Places of the single copies for ``Errors.paired``.
     bar : 'jackknife' or 'replicates-needed'
-        Leave out groups of rows with the maps held fixed; or no error bars, as a jackknife misses
-        randomness that all rows share.
+        Leave out groups of rows with fixed maps; or no error bars, as for randomness that all rows
+        share.
     """
     scale, rows = with_total(variances), np.array(counts, dtype=np.float64)[:, None, None]
     distortion = rounded_off(with_total(sums.sum(axis=0) / rows.sum()), scale)
@@ -253,14 +253,12 @@ def from_redraws(
     noisy: bool = True,
     share: float = 1.0,
 ) -> Errors:
-    """Return errors of any attack with error bars from other draws of the release.
-
-    Draws cut off at the variance, whose mean is no larger, may raise the lower end.
+    """Errors of any attack with error bars from other draws of the release.
 
     Parameters
     ----------
     distortion, again : ndarrays of shape (B, N + 1) and (R, B, N + 1)
-        Measured mean squared errors, and errors in R other draws.
+        Mean squared errors, measured and in R other draws.
     scale : ndarray of shape (N + 1,)
         The attributes' variances, and their mean.
     compared : ndarray of shape (B,) or None
@@ -270,7 +268,7 @@ def from_redraws(
     noisy : bool
         Whether the copies have noise.
     share : float
-        Share of the records that were drawn again; the spread then shrinks by its square root.
+        Share of the records drawn again; its square root scales the spread.
     """
     members, R, part = Members.of(coalitions), len(again), share < 1.0
     if part:
@@ -281,12 +279,12 @@ def from_redraws(
         return np.take_along_axis(errors, single, axis=0)
 
     def steady(denominators: Array, gains: Array) -> Array:
-        """Return the spread of gains; NaN if the denominators come too near 0."""
+        """Spread of gains; NaN if the denominators come too near 0."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
         held = held if noisy else held.all(axis=-1, keepdims=True)
         return np.where(held, gains.std(axis=0, ddof=1), np.nan)
 
-    # the best copy is chosen again in every draw, as an adversary would
+    # every draw chooses the best copy again
     bests = np.array([alone(errors, members.best(errors)) for errors in again])
     others = collusion_gain(again, bests, scale)
     gain = collusion_gain(distortion, alone(distortion, members.best(distortion)), scale)
@@ -314,20 +312,22 @@ def from_redraws(
 
 
 def redraw_bars(figure: Array, again: Array, share: float) -> tuple[Array, Array, Array]:
-    """Return the standard error and ``reaches`` of a figure; see ``from_redraws``."""
+    """Standard error and ``reaches`` of a figure; see ``from_redraws``."""
     if share < 1.0:
         again = figure + (again - again.mean(axis=0)) * np.sqrt(share)
     return _deviation(again), *reaches(figure, again, share < 1.0)
 
 
 def reaches(figure: Array, again: Array, centred: bool = False) -> tuple[Array, Array]:
-    """Return the distances of 95 % interval ends from a figure, given R redraws, (R, …).
-
-    ``centred`` redraws show the spread alone; the interval is then ``t_{0.975}(R−1) · s``.
+    """Distances of 95 % interval ends from a figure, given R redraws, (R, …).
 
     The interval is ``t_{0.925}(R−1) · s``, which contains the mean over draws for 85 % of normal
-    figures. For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean. Coverage
-    is 0.85 + 0.15 · 0.75 = 96 %, also if draws form two clusters.
+    figures.
+    For a figure further off it ends ``t_{0.75}(R−1) · s/√R`` past the redraws' mean. Coverage is
+    0.85 +
+    0.15 · 0.75 = 96 %, also if draws form two clusters. ``centred`` redraws show the spread alone;
+    the
+    interval is then ``t_{0.975}(R−1) · s``.
     """
     R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
     reach = quantile(0.975 if centred else 0.925, R - 1) * spread
@@ -343,7 +343,7 @@ def _deviation(again: Array) -> Array:
 
 
 def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) -> Array:
-    """Return squared errors, with errors of at most their rounding set to 0.
+    """Squared errors, 0 if at most their rounding.
 
     Parameters
     ----------
@@ -358,12 +358,12 @@ def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) ->
 def collusion_gain(
     error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0
 ) -> Array:
-    """Return ``1 − error/alone``, exactly 0 up to rounding, and if the single copy is exact.
+    """``1 − error/alone``, exactly 0 up to rounding, and if the single copy is exact.
 
     Parameters
     ----------
     error, alone, variance : ndarrays that broadcast
-        Squared errors of the coalition and of its best copy, and the attribute's variance.
+        Squared errors of the coalition and its best copy, and the attribute's variance.
     doubt : ndarray, optional
         Rounding error of the difference of the errors, if larger than usual.
     """

@@ -1,7 +1,6 @@
 """Sums over records of errors, for shares, quantiles and intervals.
 
-Results are averages over records. Quantiles come from counts on a fixed grid, with ten records at
-least on either side: a more extreme quantile could betray an outlier.
+Quantiles come from counts on a fixed grid, with at least ten records on either side.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Tolerance:
         return f"{self.size:g} {self.of}"
 
     def reach(self, scale: Array, x: Array) -> Array:
-        """Return the largest error; see ``Reach``."""
+        """Largest error; see ``Reach``."""
         if self.of == "relative":
             return self.size * np.abs(x)[:, None, :]
         return self.size * scale if self.of == "std" else np.full_like(scale, self.size)
@@ -55,7 +54,7 @@ class Reach(Protocol):
     """Criterion for a recovered value."""
 
     def reach(self, scale: Array, x: Array) -> Array:
-        """Return the largest error, shape (N,) or (b, 1, N).
+        """Largest error, shape (N,) or (b, 1, N).
 
         ``scale`` has standard deviations, shape (N,), and ``x`` true values, shape (b, N).
         """
@@ -70,7 +69,7 @@ class CountsErrors(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Rounding:
-    """Estimates that round to the true value; an estimate half-way between two values fails.
+    """Estimates that round to the true value; half-way fails.
 
     Attributes
     ----------
@@ -81,7 +80,7 @@ class Rounding:
     steps: Array
 
     def reach(self, scale: Array, x: Array) -> Array:
-        """Return half a step, less a margin for rounding."""
+        """Half a step, less rounding."""
         return (0.5 - 1e-9) * self.steps
 
 
@@ -94,21 +93,23 @@ class Tally:
     scale : ndarray of shape (N,)
         Each attribute's standard deviation in the table.
     bins, reach, head : int, float, int or None
-        Bins of the distribution of absolute errors, up to ``reach`` standard deviations, over the first
-        ``head`` records of each block.
+        Bins of absolute errors, up to ``reach`` standard deviations, over the first ``head``
+        records of blocks.
     sizes, candidates : bool
-        Whether to count errors by size, and the values that attacks consider possible.
+        Whether to count errors by size, and possible values.
     confidence : float or None
         Posterior probability of intervals.
     sample, stride : Tally or None, int
-        Tally of every so many records of a block.
+        Tally of every ``stride``-th record of a block.
     also : object or None
-        Gets the errors of every record, too.
+        Gets every record's errors too.
     redrawn : (ndarray of shape (2, R, B, N), float), or None
         Shares of hits and median errors in other draws, and the share of records drawn again.
     sums : dict of str to ndarray
-        ``hits``, ``expected_hits``, ``hit_variance``, shape (T, B, N); ``counts`` and ``size_counts``, shape
-        (B, N, bins); ``left``, ``width`` (in standard deviations), their squares, and ``inside``, shape
+        ``hits``, ``expected_hits``, ``hit_variance``, shape (T, B, N); ``counts`` and
+        ``size_counts``, shape
+        (B, N, bins); ``left``, ``width`` (in standard deviations), their squares, and ``inside``,
+        shape
         (B, N), NaN if an attack has none.
     rows, spread_rows : int
         Records counted, and records in the distribution.
@@ -145,7 +146,7 @@ class Tally:
     def add(self, errors: Array, x: Array, start: int = 0) -> None:
         """Count errors, shape (b, B, N), of a block's rows from ``start`` on.
 
-        ``x`` are true values, shape (b, N). Errors are overwritten by absolute values.
+        ``x`` are true values, shape (b, N). Errors become absolute values.
         """
         if self.sample is not None:
             cut = slice(-start % self.stride, None, self.stride)
@@ -153,7 +154,7 @@ class Tally:
         if self.also is not None:
             self.also.add(errors, x)
         distance = np.abs(errors, out=errors)
-        # repeated for every map, as numpy loops over the common last axes
+        # repeated for every map: numpy loops over the last axes
         scale = np.tile(self.scale, (errors.shape[1], 1))
         self.rows += len(errors)
         if self.tolerances:
@@ -203,7 +204,7 @@ class Tally:
 
 
 def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
-    """Return counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells)."""
+    """Counts by cell, (B, N, cells), of places of shape (b, B, N) in [0, cells)."""
     _, B, N = place.shape
     flat = place.astype(np.int64)
     flat += (np.arange(B * N) * cells).reshape(B, N)
@@ -211,10 +212,10 @@ def _by_cell(place: Array, cells: int) -> NDArray[np.int64]:
 
 
 def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
-    """Return shares of records by bin, (..., bins), with bins below ten records merged.
+    """Shares of records by bin, (..., bins), with bins below ten records merged.
 
-    Merged bins have the mean share of their run. Every run has ten records or more. The empty bins
-    after the last record are a run if the bin before them has ten records.
+    Merged bins have the mean share of their run of ten records or more. Empty bins after the last
+    record are a run if the bin before them has ten records.
 
     Examples
     --------
@@ -237,16 +238,16 @@ def spread_shares(counts: NDArray[np.int64], rows: int) -> Array:
 
 
 def reportable(probability: float, rows: int) -> bool:
-    """Return whether a quantile may be reported.
+    """Whether a quantile may be reported.
 
-    It needs ten records on either side, and is not among the outermost 5 %.
+    With ten records on either side, not among the outermost 5 %.
     """
     beyond = rows * min(probability, 1.0 - probability)
     return LOWEST <= probability <= HIGHEST and beyond >= FEWEST_BEYOND - 1e-9
 
 
 def size_quantile(counts: NDArray[np.int64], probability: float) -> Array:
-    """Return the quantile of error sizes, shape (...), in standard deviations.
+    """Quantile of error sizes, shape (...), in standard deviations.
 
     From counts of shape (..., cells). Log-linear within a cell, so within 0.6 % of the records'
     quantile; errors below 1e-6 count as 0.

@@ -1,6 +1,6 @@
 """Sample sizes and memory limits of a numeric audit.
 
-In a module of its own, because ``auditor check`` needs them and must not import the engine.
+Apart from the engine, which ``auditor check`` must not import.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KEPT_APART = 256
 
 
 def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
-    """Return the numbers of a coalition's copies and of rows for trees.
+    """Numbers of a coalition's copies and of rows for trees.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
 
 
 def groups_apart(law: NoiseLaw | None, pooling: bool) -> bool:
-    """Return whether moments of row groups are needed: for error bars, or for pooling.
+    """Whether error bars or pooling need moments of row groups.
 
     Parameters
     ----------
     law : NoiseLaw or None
-        Of the noise, before copies were transformed.
+        Before copies were transformed.
     pooling : bool
         Whether an expectation is about pooling.
     """

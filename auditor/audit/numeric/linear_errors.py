@@ -1,6 +1,6 @@
 """Errors of linear attacks from second moments, measured and expected.
 
-Maps are padded with zeros to all copies, so the errors of many coalitions are one matrix product.
+Maps are padded with zeros to all copies.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -13,9 +13,9 @@ Maps are padded with zeros to all copies, so the errors of many coalitions are o
 | ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: squared bias | (B, N, N) |
 | ``S`` | ``W K_Z Wᵀ``: variance | (B, N, N) |
 
-The measured error is ``diag(R P Rᵀ) − 2 c·(R t) + n c²``, the expected one ``diag(A + S)`` (li2012 (7) for
-the best W). With weights independent of the noise, the variance over noise draws is
-``(2 tr S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in other draws.
+The measured error is ``diag(R P Rᵀ) − 2 c·(R t) + n c²``, the expected one ``diag(A + S)`` (li2012
+(7) for the best W). With weights independent of the noise, the variance is ``(2 tr
+S² + 4 tr S A)/n``, exact for any table. Estimated maps are fitted again in other draws.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class Maps:
     weights : ndarray of shape (B, N, MN)
     offsets : ndarray of shape (B, N)
     fixed : bool
-        Whether all are independent of the noise drawn.
+        Whether independent of the noise drawn.
     known : ndarray of shape (B, N, N) or None
-        ``V``; None for no such weights.
+        ``V``, if any.
     """
 
     weights: Array
@@ -93,12 +93,12 @@ class Maps:
         return cls(np.concatenate(weights), offsets, all(one.fixed for one in batch), known)
 
     def at(self, places: Indices | slice) -> Maps:
-        """Return the maps at some places, in that order."""
+        """Maps at some places, in that order."""
         known = None if self.known is None else self.known[places]
         return Maps(self.weights[places], self.offsets[places], self.fixed, known)
 
     def about(self, mean: Array) -> Maps:
-        """Return the maps for rows centred ``mean`` away from the present centre, (N,)."""
+        """Maps for rows centred ``mean`` away from the present centre, (N,)."""
         return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
 
     @property
@@ -122,16 +122,13 @@ class Maps:
         return self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N)
 
     def pieces(self) -> list[slice]:
-        """Return places of the maps in pieces of ``PIECE_WEIGHTS``, to bound memory."""
+        """Pieces of the maps of ``PIECE_WEIGHTS``, to bound memory."""
         B, N, MN = self.weights.shape
         step = max(1, PIECE_WEIGHTS // (N * (N + MN)))
         return [slice(start, start + step) for start in range(0, B, step)]
 
     def residual(self, places: slice) -> tuple[Array, Indices | slice]:
-        """Return ``R`` of some maps, shape (b, N, c), without columns of unused copies.
-
-        And the places of the c columns among all d.
-        """
+        """``R`` of some maps, (b, N, c), and its c columns' places among d."""
         W, N = self.weights[places], self.offsets.shape[1]
         held = np.flatnonzero(W.reshape(-1, W.shape[2]).any(axis=0).reshape(-1, N).any(axis=1))
         some = W.reshape(*W.shape[:2], -1, N)[:, :, neighbours(held)].reshape(*W.shape[:2], -1)
@@ -158,7 +155,7 @@ class ClosedForm:
     rows : int
         ``n``.
     excess : tuple of ndarrays of shape (B, N) and (B,)
-        Contribution of the fourth cumulants of non-Gaussian noise to the variances.
+        Fourth cumulants' contribution to the variances.
     """
 
     lost: Array
@@ -168,22 +165,24 @@ class ClosedForm:
 
     @property
     def expected(self) -> Array:
-        """Expected squared error of each attribute, shape (B, N)."""
+        """Expected squared errors, shape (B, N)."""
         return np.einsum("bnn->bn", self.lost) + np.einsum("bnn->bn", self.passed)
 
     def variance(self) -> Array:
-        """Return variances of mean squared errors, shape (B, N + 1), the last of their mean."""
+        """Variances of mean squared errors, shape (B, N + 1)."""
         each, total = spread(self.passed, self.lost, self.rows)
         total = (total + self.excess[1]) / each.shape[1] ** 2
         return np.concatenate([each + self.excess[0], total[:, None]], axis=1)
 
 
 def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
-    """Return ``(2 S_jj² + 4 S_jj A_jj)/n``, (B, N), and ``(2 tr S Sᵀ + 4 tr S Aᵀ)/n``, (B,).
+    """``(2 S_jj² + 4 S_jj A_jj)/n``, (B, N), and ``(2 tr S Sᵀ + 4 tr S Aᵀ)/n``, (B,).
 
-    The variance of squared errors, or their covariance if S and A are of two estimates crossed. For
-    an error ``b + e`` with b fixed and ``e ~ N(0, S)``, ``Cov(|b+e|², |b'+e'|²) = 2 tr S Sᵀ + 4 bᵀ
-    S b'``, averaged over rows.
+    The variance of squared errors, or the covariance of two estimates with crossed S and A. For an
+    error
+    ``b + e``, b fixed and ``e ~ N(0, S)``, ``Cov(|b+e|², |b'+e'|²) = 2 tr S Sᵀ + 4 bᵀ S b'``,
+    averaged over
+    rows.
     """
     s, a = np.einsum("bnn->bn", S), np.einsum("bnn->bn", A)
     each = (2.0 * s**2 + 4.0 * s * a) / rows
@@ -192,7 +191,7 @@ def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
 
 
 def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> ClosedForm:
-    """Return theory for pairs of maps with known weights; for equal pairs, of each map.
+    """Theory for pairs of maps with known weights; for equal pairs, of each map.
 
     With ``V = W·root`` the error is ``b + V u``, with u independent of excess kurtoses κ. Fourth
     cumulants add ``Σ_l κ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and by attribute ``Σ_l κ_l V_jl² V'_jl² /
@@ -216,10 +215,10 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw, rows: int) -> 
 def closed_form(
     maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: Indices | None = None
 ) -> ClosedForm:
-    """Return theory for maps with known weights: exact for any table of covariance ``K_X``.
+    """Theory for maps with known weights: exact for any table of covariance ``K_X``.
 
-    ``cancelling`` are places of maps whose weights cancel far larger terms. Their S is ``V Vᵀ``
-    with ``V = W·root``, with rounding ``(ε |w|)²`` in place of ``ε |w|²``.
+    For maps at ``cancelling``, whose weights cancel far larger terms, ``S = V Vᵀ`` with ``V =
+    W·root``, with rounding ``(ε |w|)²`` in place of ``ε |w|²``.
     """
     found = crossed(maps, maps, K_X, law, rows)
     if cancelling is not None and cancelling.size:
@@ -229,7 +228,7 @@ def closed_form(
 
 
 def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
-    """Return the expected squared errors over the judged records, shape (B, N + 1).
+    """Expected squared errors over the judged records, shape (B, N + 1).
 
     Parameters
     ----------
@@ -246,12 +245,12 @@ def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
-    """Return the sum over rows of each attribute's squared error, shape (B, N)."""
+    """Sum over rows of each attribute's squared error, shape (B, N)."""
     return squared_errors_by_group(maps, [moments])[0]
 
 
 def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
-    """Return ``squared_errors`` of each of G groups of rows, shape (G, B, N)."""
+    """``squared_errors`` by row group, shape (G, B, N)."""
     raw = np.empty((len(groups), *maps.offsets.shape))
     for here in maps.pieces():
         (R, columns), c = maps.residual(here), maps.offsets[here]
@@ -267,11 +266,10 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
 
 
 def resolution(maps: Maps, moments: Moments) -> Array:
-    """Return the rounding error of sums of squared errors, ``ε (|R| diag(P)^½)²``, (B, N).
+    """Rounding error of sums of squared errors, ``ε (|R| diag(P)^½)²``, (B, N).
 
     ``R P Rᵀ`` sums terms ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, with ``|P_ij| ≤ (P_ii
-    P_jj)^½``. The rounding remains where large terms cancel, as for noise far larger than an
-    attribute.
+    P_jj)^½``.
     """
     size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
     parts = [np.abs(R) @ size[columns] for R, columns in map(maps.residual, maps.pieces())]
@@ -279,7 +277,7 @@ def resolution(maps: Maps, moments: Moments) -> Array:
 
 
 class OnRows(NamedTuple):
-    """Errors measured on rows, for maps whose errors moments do not resolve (``resolution``).
+    """Errors on rows, of maps whose errors moments do not resolve.
 
     Attributes
     ----------
@@ -294,9 +292,9 @@ class OnRows(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Mean squared errors, their rounding errors, and the largest error that counts as 0.
+    """Mean squared errors, their rounding errors, and errors that count as 0.
 
-    Shapes (B, N + 1). ``places`` are the maps that were measured on rows.
+    Shapes (B, N + 1). ``places`` are the maps measured on rows.
     """
 
     error: Array
@@ -320,7 +318,7 @@ def audit_linear(
     why: ErrorBar = "jackknife",
     by_rows: ByRows | None = None,
 ) -> Errors:
-    """Return every coalition's error and gain, with error bars and theory.
+    """Every coalition's error and gain, with error bars and theory.
 
     Parameters
     ----------
@@ -329,21 +327,20 @@ def audit_linear(
     maps : Maps
         One map per coalition.
     groups : sequence of Moments
-        Of disjoint row groups, together all judged rows.
+        Of disjoint groups of all judged rows.
     K_X : ndarray of shape (N, N)
         The table's covariance, divisor n.
     law : NoiseLaw or None
         Of the noise in all copies.
     again : ndarray of shape (R, B, N) or None
-        Mean squared errors in other draws, for estimated maps, and for laws that do not determine
-        the spread of errors.
+        Mean squared errors in other draws, if no closed form applies.
     compared : ndarray of shape (B,) or None
         Places of single copies (``least_noise``), for ``Errors.paired``.
     why : ErrorBar
         Error bar without law and redraws.
     by_rows : callable, optional
-        Measures maps on the rows where moments do not resolve their errors. Without it the error
-        bar includes the rounding.
+        Measures maps on rows if moments do not resolve their errors; else the bar includes the
+        rounding.
     """
     total, scale = Moments.merge(groups), with_total(np.diag(K_X))
     rounding = resolution(maps, total) / total.count
@@ -383,7 +380,7 @@ def _under_law(
 ) -> Errors:
     N, scale = maps.offsets.shape[1], with_total(np.diag(K_X))
     distortion, members = rounded_off(found.error, scale, found.least), Members.of(coalitions)
-    # the judged rows may be part of the table: their own mean and covariance, and maps about it
+    # the judged rows may be part of the table
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
     theory = closed_form(maps, judged, law, total.count, found.places)
     expected = rounded_off(with_total(theory.expected), scale, found.least)
@@ -419,10 +416,7 @@ def _under_law(
 
 
 def _covariance_with_best(maps: Maps, best: Indices, K_X: Array, law: NoiseLaw, rows: int) -> Array:
-    """Return the covariance of each mean squared error with its best copy's, (B, N + 1).
-
-    Attributes usually share their best copy, so one crossing serves them all.
-    """
+    """Covariance of each mean squared error with its best copy's, (B, N + 1)."""
     covariance, by_place = np.empty(best.shape), dict[bytes, Array]()
     for column in range(best.shape[1]):
         key = best[:, column].tobytes()
@@ -440,7 +434,7 @@ def _covariance_with_best(maps: Maps, best: Indices, K_X: Array, law: NoiseLaw, 
 def _ratio_error(
     error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array
 ) -> Array:
-    """Return the standard error of ``error/alone`` by the delta method; 0 if alone is 0.
+    """Standard error of ``error/alone`` by the delta method; 0 if alone is 0.
 
     ``Var(a/b) ≈ (Var a + r² Var b − 2 r Cov(a, b)) / b²`` with ``r = a/b``.
     """

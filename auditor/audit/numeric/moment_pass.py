@@ -11,7 +11,7 @@
 | ``unmatched-records`` | some original rows, in random order | the other rows |
 | ``known-sample`` | some original rows, **without** their copies' rows | the other rows |
 
-Rows are chosen by seed and replicate alone, and a smaller choice is part of a larger one.
+Seed and replicate determine the rows. A smaller choice is part of a larger one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DRAWN_AT_ONCE = 2**12
 
 
 def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> Indices | None:
-    """Return the rows that an adversary knows or estimates from, as drawn; None: none."""
+    """Rows that an adversary knows or estimates from, as drawn; None: none."""
     if isinstance(knowledge, Estimated):
         return _drawn(stream(seed, "estimated", replicate), rows, knowledge.rows)
     if isinstance(knowledge, KnownRecords):
@@ -58,7 +58,7 @@ def _drawn(rng: np.random.Generator, rows: int, count: int) -> Indices:
     drawn = np.empty(0, dtype=np.intp)
     while drawn.size < count:
         drawn = np.concatenate([drawn, rng.integers(0, rows, DRAWN_AT_ONCE)])
-        # first occurrences, in the order of the draw
+        # in the order of the draw
         drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
     return drawn[:count]
 
@@ -70,9 +70,9 @@ class Draw:
     Attributes
     ----------
     rows, fold : ndarrays of shape (r,)
-        Row numbers, ascending, and the fold of each. Each fold is a random sample.
+        Ascending row numbers, and the random fold of each.
     clear : bool
-        Whether the original rows are known, and so excluded from the rows judged.
+        Whether the original rows are known, and so not judged.
     """
 
     rows: Indices
@@ -86,13 +86,13 @@ class Draw:
         return cls(drawn[order], (np.arange(len(drawn)) % min(FOLDS, len(drawn)))[order], clear)
 
     def within(self, first: int, stop: int) -> tuple[Indices, Indices]:
-        """Return the chosen rows in ``[first, stop)``, counted from ``first``, and their folds."""
+        """Chosen rows in ``[first, stop)``, counted from ``first``, and their folds."""
         low, high = np.searchsorted(self.rows, (first, stop))
         return self.rows[low:high] - first, self.fold[low:high]
 
 
 def key_of(knowledge: Knowledge) -> str:
-    """Return the name of a choice of rows, which two states of knowledge may share."""
+    """Name of a choice of rows, which two states of knowledge may share."""
     if isinstance(knowledge, Estimated):
         return f"{Estimated.name} {knowledge.rows}"
     return knowledge.label
@@ -101,7 +101,7 @@ def key_of(knowledge: Knowledge) -> str:
 def draws_of(
     knowledge: Iterable[Knowledge], rows: int, seed: int, replicate: int
 ) -> dict[str, Draw]:
-    """Return the rows that each state of knowledge chooses, by ``key_of``, if it chooses any."""
+    """Rows that each state of knowledge chooses, by ``key_of``."""
     return {
         key_of(state): Draw.of(drawn, isinstance(state, KnownRecords))
         for state in knowledge
@@ -111,7 +111,7 @@ def draws_of(
 
 @dataclass(frozen=True, repr=False)
 class Originals:
-    """A table's original rows in read-only blocks, for theory alone.
+    """Original rows in read-only blocks, for theory alone.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Originals:
 
 
 class RowSelection:
-    """The rows of one table, by state of knowledge.
+    """Rows of one table, by state of knowledge.
 
     Parameters
     ----------
@@ -149,27 +149,24 @@ class RowSelection:
         self._cuts = row_groups(table.rows, table.width)
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a named random stream of this choice."""
+        """Named random stream of this choice."""
         return stream(self._seed, name, self._replicate)
 
     def draw(self, knowledge: Knowledge) -> Draw | None:
-        """Return the rows that an adversary knows or estimates from; None: none."""
+        """Rows that an adversary knows or estimates from; None: none."""
         return self.draws.get(key_of(knowledge))
 
     def given(self, knowledge: Knowledge) -> Indices:
-        """Return the numbers of the known original rows."""
+        """Numbers of the known original rows."""
         draw = self.draw(knowledge)
         return draw.rows if draw is not None and draw.clear else np.empty(0, dtype=np.intp)
 
     def seen(self, knowledge: Knowledge, blocks: Blocks) -> Blocks:
-        """Return the blocks of the rows whose copies an adversary has."""
+        """Blocks of the rows whose copies an adversary has."""
         return self.judged(knowledge, blocks)[0] if isinstance(knowledge, KnownSample) else blocks
 
     def judged(self, knowledge: Knowledge, blocks: Blocks) -> tuple[Blocks, list[list[int]]]:
-        """Return the blocks of the judged rows, and the sizes of row groups by block.
-
-        ``blocks`` yields all blocks, or the first rows of every block.
-        """
+        """Blocks of the judged rows, and the sizes of row groups by block."""
         rows = self.given(knowledge)
         if not rows.size:
             return blocks, [[b - a for a, b in groups] for groups in self._cuts]
@@ -188,7 +185,7 @@ class RowSelection:
         ]
 
     def originals(self, knowledge: Knowledge) -> tuple[Originals, Originals]:
-        """Return the original rows whose copies an adversary has, and the judged ones."""
+        """Original rows whose copies an adversary has, and the judged ones."""
         judged = Originals(self.table, self.given(knowledge))
         if isinstance(knowledge, KnownSample):
             return judged, judged
@@ -200,15 +197,12 @@ def with_row_theory(
 ) -> Array:
     """Replace expected errors by theory from the true rows, where an attack has any.
 
-    Called after all estimates: some errors follow from the table itself
-    (``Reconstruction.row_theory``).
-
     Parameters
     ----------
     expected : ndarray of shape (B,)
         Squared errors summed over rows and attributes; NaN for none.
     seen, judged : Originals
-        The rows whose copies the attacks were fitted to, and the judged rows.
+        Rows whose copies the attacks were fitted to, and judged rows.
     """
     out = expected.copy()
     for place, each in enumerate(fitted):
@@ -224,7 +218,7 @@ Undo = Callable[[Sequence[Array]], Sequence[Array]]
 
 @dataclass(frozen=True)
 class NumberBlock:
-    """One block of records of numbers, with its copies."""
+    """Records of numbers with their copies."""
 
     index: int
     x: Array
@@ -238,7 +232,7 @@ class NumberBlock:
     def of(
         cls, block: Block, joint: bool, undo: Undo | None = None, seconds: float = 0.0
     ) -> NumberBlock:
-        """Return a block; ``joint`` is whether copies have the table's columns."""
+        """Block; ``joint`` is whether copies have the table's columns."""
         parts = [] if not joint else block[2] if undo is None else undo(block[2])
         return cls(*block, parts, seconds)
 
@@ -250,11 +244,11 @@ class Chosen:
     Attributes
     ----------
     parts : dict of int to Moments
-        Moments of ``[X, Y_1 … Y_M]`` over each fold.
+        Of ``[X, Y_1 … Y_M]``, by fold.
     by_group : dict of int to Moments
-        The same over known rows, by group of rows.
+        Of known rows, by row group.
     originals, copies : lists
-        Known rows themselves, block by block.
+        Known rows, by block.
     """
 
     parts: dict[int, Moments] = field(default_factory=dict)
@@ -296,17 +290,17 @@ def plus(sums: dict[int, Moments], key: int, part: Moments) -> None:
 
 @dataclass
 class Stripe:
-    """Sums over one stripe, or over several in order.
+    """Sums over stripes, in order.
 
     Attributes
     ----------
     groups : dict of int to Moments
-        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``); of all rows as
-        group 0 unless kept apart.
+        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``) if kept apart,
+        else of all rows as group 0.
     chosen : dict of str to Chosen
         By ``key_of`` a state of knowledge.
     finite : bool
-        Whether copies of other columns, which have no moments, are finite.
+        Whether copies without moments are finite.
     seconds : float
         Time to make the copies.
     """
@@ -337,10 +331,9 @@ class MomentJob(Job[Stripe]):
     centre : ndarray of shape (N,)
         The table's mean.
     draws : mapping
-        The rows that each state of knowledge chooses.
+        Chosen rows, by state of knowledge.
     apart : bool
-        Whether moments of row groups are needed (``ReleasedCopies.apart``). Otherwise they are kept
-        for narrow copies only.
+        Whether moments of row groups are needed. Otherwise only narrow copies have them.
     """
 
     rows: int
@@ -351,7 +344,7 @@ class MomentJob(Job[Stripe]):
     apart: bool = True
 
     def begin(self) -> Stripe:
-        """Return an empty result."""
+        """Empty result."""
         return Stripe()
 
     def take(self, block: NumberBlock, into: Stripe) -> None:
@@ -385,7 +378,7 @@ class MomentJob(Job[Stripe]):
         """Yield the sums of each stripe, from all blocks in order."""
         source = iter(blocks)
         yield from walk(self, lambda *_: next(source), self.rows, self.width)
-        next(source, None)  # the end, at which the release keeps its copies
+        next(source, None)  # the release may keep its copies
 
 
 def _finite(copy: NDArray[Any]) -> bool:

@@ -1,7 +1,6 @@
 """Row-level reconstruction, block by block.
 
-For attacks that are not linear, shares of records recovered, and distributions of errors. An estimate
-depends on no row further away than the attack requests, so the division into blocks changes nothing.
+An estimate depends on no row further away than the attack requests, so block edges change nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Around(NamedTuple):
 def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterator[Around]:
     """Yield every block with up to ``many`` rows on either side, from place ``done`` on.
 
-    Blocks come in order of rows, and the next may overwrite their arrays; kept rows are copied.
+    Blocks are in order; the next may overwrite their arrays.
     """
     if not many:
         for block in blocks:
@@ -72,7 +71,7 @@ def with_neighbours(blocks: Iterable[Block], many: int, done: int = 0) -> Iterat
 
 
 def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
-    """Return the largest number of neighbours that some fitted attacks ask for.
+    """Largest number of neighbours that some fitted attacks ask for.
 
     Raises
     ------
@@ -88,16 +87,16 @@ def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
 def shown(
     fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int, first: int
 ) -> tuple[Reconstruction, list[Array]]:
-    """Return an attack on a block's own rows, and tables with the necessary neighbours.
+    """Attack on a block's own rows, and tables with the necessary neighbours.
 
     Parameters
     ----------
     tables : ndarrays of shape (before + rows + after, N)
         Copies, or the original.
     before, rows : int
-        First of the block's own rows, and their number.
+        Place and number of the block's own rows.
     first : int
-        Its place among all rows.
+        The first row's place among all.
     """
     start = max(0, before - fitted.neighbours)
     mine = [table[start : before + rows + fitted.neighbours] for table in tables]
@@ -107,12 +106,12 @@ def shown(
 
 
 def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
-    """Return the copies for an attack, then the original columns that it knows, if any."""
+    """Copies for an attack, then the original columns that it knows, if any."""
     return list(copies) if fitted.in_clear is None else [*copies, x[:, fitted.in_clear]]
 
 
 def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
-    """Return the estimates of all rows, shape (n, N)."""
+    """Estimates of all rows, shape (n, N)."""
     found = []
     for (_, x, _), wide, copies, before, first in with_neighbours(
         blocks, most_neighbours([fitted])
@@ -185,11 +184,10 @@ class CountsInferences(Protocol):
 def tally_linear(
     maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None
 ) -> None:
-    """Count the errors of linear maps, with exact probabilities of hits under a Gaussian law."""
+    """Count errors of linear maps, and exact hit probabilities if Gaussian."""
     B, N, MN = maps.weights.shape
     spread = None
-    # The error of fixed weights is normal given the record, with mean −(I−V−WH) v + c and variance
-    # diag(S).
+    # The error is normal given the record: mean −(I−V−WH) v + c, variance diag(S).
     if maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerances:
         S = crossed(maps, maps, K_X, law, 1).passed
         spread = np.sqrt(np.clip(np.einsum("bnn->bn", S), 0.0, None))
@@ -212,16 +210,16 @@ def tally_linear(
 def errors_by_rows(
     maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], centre: Array
 ) -> tuple[Array, Array]:
-    """Run linear maps over the rows, where second moments do not resolve the errors.
+    """Run linear maps over the rows, if moments do not resolve the errors.
 
-    Large terms cancel before they are squared here; moments square them first.
+    Large terms cancel before they are squared; moments square them first.
 
     Returns
     -------
     sums : ndarray of shape (G, B, N)
-        Squared errors, summed by row group.
+        Squared errors by row group.
     grain : ndarray of shape (B, N)
-        Mean squared error from rounding of doubles, ``(ε Σ |w| rms(y))²``.
+        Mean squared rounding error, ``(ε Σ |w| rms(y))²``.
     """
     B, N, MN = maps.weights.shape
     flat, own = maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
@@ -267,9 +265,9 @@ def tally_rows(
     Returns
     -------
     sums : ndarray of shape (G, B, N)
-        Squared errors, summed by row group.
+        Squared errors by row group.
     expected : ndarray of shape (B,)
-        Theory's squared errors summed over rows and attributes; NaN without theory.
+        Sum of theory's squared errors; NaN without theory.
 
     Raises
     ------
@@ -279,7 +277,7 @@ def tally_rows(
     sums = []
     expected = np.zeros(len(coalitions))
     every = list(zip(map(id, reconstructions), map(tuple, coalitions), strict=True))
-    alike = [every.index(one) for one in every]  # equal attacks are run once
+    alike = [every.index(one) for one in every]
     for around in with_neighbours(blocks(), most_neighbours(reconstructions), first):
         estimates, theory = _tally_block(
             reconstructions, coalitions, alike, around, tally, records, inferences
@@ -367,7 +365,7 @@ def _candidates(fitted: Reconstruction, copies: list[Array], shape: tuple[int, .
 
 
 class CopyBlocks:
-    """A coalition's copies, block by block, for an attack to fit; never the original."""
+    """A coalition's copies, block by block, never the original."""
 
     def __init__(self, blocks: Blocks, coalition: Coalition) -> None:
         self._blocks, self._coalition = blocks, coalition

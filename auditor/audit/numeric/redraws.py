@@ -1,7 +1,7 @@
 """Redraws of moments, for error bars of linear attacks with estimates.
 
-A jackknife over rows misses the randomness of estimates that serve all records. So the audit draws
-again: other noise, another matrix, other known records.
+A jackknife over rows misses the randomness of estimates for all records. So noise, matrices and
+known records are drawn again.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -11,8 +11,8 @@ again: other noise, another matrix, other known records.
 | ``UᵀU`` | ``GᵀG + W``, W Wishart, identity scale, ``n − N − 1`` degrees of freedom | (q, q) |
 
 For Gaussian noise this is the exact joint law of all second moments, given the table (Cochran). A
-redraw costs a few matrix products and reads no row. For other noise, the mean and variance of each
-second moment are exact and its distribution normal (n is large).
+redraw reads no row. For other noise, mean and variance of each second moment are exact and its
+distribution normal (large n).
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ STRIP = 512
 
 
 def seed_of(seed: int, scheme: str, replicate: int, number: int) -> int:
-    """Return the seed of a redraw of a release."""
+    """Seed of a redraw of a release."""
     return int(stream(seed, "redraw", scheme, replicate, number).integers(2**63))
 
 
 def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) -> Moments:
-    """Return moments of ``[X, X + Z_1 … X + Z_M]`` with other noise.
+    """Moments of ``[X, X + Z_1 … X + Z_M]`` with other noise.
 
     ``original`` are moments of X alone, and ``law`` is the law of Z.
     """
@@ -49,15 +49,15 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
     corner, total = np.full((1, 1), float(n)), original.total
     A = np.block([[corner, total[None]], [total[:, None], original.products]])
     G = rng.standard_normal((N + 1, q))
-    # Cochran: UᵀU is its part along [1, X], GᵀG, plus an independent Wishart matrix of the other
-    # n − N − 1 dimensions
+    # Cochran: UᵀU is GᵀG along [1, X], plus an independent Wishart matrix of the other n − N − 1
+    # dimensions
     UU = G.T @ G + wishart(max(n - N - 1, 0), q, rng)
-    # Var Σ u² is (2 + κ) n where Gaussian components have 2n: stretch the diagonal about n
+    # Var Σ u² is (2 + κ) n, and 2n for Gaussian components: stretch the diagonal about n
     if law.excess_kurtosis is not None:
         stretch = np.sqrt(1.0 + law.excess_kurtosis / 2.0)
         UU[np.diag_indices(q)] = np.clip(n + (np.diag(UU) - n) * stretch, 0.0, None)
     across, ZZ = law.coloured(psd_root(A) @ G), law.coloured(law.coloured(UU).T)
-    # [X, Y_1 … Y_M] = X H + [0, Z_1 … Z_M], with H the identity M + 1 times
+    # [X, Y_1 … Y_M] = X H + [0, Z_1 … Z_M], H the identity M + 1 times
     times = law.copies + 1
     total, products = np.tile(total, times), np.tile(original.products, (times, times))
     total[N:] += across[0]
@@ -69,7 +69,7 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
 
 
 def wishart(degrees: int, size: int, rng: np.random.Generator) -> Array:
-    """Return a Wishart draw with identity scale, shape (size, size), perhaps singular.
+    """Wishart draw with identity scale, shape (size, size), perhaps singular.
 
     Bartlett's decomposition ``T Tᵀ``: T lower triangular, standard normal below and ``√χ²(degrees −
     i)`` on the diagonal.
@@ -80,7 +80,7 @@ def wishart(degrees: int, size: int, rng: np.random.Generator) -> Array:
     T = np.tril(rng.standard_normal((size, size)), -1)
     T[np.diag_indices(size)] = np.sqrt(rng.chisquare(degrees - np.arange(size)))
     product = np.zeros((size, size))
-    # strips of columns, each 0 above its first row: a third of the whole product
+    # strips of columns, 0 above their first row: a third of the product
     for first in range(0, size, STRIP):
         strip = T[first:, first : first + STRIP]
         product[first:, first:] += strip @ strip.T
@@ -104,12 +104,12 @@ class Redraws:
         self._all = Moments.merge(gathered.groups).parts([1], table.width)
         self._draw = gathered.rows.draw(knowledge)
         self._rows = None
-        # by shape alone: a file must give the figures of a table in memory
+        # by shape alone: files and tables in memory agree
         if self._draw is not None and table.rows * table.width <= BLOCK_VALUES:
             self._rows = table.read(0, table.rows) - moments.mean
 
     def one(self, seed: int, transformed: Transformed | None) -> tuple[View, Moments]:
-        """Return an adversary's view, and moments of the judged rows, in another draw."""
+        """Adversary's view, and moments of the judged rows, in another draw."""
         knowledge, rng, law = self._knowledge, stream(seed, "moments"), self._law
         view = replace(self._gathered.view(knowledge), seed=seed)
 

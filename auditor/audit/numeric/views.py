@@ -10,10 +10,10 @@
 | ``d(K)`` | distance from a law: largest ``|K̂ − K|`` over both standard deviations | scalar |
 | ``r`` | largest correlation of an attribute with any of the noise | scalar |
 
-The audit gathers moments of ``u`` about the table's mean. An adversary is given ``T P Tᵀ``.
+The audit gathers moments of ``u`` about the table's mean; an adversary gets ``T P Tᵀ``.
 
-For files without a law, attacks get the nearest scheme's shape with ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``.
-If its distance exceeds `NEAR` and chance, they get ``K̂``. If the noise depends on the data (``r``),
+Without a law, attacks get the nearest scheme's shape with ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``. If
+its distance exceeds `NEAR` and chance, they get ``K̂``. If the noise depends on the data (``r``),
 there is no noise law. An estimated law proves nothing.
 """
 
@@ -95,7 +95,7 @@ class EstimatedNoise:
 
 
 def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> EstimatedNoise | None:
-    """Return the noise by moments of ``[X, Y_1 … Y_M]`` by row group; None if too large.
+    """Noise by moments of ``[X, Y_1 … Y_M]`` by row group; None if too large.
 
     Standard errors of levels are by a jackknife over row groups. Every attribute must vary.
     """
@@ -130,7 +130,7 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
 
 
 def with_noise(K: Array, N: int) -> Array:
-    """Return the covariance of ``[X, Y_1 − X, …, Y_M − X]`` from that of ``[X, Y_1, …, Y_M]``.
+    """Covariance of ``[X, Y_1 − X, …, Y_M − X]`` from that of ``[X, Y_1, …, Y_M]``.
 
     Examples
     --------
@@ -145,12 +145,12 @@ def with_noise(K: Array, N: int) -> Array:
 
 
 def noise_levels(K_Z: Array, variances: Array) -> Array:
-    """Return ``σ̂_i²``, shape (M,)."""
+    """``σ̂_i²``, shape (M,)."""
     return (np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1)
 
 
 def _white_levels(K_Z: Array, variances: Array) -> Array:
-    """Return levels of white noise, ``tr K_Zi / tr K_X``, shape (M,)."""
+    """Levels of white noise, ``tr K_Zi / tr K_X``, shape (M,)."""
     return noise_levels(K_Z, np.full_like(variances, variances.mean()))
 
 
@@ -177,7 +177,7 @@ def _largest(off: Array, scale: Array) -> float:
 def _nearest(
     K_Z: Array, laws: Mapping[str, KroneckerNoise], distances: Mapping[str, float], rows: int
 ) -> NoiseLaw:
-    """Return the nearest scheme's shape with ``Σ̂``, if near enough; else ``K̂``."""
+    """Nearest scheme's shape with ``Σ̂``, if near enough; else ``K̂``."""
     near = laws[min(distances, key=lambda name: distances[name])]
     N, M = near.width, near.copies
     inverse = np.linalg.pinv(near.shape, hermitian=True)
@@ -207,16 +207,15 @@ class ReleasedCopies:
     blocks : callable
         Yields (block number, original rows, all copies' rows), anew at every call.
     joint : bool
-        Whether copies have the table's columns. Otherwise there are no joint moments, and only
-        attacks on rows apply.
+        Whether copies have the table's columns. Otherwise only attacks on rows apply.
     public : mapping
         Public parameters of the scheme.
     numbers : tuple of int
         Numbers of the copies; by default one for each level.
     transformed : Transformed or None
-        The matrices that copies were multiplied by, for the audit alone.
+        Matrices of the copies, for the audit alone.
     apart : bool
-        Whether moments of row groups are needed: for a jackknife, or for evidence on pooling.
+        Whether a jackknife or evidence on pooling needs moments of row groups.
     """
 
     table: Table
@@ -237,27 +236,26 @@ class ReleasedCopies:
 
 
 def as_seen(transformed: Transformed | None, moments: Moments) -> Moments:
-    """Return an adversary's moments, ``T P Tᵀ``; unchanged for copies without a matrix."""
+    """An adversary's moments, ``T P Tᵀ``."""
     return moments if transformed is None or moments.size == 0 else transformed.as_seen(moments)
 
 
 class Shares:
-    """Distinct values of a table's columns, with their shares, on request.
+    """Distinct values of columns with their shares, on request.
 
-    ``asked`` records that an attack asked. Views refer to this object only, so they do not keep the
-    moments of a release alive.
+    ``asked`` records a request. Views refer to this object only, which frees the moments.
     """
 
     def __init__(self, table: Table) -> None:
         self._table, self.asked = table, False
 
     def __call__(self, column: int) -> tuple[Array, Array]:
-        """Return the distinct values of a column, and the share of records with each."""
+        """Distinct values of a column, and the share of each."""
         self.asked = True
         return self._table.shares(column)
 
     def steps(self) -> Array:
-        """Return the columns' recording steps, shape (N,); NaN for none, or if standardised."""
+        """Columns' recording steps, shape (N,); NaN for none, or if standardised."""
         table = self._table
         return np.full(table.width, np.nan) if table.standardized else table.resolution.steps
 
@@ -270,19 +268,19 @@ class Gathered:
     rows : RowSelection
         Of the same table.
     stripes : iterable of Stripe, optional
-        Sums of all stripes in order; by default one pass gathers them.
+        In order; by default one pass gathers them.
     late : bool
-        Whether to gather moments of the copies alone, when first used: a third of the time of one linear
-        attack from Python. Without effect if adversaries know rows.
+        Whether to gather moments of the copies alone, when first used: a third of the time of one
+        linear attack. Without effect if adversaries know rows.
 
     Attributes
     ----------
     groups : list of Moments
         Of ``[X, Y_1 … Y_M]``, by row group or of all rows; empty if ``late``.
     finite : bool
-        Whether copies of other columns, which have no moments, are finite.
+        Whether copies without moments are finite.
     noise : EstimatedNoise or None
-        Noise of copies from files, set before any view is used.
+        Noise of copies from files.
     """
 
     def __init__(
@@ -306,12 +304,12 @@ class Gathered:
 
     @property
     def law(self) -> NoiseLaw | None:
-        """The law that attacks are given: the stated or the estimated one, if any."""
+        """The stated or the estimated law, if any."""
         stated = self.copies.law
         return self.noise.law if stated is None and self.noise is not None else stated
 
     def view(self, knowledge: Knowledge) -> View:
-        """Return the view of an adversary with every copy."""
+        """View of an adversary with every copy."""
         if knowledge.label not in self._views:
             copies = self.copies
             self._views[knowledge.label] = View(
@@ -388,11 +386,11 @@ class Gathered:
         return as_seen(self.copies.transformed, moments).of_copies(stacked, width)
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
-        """Return the moments of the rows whose copies an adversary has, by row group."""
+        """Moments of the rows whose copies an adversary has, by row group."""
         return self.judged(knowledge) if isinstance(knowledge, KnownSample) else self.groups
 
     def judged(self, knowledge: Knowledge) -> list[Moments]:
-        """Return the moments of the judged rows, by row group; empty groups are left out."""
+        """Moments of the judged rows by row group, without empty groups."""
         if not self.rows.given(knowledge).size:
             return self.groups
         known = self._chosen[key_of(knowledge)].by_group
@@ -403,7 +401,7 @@ class Gathered:
         return [group for group in rest if group.count]
 
     def folds(self, knowledge: Knowledge) -> list[Moments]:
-        """Return the moments of ``[X, Y_1 … Y_M]`` over each fold of the chosen rows."""
+        """Moments of ``[X, Y_1 … Y_M]`` over each fold of the chosen rows."""
         return self._chosen[key_of(knowledge)].folds
 
 
@@ -415,7 +413,7 @@ def _of_copies_alone(copies: ReleasedCopies) -> Moments:
 
 
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection) -> Iterable[Stripe]:
-    """Return the sums of each stripe, from one pass over the copies."""
+    """Sums by stripe, from one pass over the copies."""
     table, moments = copies.table, copies.moments
     job = MomentJob(
         table.rows, table.width, len(copies.numbers), moments.mean, rows.draws, copies.apart

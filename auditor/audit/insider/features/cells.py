@@ -16,7 +16,7 @@ from auditor.registry import register
 
 @register
 class Cells(Feature):
-    """Each cell, the value that most copies show, and the number of copies that show it."""
+    """Each cell, the value that most copies show, and its number of copies."""
 
     name = "cells"
 
@@ -37,14 +37,14 @@ class Cells(Feature):
 
 
 def agreed_where_two_agree(j: int, shown: Shown) -> Array:
-    """Return the agreed value less its mean; 0 where no two copies agree."""
+    """Agreed value less its mean; 0 where no two copies agree."""
     value, number = most_shown(shown.filled[:, :, j])
     return np.where(number > 1, value - value.mean(), 0.0)
 
 
 @register
 class Combinations(Feature):
-    """Differences of copies, lengths and products of differences, ratios and products of two cells."""
+    """Differences, lengths and products of differences, ratios and products."""
 
     name = "combinations"
 
@@ -78,27 +78,27 @@ class Combinations(Feature):
 
 
 def size(c: int, shown: Shown) -> Array:
-    """Return its distance from its median."""
+    """Its distance from its median."""
     v = shown.series[:, c]
     return np.abs(v - np.median(v[:: max(1, len(v) // 1000)]))
 
 
 def length(shown: Shown) -> Array:
-    """Return the length of all differences, each in its own deviations."""
+    """Length of all differences, each in its own deviations."""
     return ((shown.differences / np.maximum(shown.differences.std(axis=0), 1e-300)) ** 2).sum(
         axis=1
     )
 
 
 def ratio(a: int, b: int, shown: Shown) -> Array:
-    """Return the ratio of two cells; 0 where the second is 0 but for rounding."""
+    """Ratio of two cells; 0 where the second is 0 but for rounding."""
     y, z = shown.flat[:, a], shown.flat[:, b]
     return np.divide(y, z, out=np.zeros_like(y), where=np.abs(z) > 1e-12 * np.abs(z).max())
 
 
 @register
 class Blanks(Feature):
-    """Whether a cell is blank or has a value so common that it is a filling or a bound, and the cell where it has not."""
+    """Cells that are blank, or common enough for a filling or a bound."""
 
     name = "blanks"
 
@@ -113,13 +113,13 @@ class Blanks(Feature):
 
 
 def pattern(shown: Shown) -> Indices:
-    """Return which cells of a record are blank, as a number."""
+    """A record's blank cells as a number."""
     blank = np.isnan(shown.cells.reshape(len(shown.cells), -1))
     return np.unique(blank, axis=0, return_inverse=True)[1].ravel()
 
 
 def special(c: int, shown: Shown) -> Indices:
-    """Indicate cells that are blank, or one of at most two heaped values."""
+    """Indicators of cells that are blank, or of at most two heaped values."""
     y = shown.flat[:, c]
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
     heaped = counts >= max(2.0, HEAPED * len(y))
@@ -130,7 +130,7 @@ def special(c: int, shown: Shown) -> Indices:
 
 
 def unfilled(c: int, shown: Shown) -> Array:
-    """Return a cell less its mean, 0 where it is a filling."""
+    """Cell less its mean, 0 where it is a filling."""
     y = shown.flat[:, c]
     return np.where(special(c, shown) > 0, 0.0, y - y.mean())
 
@@ -142,7 +142,7 @@ they are tried on."""
 
 @register
 class Residues(Feature):
-    """Remainders by powers of ten, remainders of sums of ranks, and exclusive or of whole numbers."""
+    """Remainders by powers of ten, of sums of ranks, and exclusive or."""
 
     name = "residues"
 
@@ -172,15 +172,14 @@ class Residues(Feature):
 
 
 def remainder(c: int, power: int, shown: Shown) -> Array:
-    """Return the remainder of a column by a power of ten; 0 where a double cannot hold it."""
+    """Remainder of a column by a power of ten; 0 where a double cannot hold it."""
     v = shown.series[:, c]
-    # Powers below 1 are no sums of powers of two, so the quotient is taken first; whole quotients
-    # leave 0.
+    # Powers below 1 are no sums of powers of two: divide first; whole quotients leave 0.
     parts = np.mod(v, 10.0**power) if power >= 0 else v * 10.0**-power
     if power >= 0:
         return parts
     rounded = 4.0 * np.finfo(np.float64).eps * np.abs(parts).max()
-    # Moved up by more than division rounds, equal remainders fall into one step of 1/1024.
+    # Moved up by more than rounding, equal remainders share one step of 1/1024.
     return (
         np.floor(np.mod(parts + rounded, 1.0) * 1024.0)
         if rounded < 1.0 / 4096.0
@@ -189,7 +188,7 @@ def remainder(c: int, power: int, shown: Shown) -> Array:
 
 
 def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:
-    """Return the exclusive or of two copies' cells; 0 where they are no whole numbers."""
+    """Exclusive or of two copies' cells; 0 unless whole numbers."""
     y, z = shown.filled[:, a, j], shown.filled[:, b, j]
     whole = all(
         0 <= part.min() and part.max() < 2.0**53 and (part == np.floor(part)).all()
@@ -202,7 +201,7 @@ def exclusive_or(a: int, b: int, j: int, shown: Shown) -> Array:
 
 @register
 class Steps(Feature):
-    """Remainders by the largest number of which all differences of noise values are multiples."""
+    """Remainders by the largest common divisor of noise differences."""
 
     name, learns = "steps", True
 
@@ -214,7 +213,7 @@ class Steps(Feature):
             for sign in (1, -1):
                 apart = x[there] - sign * shown.series[there, c]
                 if step := common_step(apart - apart[0]):
-                    # Shifted so that the remainder begins at the attribute's least value.
+                    # begins at the attribute's least value
                     shift = float((apart[0] - known.least) % step)
                     yield (
                         f"remainder of series {c} by {sign * step:g}",
@@ -223,12 +222,12 @@ class Steps(Feature):
 
 
 def shifted_remainder(c: int, sign: int, shift: float, step: float, shown: Shown) -> Array:
-    """Return the shifted_remainder of a shifted column."""
+    """Remainder of a shifted column."""
     return np.mod(sign * shown.series[:, c] + shift, step)
 
 
 def common_step(values: Array) -> float:
-    """Return the largest common divisor of values, with up to six decimals, or 0.
+    """Largest common divisor of values, with up to six decimals, or 0.
 
     Examples
     --------
@@ -255,7 +254,7 @@ SURE = 5.0
 
 @register
 class Bands(Feature):
-    """The phase of the wave along a column's values that predicts the residual best."""
+    """The wave's phase along a column that predicts the residual best."""
 
     name, learns = "bands", True
 
@@ -272,7 +271,7 @@ class Bands(Feature):
                     np.abs(scipy.fft.rfft(np.bincount(places, left, GRID).astype(np.float32))) ** 2
                     / scale
                 )
-                power[:8] = 0.0  # slow waves are seen by quantiles
+                power[:8] = 0.0
                 if (f := int(power.argmax())) and power[f] - np.log(GRID / 2) > SURE:
                     yield (
                         f"band of series {c}",
@@ -282,7 +281,7 @@ class Bands(Feature):
 
 @register
 class Signs(Feature):
-    """The product of signs, sizes and row parities that predicts the residual best."""
+    """The product of signs, sizes and parities that predicts best."""
 
     name, learns = "signs", True
 
@@ -302,13 +301,13 @@ class Signs(Feature):
 
 
 def parity(product: int, shown: Shown) -> Indices:
-    """Return whether an even number of the bits in a product are set."""
+    """Whether an even number of the bits in a product are set."""
     above = shown.bits
     return (above & (((product >> np.arange(above.shape[1])) & 1) > 0)).sum(axis=1) % 2
 
 
 def walsh(sums: Array) -> Array:
-    """Return the Walsh–Hadamard transform of each row: its sums with every product of signs."""
+    """Walsh–Hadamard transform of each row: its sums with every product of signs."""
     H, length = (
         scipy.linalg.hadamard(1 << (sums.shape[1].bit_length() // 2)).astype(np.float64),
         sums.shape[1],

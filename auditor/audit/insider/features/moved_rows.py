@@ -63,7 +63,7 @@ class MovedRows(Feature):
 
 
 def distances(x: Array, y: Array) -> list[tuple[int, int]]:
-    """Return distances at which rows of y follow rows of x beyond chance.
+    """Distances at which rows of y follow rows of x beyond chance.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ def distances(x: Array, y: Array) -> list[tuple[int, int]]:
 
 
 def at_place(c: int, place: Indices, shown: Shown) -> Array:
-    """Return a cell of the rows at some places."""
+    """Cell of the rows at some places."""
     return shown.flat[place, c]
 
 
 def voted(q: Array) -> Indices:
-    """Return each record's place, by the commonest distances from its known neighbours' places."""
+    """Each record's place, by distances from its known neighbours' places."""
     n, told, weights = len(q), list[Array](), list[float]()
     for k in (step for step in range(-REACH, REACH + 1) if step):
         near = np.full(n, np.nan)

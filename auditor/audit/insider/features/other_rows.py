@@ -60,14 +60,14 @@ class Neighbours(Feature):
 
 
 def nearer_mean(c: int, rows: int, shown: Shown) -> Array:
-    """Return the mean of the rows before or after, whichever is nearer to the record's cell."""
+    """Mean of the rows before or after, whichever is nearer to the cell."""
     y = shown.series[:, c]
     before, after = mean_before(y, rows), mean_before(y[::-1], rows)[::-1]
     return np.where(np.abs(y - before) < np.abs(y - after), before, after)
 
 
 def mean_before(y: Array, rows: int) -> Array:
-    """Return the mean of so many cells before each, or the cell itself without any.
+    """Mean of so many cells before each, or the cell itself without any.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def mean_before(y: Array, rows: int) -> Array:
 
 
 def next_in_order(c: int, other: int, shown: Shown) -> Array:
-    """Return the mean of a column over the two records beside each one in the order of a cell."""
+    """Mean of a column over both neighbours in the order of a cell."""
     order = shown.orders[other]
     y, found = shown.series[order, c], np.empty(len(order))
     found[order] = (np.roll(y, 1) + np.roll(y, -1)) / 2.0
@@ -112,23 +112,23 @@ class Matching(Feature):
 
 
 def repeats(shown: Shown, c: int) -> bool:
-    """Return whether values of a cell come often enough to be codes."""
+    """Whether values repeat often enough to be codes."""
     return len(np.unique(shown.flat[:, c])) <= MOST_NAMES * len(shown.flat)
 
 
 def code(c: int, shown: Shown) -> Indices:
-    """Return the number of each cell's value."""
+    """Number of each cell's value."""
     return np.unique(shown.flat[:, c], return_inverse=True)[1].ravel()
 
 
 def frequency(c: int, shown: Shown) -> Array:
-    """Return the number of records with the same cell."""
+    """Number of records with the same cell."""
     which = code(c, shown)
     return np.bincount(which)[which].astype(np.float64)
 
 
 def group_mean(other: int, c: int, shown: Shown) -> Array:
-    """Return the mean cell of other records with an equal cell c; the total mean if there are none."""
+    """Mean cell of other records with an equal cell c, or of all."""
     y, which = shown.flat[:, other], code(c, shown)
     counts = np.bincount(which)[which] - 1
     return np.where(
@@ -161,19 +161,19 @@ class Place(Feature):
 
 
 def scores(order: Indices) -> Array:
-    """Return the normal scores of an order, shape (n,)."""
+    """Normal scores of an order, shape (n,)."""
     places = order.argsort(kind="stable").argsort(kind="stable")
     return scipy.special.ndtri((places + 0.5) / len(order))
 
 
 def periodic(c: int, shown: Shown) -> Array:
-    """Return the part of a column at frequencies that stand out of its periodogram."""
+    """Part of a column at frequencies that exceed its periodogram."""
     y = shown.series[:, c] - shown.series[:, c].mean()
     return standing_out(y[None], len(y))[0]
 
 
 def periodic_in_stretches(c: int, shown: Shown) -> Array:
-    """Return the periodic part of overlapping stretches of ``SHORT`` rows, weighted by (1 − cos)/2."""
+    """Periodic part of overlapping stretches, weighted by (1 − cos)/2."""
     y, half = shown.series[:, c] - shown.series[:, c].mean(), SHORT // 2
     padded = np.pad(y, (half, half - len(y) % half + half))
     frames = np.stack(
@@ -184,7 +184,7 @@ def periodic_in_stretches(c: int, shown: Shown) -> Array:
 
 
 def standing_out(frames: Array, n: int) -> Array:
-    """Return the part of each stretch, shape (w, rows), whose power is too large for white noise of n rows."""
+    """Part of each stretch, (w, rows), too strong for white noise of n rows."""
     F = np.fft.rfft(frames, axis=1)
     power = np.abs(F) ** 2
     usual = np.maximum(np.median(power, axis=1, keepdims=True), np.median(power))
@@ -237,7 +237,7 @@ class ShownColumns(Feature):
 
 
 def ratio(a: int, b: int, shown: Shown) -> Array:
-    """Return the ratio of two shown numbers; 0 where the second is 0."""
+    """Ratio of two shown numbers; 0 where the second is 0."""
     y, z = (shown.beside[k][1].astype(np.float64) for k in (a, b))
     return np.divide(y, z, out=np.zeros_like(y), where=z != 0)
 
