@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from categorical_law import law_tests, least
-from lying import LEVELS
-from lying import scheme as lying_scheme
+from lying import LEVELS, scheme as lying_scheme
 from planted_coins import FAULTS, OF_OTHER_ROWS, history_ignored, in_a_quarter
 
 import auditor

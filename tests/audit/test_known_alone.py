@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from auditor.audit.categorical.posterior_measures import Frame, error_without_copies
 from auditor.audit.measures.privacy import errors_alone

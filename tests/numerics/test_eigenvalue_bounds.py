@@ -1,8 +1,7 @@
 """Error ranges of projections from eigenvalues."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from auditor.numerics.linear_algebra import projection_error_range
 

@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 import report_cases
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import auditor
 from auditor import registry

@@ -10,8 +10,7 @@ import yaml
 
 import auditor
 from auditor.base.errors import WorkersLost
-from auditor.runs import finished_tasks as finished
-from auditor.runs import tasks, workers
+from auditor.runs import finished_tasks as finished, tasks, workers
 from auditor.runs.finished_tasks import FOLDER, STATE
 from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped

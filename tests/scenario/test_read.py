@@ -4,8 +4,7 @@ from textwrap import dedent
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import auditor
 from auditor.base.errors import AuditorError, ScenarioError
