@@ -12,8 +12,7 @@ from auditor_attacks.llse import llse_weights
 
 
 def at_once(weights, offset, centre, copies):
-    y = np.hstack([copy - centre for copy in copies])
-    return centre + offset + y @ weights.T
+    return centre + offset + np.hstack([copy - centre for copy in copies]) @ weights.T
 
 
 def write_estimates(weights, offset, centre, copies, out):

@@ -138,8 +138,7 @@ def audited(X: pd.DataFrame, tmp_path, level: float, *knowledge: object) -> audi
 
 
 def people(rows: int = 2000, linked: bool = True) -> pd.DataFrame:
-    rng = np.random.default_rng(8)
-    town, illness = rng.integers(4, size=(2, rows))
+    town, illness = np.random.default_rng(8).integers(4, size=(2, rows))
     return pd.DataFrame({"town": town, "illness": (town + 1) % 4 if linked else illness})
 
 

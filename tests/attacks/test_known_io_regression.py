@@ -23,8 +23,7 @@ def test_hand_value_one_line_through_three_points():
     """Copies 0, 1, 2 and originals 1, 3, 5: x̂ = 1 + 2y, exactly."""
     y, x = np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]])
     C = np.cov(np.hstack([x, y]).T, bias=True)
-    W = ridge_map(C[:1, :1], C[:1, 1:], C[1:, 1:], 3, 0.0)
-    np.testing.assert_allclose(W, [[2.0]])
+    np.testing.assert_allclose(ridge_map(C[:1, :1], C[:1, 1:], C[1:, 1:], 3, 0.0), [[2.0]])
 
 
 @given(seed=seeds, N=st.integers(1, 3), k=st.integers(1, 3))

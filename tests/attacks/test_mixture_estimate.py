@@ -146,8 +146,7 @@ NOISE = 0.6
 
 
 def excess(rows, seed, judged=4000):
-    rng = np.random.default_rng(seed)
-    X = drawn(CLUSTERS, rows, rng)
+    X = drawn(CLUSTERS, rows, np.random.default_rng(seed))
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": NOISE}, seed=seed)
     exact = Posterior(CLUSTERS, np.full(2, NOISE)).mean(np.asarray(release.copies[0]))
     found = auditor.attack("mixture-estimate", release)

@@ -14,8 +14,7 @@ from tests.attacks.tables import table
 def naive_pca(Y: np.ndarray, mean: np.ndarray, C: np.ndarray, p: int) -> np.ndarray:
     """Section 5.2.2."""
     values, Q = np.linalg.eig(C)
-    order = np.argsort(values)[::-1]
-    Q_hat = Q[:, order[:p]]
+    Q_hat = Q[:, np.argsort(values)[::-1][:p]]
     return (Y - mean) @ Q_hat @ Q_hat.T + mean
 
 
@@ -38,8 +37,7 @@ def test_known_covariance_equals_a_naive_transcription(p: int, mean: float) -> N
     ids=["white", "coloured"],
 )
 def test_estimated_covariance_equals_a_naive_transcription(noise: dict[str, Any]) -> None:
-    X = table(150, SPECTRUM)
-    release = auditor.perturb(X, "independent", [1.0], noise=noise, seed=3)
+    release = auditor.perturb(table(150, SPECTRUM), "independent", [1.0], noise=noise, seed=3)
     Y = release.copies[0]
     Sigma_r = release.noise_covariance()
     expected = naive_pca(Y, Y.mean(axis=0), np.cov(Y.T) - Sigma_r, 2)  # Theorems 5.1 and 8.2

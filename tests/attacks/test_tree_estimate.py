@@ -114,8 +114,7 @@ ROWS, V = 4_000, 0.25
 
 def stepped(rows: int = ROWS, variance: float = V) -> np.ndarray:
     """X1 normal."""
-    rng = np.random.default_rng(5)
-    x1, x3, e = rng.normal(size=(3, rows))
+    x1, x3, e = np.random.default_rng(5).normal(size=(3, rows))
     return np.column_stack([x1, np.where(x1 > 0.3, 2.0, -1.0) + np.sqrt(variance) * e, x3])
 
 

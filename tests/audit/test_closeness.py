@@ -77,8 +77,7 @@ def test_honest_noise_on_a_skewed_table_holds(tmp_path):
     [({"pay": 0}, "greater than 0"), ({"pai": 1.0}, "pay"), (3, "must be a mapping")],
 )
 def test_a_wrong_tolerance_is_refused_with_its_place(tmp_path, tolerance, expected):
-    table = pd.DataFrame({"pay": RNG.normal(size=50)})
-    table.to_csv(tmp_path / "table.csv", index=False)
+    pd.DataFrame({"pay": RNG.normal(size=50)}).to_csv(tmp_path / "table.csv", index=False)
     asked = {
         "schema": 1,
         "title": "tolerance",

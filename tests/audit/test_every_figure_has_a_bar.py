@@ -103,8 +103,7 @@ def test_a_small_table_says_how_many_records_or_which_level_would_do(tmp_path):
 
 
 def test_an_attack_far_worse_than_a_guess_has_a_lower_end(tmp_path):
-    rng = np.random.default_rng(2**41 + 3)
-    again = 0.95 + 0.02 * rng.normal(size=(39, 1, 2))
+    again = 0.95 + 0.02 * np.random.default_rng(2**41 + 3).normal(size=(39, 1, 2))
     again[::13] = 250.0
     figure = np.array([[1.001, 1.0]])
     found = from_redraws([(1,)], figure, again, np.ones(2)).distortion

@@ -67,8 +67,7 @@ def test_a_picture_is_what_the_strongest_attack_estimates(tmp_path):
             assert sum(each[-1] for each in part) == pytest.approx(1.0)
         near = sum(s for a, b, c, d, s in one.joint if c <= b and a <= d)
         assert near > 0.7  # most estimates are in the original's bin or next to it
-    loaded = AuditResult.load(result.save(tmp_path / "out"))
-    assert loaded.pictures == result.pictures
+    assert AuditResult.load(result.save(tmp_path / "out")).pictures == result.pictures
     lines = {**scenario, "data": source["data"], "seed": 7}
     assert auditor.run(lines, workers=2).pictures == result.pictures
 

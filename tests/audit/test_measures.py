@@ -141,13 +141,11 @@ def test_information_on_a_lattice_is_the_sum_over_its_points(distribution, std):
 
 @pytest.mark.parametrize(("rows", "bins"), [(12, 40), (300, 400), (300, 40), (3, 40)])
 def test_no_bin_of_a_spread_tells_of_fewer_than_ten_records(rows, bins):
-    rng = np.random.default_rng(rows)
-    errors = np.abs(rng.standard_t(3, size=(rows, 2, 3)))
+    errors = np.abs(np.random.default_rng(rows).standard_t(3, size=(rows, 2, 3)))
     tally = Tally(np.ones(3), bins=bins)
     tally.add(errors.copy(), np.zeros((rows, 3)))
     shares = spread_shares(tally.sums["counts"], rows)
     assert np.allclose(shares.sum(axis=-1), 1.0)
     for share in shares.reshape(-1, bins + 1):
-        starts = np.flatnonzero(np.diff(share, prepend=-1.0))
-        held = np.add.reduceat(share, starts) * rows
+        held = np.add.reduceat(share, np.flatnonzero(np.diff(share, prepend=-1.0))) * rows
         assert (held[held > 1e-9] > min(rows, FEWEST_IN_BIN) - 1e-9).all()

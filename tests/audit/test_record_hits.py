@@ -37,8 +37,7 @@ def test_success_is_the_exact_chance_and_the_most_exposed_record_is_told_by_its_
 
 
 def view_of(knowledge):
-    rng = np.random.default_rng(0)
-    table = as_table(rng.standard_normal((50, 3)))
+    table = as_table(np.random.default_rng(0).standard_normal((50, 3)))
     copy = table.values + 100.0
     copies = ReleasedCopies(
         table, table_moments(table), (0.0,), None, lambda: iter([(0, table.values, [copy])])

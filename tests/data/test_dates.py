@@ -26,8 +26,7 @@ def loaded(path, **options):
 
 @pytest.mark.parametrize("form", [None, "%d.%m.%Y", "%d %b %Y"])
 def test_days_are_counted_as_pythons_calendar_counts_them(form):
-    written = pd.Series(DAYS.strftime(form or "%Y-%m-%d"))
-    assert days_of(written, form).tolist() == BY_HAND
+    assert days_of(pd.Series(DAYS.strftime(form or "%Y-%m-%d")), form).tolist() == BY_HAND
     assert days_of(pd.Series(DAYS), form).tolist() == BY_HAND
     assert days_of(pd.Series([day.date() for day in DAYS]), form).tolist() == BY_HAND
 

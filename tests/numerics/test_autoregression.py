@@ -61,8 +61,7 @@ def test_yule_walker_finds_the_coefficients_that_made_the_autocorrelations(parti
     # partial autocorrelations within (-1, 1) give stationary coefficients (Levinson, Durbin)
     for k in partial:
         phi = np.append(phi - k * phi[::-1], k)
-    law = Autoregression(tuple(phi))
-    found = yule_walker(law.autocorrelations(9), 10**9)
+    found = yule_walker(Autoregression(tuple(phi)).autocorrelations(9), 10**9)
     np.testing.assert_allclose(found, phi[: len(found)], atol=1e-5)
     # insignificant correlations are left out
     assert np.abs(phi[len(found) :]).max(initial=0.0) < 1e-3

@@ -72,8 +72,7 @@ def test_theorems_5_1_and_8_2_the_copys_covariance_is_the_datas_and_the_noises(n
     )
     K_X = np.cov(X.T, ddof=0)
     options: dict[str, Any] = {"noise": spec, "seed": 52}
-    release = auditor.perturb(X, "independent", [1.0], **options)
-    K_Y = np.cov(release.copies[0].T, ddof=0)
+    K_Y = np.cov(auditor.perturb(X, "independent", [1.0], **options).copies[0].T, ddof=0)
     k, r = np.diag(K_X), np.diag(Sigma_r)
     both = np.outer(k, r)
     spread = np.sqrt((both + both.T + 2 * K_X * Sigma_r + np.outer(r, r) + Sigma_r**2) / n)

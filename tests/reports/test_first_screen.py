@@ -166,8 +166,7 @@ def test_a_figure_of_a_paper_opens_with_its_claims_and_its_chart(swept):
     text = Terminal(width=100, full=False).render([named])
     assert "✗ Not all claims hold: 1 of 3 holds, 1 fails, 1 undecided" in text
     assert not [gate for gate in GATES if gate in text]
-    page = Html().render([named])
-    sections = re.findall(r'<section aria-labelledby="audit-1-([a-z]+)', page)
+    sections = re.findall(r'<section aria-labelledby="audit-1-([a-z]+)', Html().render([named]))
     assert sections == ["sweep", "expectations"]
 
 

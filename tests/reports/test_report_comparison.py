@@ -103,8 +103,7 @@ def test_every_format_says_the_same(worse, width):
 
 
 def test_hostile_names_stay_text(hostile):
-    scheme = hostile.releases[0].scheme
-    changed = compare_results(hostile, shifted(hostile, scheme, 0.5))
+    changed = compare_results(hostile, shifted(hostile, hostile.releases[0].scheme, 0.5))
     page, text = Html().render_comparison(changed), Markdown().render_comparison(changed)
     assert page.count("<script") == 1
     assert "<img" not in page

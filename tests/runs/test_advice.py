@@ -49,8 +49,7 @@ def test_one_draw_s_interval_does_not_judge_the_mean():
     """Ten draws at the value of no information, of which one went astray."""
     draws = [one._replace(value=0.999) for one in drawn(0.999, 1e-3, 10)]
     draws[0] = draws[0]._replace(value=12.6, ci_low=-9.0, ci_high=34.0)
-    asked = Asked({}, 0.5, 1000, 1, False, {})
-    assert asked.verdict(found(draws)) == "holds"
+    assert Asked({}, 0.5, 1000, 1, False, {}).verdict(found(draws)) == "holds"
 
 
 @pytest.mark.parametrize(("bar", "z"), [("replicates", 1.645), ("closed-form", 1.645)])
@@ -71,8 +70,7 @@ def test_the_closed_form_is_the_papers_second_equation_7_written_out():
     candidate = noise("independent", copies=2, K_X=K)
     levels = (0.7, 1.9)
     H, K_0 = np.vstack([np.eye(2)] * 2), np.trace(K) / 2 * np.eye(2)
-    K_Z = np.kron(np.diag(levels), K_0)
-    naive = K - K @ H.T @ np.linalg.inv(H @ K @ H.T + K_Z) @ H @ K
+    naive = K - K @ H.T @ np.linalg.inv(H @ K @ H.T + np.kron(np.diag(levels), K_0)) @ H @ K
     assert candidate.unknown(levels) == pytest.approx((np.diag(naive) / np.diag(K)).min())
 
 

@@ -146,8 +146,7 @@ def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tm
     # another object does not know the new records' originals
     with pytest.raises(AuditorError, match="not as many records"):
         read_release(X, tmp_path / "out")
-    longer = stale.extend([0.5])
-    assert len(longer.copies[2]) == ROWS + 500
+    assert len(stale.extend([0.5]).copies[2]) == ROWS + 500
     manifest = json.loads((tmp_path / "out" / "release.json").read_text())
     assert manifest["levels"] == [0.25, 1.0, 0.5]
     assert manifest["copies"] == ["copy-1.csv", "copy-2.csv", "copy-3.csv"]

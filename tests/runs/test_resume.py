@@ -30,8 +30,7 @@ TASKS = 4
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    draws = np.random.default_rng(0).normal(size=(300, 2))
-    write_table(draws)
+    write_table(np.random.default_rng(0).normal(size=(300, 2)))
     np.savetxt("shape.csv", [[1.0, 0.2], [0.2, 1.0]], delimiter=",")
     write(SCENARIO)
     return tmp_path

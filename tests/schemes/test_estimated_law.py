@@ -29,8 +29,7 @@ def test_it_finds_the_posterior_of_the_law_that_copies_were_drawn_by(multilevel)
     levels, rng = (0.3, 0.6, 0.45), np.random.default_rng(2**40)
     x = rng.choice(4, 40_000, p=PRIOR).astype(np.uint8)
     law = UniformLaw(levels, 4, multilevel)
-    copies = simulated(law, x, rng)
-    found = estimated(x, copies, [4])
+    found = estimated(x, simulated(law, x, rng), [4])
     assert found.levels == pytest.approx(levels, abs=5 * 0.0036)
     outcomes = [part.ravel().astype(np.uint8) for part in np.indices((4, 4, 4))]
     posteriors = [PRIOR * each.likelihood(outcomes) for each in (found, law)]
